@@ -1,0 +1,27 @@
+"""Learning to rank, done right statistically, as ordinary scikit-learn.
+
+"Calibrated" is surrogate consistency, not probability calibration: least squares on the right
+targets, decoded, converges to the best ranking for the measure you chose.
+"""
+
+from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
+from sklearn_rankcal._ranker import CalibratedRanker, QueryOrder, RankerMixin
+from sklearn_rankcal._version import __version__
+from sklearn_rankcal.exceptions import MissingGroupsWarning
+from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.model_selection import QueryKFold
+from sklearn_rankcal.utils import show_versions
+
+__all__ = [
+    "CalibratedRanker",
+    "MissingGroupsWarning",
+    "QueryKFold",
+    "QueryOrder",
+    "RankerMixin",
+    "__version__",
+    "order_to_ranks",
+    "ranks_to_order",
+    "relevance_labels",
+    "show_versions",
+    "sizes_to_groups",
+]

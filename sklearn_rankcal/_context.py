@@ -1,0 +1,147 @@
+"""Query context: features of a document inside its query, for regressors that see one document.
+
+A calibrated surrogate maps a whole query to scores, but a regressor sees a row. Columns that say
+where the row stands among the documents of its query give any regressor that view.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import append_columns, column_values, is_frame, numeric_columns
+
+CONTEXTS = ("zscore", "difference", "rank")
+_BLOCK = 1 << 22  # cells handled at a time: the working memory of `add_context`
+
+
+def check_context(context: Any) -> tuple[str, ...]:
+    """The kinds of context asked for, as a tuple; None is none.
+
+    Raises
+    ------
+    ValueError
+        An unknown kind.
+    """
+    if context is None:
+        return ()
+    kinds = (context,) if isinstance(context, str) else tuple(context)
+    unknown = [kind for kind in kinds if kind not in CONTEXTS]
+    if unknown:
+        raise ValueError(
+            f"Unknown context {unknown[0]!r}. Known: 'auto', None, "
+            f"{', '.join(map(repr, CONTEXTS))}, or a list of these."
+        )
+    return kinds
+
+
+def add_context(
+    X: Any, queries: Queries, kinds: tuple[str, ...]
+) -> tuple[Any, NDArray[np.float64]]:
+    """`X` with a column of each kind for each numeric column, and the mean 1 / sd of each.
+
+    With q the query of row i: "difference" is x_i - mean_q(x); "zscore" is that over the standard
+    deviation sd_q(x), 0 where the query's values are all equal; "rank" is the share of the query's
+    values below x_i, equal values counting half, minus one half. NaN stays NaN and does not enter
+    means or ranks.
+
+    Returns
+    -------
+    table : ndarray of shape (n_rows, n_features * (1 + len(kinds))), or a frame
+        float32 when `X` is an array of float32, float64 for other arrays. A frame keeps its
+        columns and gains float32 columns named ``<column>__<kind>``.
+    inverse_scale : ndarray of shape (n_numeric,)
+        Mean over queries of 1 / sd_q, with 0 where sd_q is 0: the average slope of "zscore".
+
+    Notes
+    -----
+    O(n_rows * n_features), plus a sort per column for "rank"; beside the result a bounded working
+    memory.
+    """
+    columns = numeric_columns(X)
+    if not columns:
+        raise ValueError(
+            "context features need at least one numeric column of a dense table; pass "
+            "context=None."
+        )
+    frame = is_frame(X)
+    values = column_values(X, columns) if frame else X
+    n_rows, n_columns = values.shape
+    if frame:
+        table = np.empty((n_rows, n_columns * len(kinds)), dtype=np.float32)
+        first = 0
+    else:
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        table = np.empty((n_rows, n_columns * (1 + len(kinds))), dtype=dtype)
+        first = n_columns
+    inverse = np.zeros(n_columns)
+    for rows, part in queries.chunks(max(1, _BLOCK // n_columns)):
+        block = values[rows].astype(np.float64)
+        if not frame:
+            table[rows, :n_columns] = block
+        inverse += _fill(table, rows, first, block, part, kinds)
+    inverse /= queries.n_queries
+    if not frame:
+        return table, inverse
+    names = [f"{column}__{kind}" for kind in kinds for column in columns]
+    return append_columns(X, table, names), inverse
+
+
+def _fill(
+    table: NDArray[Any],
+    rows: slice | NDArray[np.int64],
+    first: int,
+    block: NDArray[np.float64],
+    queries: Queries,
+    kinds: tuple[str, ...],
+) -> NDArray[np.float64]:
+    """Write the context of one chunk of whole queries; return the sum of 1 / sd over them."""
+    width = block.shape[1]
+    missing = np.isnan(block)
+    if missing.any():
+        known = queries.reduce(np.add, (~missing).astype(np.float64))
+        filled = np.where(missing, 0.0, block)
+    else:
+        known = queries.sizes[:, None].astype(np.float64)
+        filled = block
+    count = np.maximum(known, 1.0)
+    mean = queries.reduce(np.add, filled) / count
+    deviation = block - queries.repeat(mean)
+    squares = np.where(missing, 0.0, deviation) ** 2 if missing.any() else deviation**2
+    scale = np.sqrt(queries.reduce(np.add, squares) / count)
+    # equal values leave a deviation of rounding errors only: that is no spread
+    varies = scale > 1e-10 * np.abs(mean)
+    inverse = np.where(varies, 1.0 / np.where(varies, scale, 1.0), 0.0)
+    for number, kind in enumerate(kinds):
+        target = slice(first + number * width, first + (number + 1) * width)
+        if kind == "difference":
+            table[rows, target] = deviation * queries.repeat(varies)
+        elif kind == "zscore":
+            table[rows, target] = deviation * queries.repeat(inverse)
+        else:
+            table[rows, target] = _ranks(block, missing, queries)
+    return inverse.sum(axis=0)
+
+
+def _ranks(
+    block: NDArray[np.float64], missing: NDArray[np.bool_], queries: Queries
+) -> NDArray[np.float64]:
+    from sklearn_rankcal._ranked import Ranked
+
+    result = np.empty_like(block)
+    for column in range(block.shape[1]):  # one sort per feature
+        values = np.where(missing[:, column], np.inf, block[:, column])
+        ranked = Ranked.from_scores(-values, queries)  # ascending values, missing ones last
+        place = (
+            queries.place + 0.5
+            if ranked.start is None or ranked.stop is None
+            else (ranked.start + ranked.stop) / 2
+        )
+        known = queries.reduce(np.add, (~missing[:, column]).astype(np.float64))
+        share = place / queries.repeat(np.maximum(known, 1.0)) - 0.5
+        result[ranked.order, column] = share
+    result[missing] = np.nan
+    return result

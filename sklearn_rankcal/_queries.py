@@ -1,0 +1,442 @@
+"""Queries: which rows belong together. Group ids come in; order and offsets come out.
+
+Every per-query sum, mean, sort and rank of the package is a method of `Queries`, so that no
+other module loops over queries. Two layouts of an array of length ``n_rows`` occur:
+
+* *row layout*: as the user passed it, element i belongs to row i of X;
+* *grouped layout*: the rows of query 0, then those of query 1, and so on.
+
+When the rows of every query already stand together the two are the same, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
+
+
+class Queries:
+    """The partition of rows into queries.
+
+    Use `from_groups` or `uniform`; the constructor trusts its input.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n_queries + 1,)
+        Query q owns the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of the grouped layout.
+    order : ndarray of shape (n_rows,) or None
+        Row at each place of the grouped layout; None when it is ``arange(n_rows)``.
+    ids : ndarray of shape (n_queries,) or None
+        Group id of each query, in order of first appearance; None: ``0 .. n_queries - 1``.
+    """
+
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        order: NDArray[np.int64] | None = None,
+        ids: NDArray[Any] | None = None,
+    ) -> None:
+        self.offsets = offsets
+        self.order = order
+        self._ids = ids
+        self.sizes = np.diff(offsets)
+        self.n_queries = len(self.sizes)
+        self.n_rows = int(offsets[-1])
+        self._place: NDArray[np.int64] | None = None
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """Group id of each query, in order of first appearance."""
+        return np.arange(self.n_queries) if self._ids is None else self._ids
+
+    # ---------------------------------------------------------------- construction
+
+    @classmethod
+    def from_groups(cls, groups: ArrayLike, n_rows: int | None = None) -> Queries:
+        """Index group ids of any type, in any order.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_rows,)
+            Ids: integers, finite floats, strings or any hashable objects. Rows of one query need
+            not be contiguous.
+        n_rows : int, default=None
+            Expected length.
+
+        Returns
+        -------
+        Queries
+            Queries are numbered in order of first appearance.
+
+        Raises
+        ------
+        ValueError
+            Wrong length or shape, no rows, or a missing id.
+
+        Notes
+        -----
+        O(n) when queries are contiguous or ids are not numbers (one dictionary pass), else a
+        stable sort.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal._queries import Queries
+        >>> queries = Queries.from_groups(["b", "a", "b"])
+        >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
+        ([0, 2, 3], [0, 2, 1], ['b', 'a'])
+        """
+        values = _check_groups(groups, n_rows)
+        starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+        ids = values[starts]
+        if _all_distinct(ids):
+            return cls(np.append(starts, len(values)).astype(np.int64), None, ids)
+        if values.dtype.kind in "iufbmM":
+            _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+            by_appearance = np.argsort(first, kind="stable")
+            number = np.empty_like(by_appearance)
+            number[by_appearance] = np.arange(len(first))
+            codes, ids = number[codes], values[first[by_appearance]]
+        else:
+            listed = values.tolist()
+            table = {group: code for code, group in enumerate(dict.fromkeys(listed))}
+            codes = np.fromiter(map(table.__getitem__, listed), np.int64, count=len(listed))
+            ids = np.empty(len(table), dtype=values.dtype)
+            ids[:] = list(table)
+        return cls._from_codes(codes, ids)
+
+    @classmethod
+    def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
+        order = np.argsort(codes, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
+        return cls(offsets, order, ids)
+
+    @classmethod
+    def uniform(cls, n_queries: int, size: int) -> Queries:
+        """`n_queries` queries of `size` contiguous rows each."""
+        return cls(np.arange(n_queries + 1, dtype=np.int64) * size)
+
+    @classmethod
+    def single(cls, n_rows: int) -> Queries:
+        """All rows as one query."""
+        return cls.uniform(1, n_rows)
+
+    # ---------------------------------------------------------------- the two layouts
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Row layout to grouped layout (no copy when they are the same)."""
+        return values if self.order is None else values[self.order]
+
+    def scatter(self, grouped: NDArray[Any]) -> NDArray[Any]:
+        """Grouped layout to row layout (no copy when they are the same)."""
+        if self.order is None:
+            return grouped
+        values = np.empty_like(grouped)
+        values[self.order] = grouped
+        return values
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """0-based place inside the query, in grouped layout."""
+        if self._place is None:
+            self._place = np.arange(self.n_rows) - self.repeat(self.offsets[:-1])
+        return self._place
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Query number of each row, in row layout."""
+        return self.scatter(self.repeat(np.arange(self.n_queries)))
+
+    def repeat(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        """One value per query to grouped layout."""
+        return np.repeat(per_query, self.sizes, axis=0)
+
+    def broadcast(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        """One value per query to row layout."""
+        return self.scatter(self.repeat(per_query))
+
+    # ---------------------------------------------------------------- per-query reductions
+
+    def reduce(self, ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
+        """`ufunc` over each query of an array in grouped layout."""
+        return ufunc.reduceat(grouped, self.offsets[:-1], axis=0)
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum over each query of an array in row layout."""
+        return self.reduce(np.add, self.gather(values))
+
+    def max(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Largest value of each query of an array in row layout."""
+        return self.reduce(np.maximum, self.gather(values))
+
+    def min(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Smallest value of each query of an array in row layout."""
+        return self.reduce(np.minimum, self.gather(values))
+
+    def mean(
+        self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """(Weighted) mean of each query; 0 for a query whose weights are all 0."""
+        if weight is None:
+            return self.sum(values) / self.sizes
+        total = self.sum(weight)
+        return self.sum(values * weight) / np.where(total > 0, total, 1.0)
+
+    def center(
+        self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Values minus the (weighted) mean of their query, in row layout."""
+        return values - self.broadcast(self.mean(values, weight))
+
+    def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
+        """Running sum inside each query, grouped layout; exact for integers."""
+        total = np.cumsum(grouped)
+        before = total[self.offsets[:-1]] - grouped[self.offsets[:-1]]
+        return total - self.repeat(before)
+
+    # ---------------------------------------------------------------- sorting
+
+    def sort(self, scores: NDArray[Any]) -> NDArray[np.int64]:
+        """Rows, best first inside each query; equal scores keep row order.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            Finite, row layout; larger is better.
+
+        Returns
+        -------
+        order : ndarray of shape (n_rows,)
+            Row at each place of the grouped layout.
+
+        Notes
+        -----
+        O(n log r) with r the size of the largest query, in a handful of vectorised sorts: queries
+        of similar size share one padded array.
+        """
+        key = -self.gather(scores) if scores.dtype.kind == "f" else -self.gather(scores + 0.0)
+        places = np.empty(self.n_rows, dtype=np.int64)
+        for inside, valid in self.buckets():
+            padded = np.where(valid, key[inside], np.inf) if valid is not None else key[inside]
+            # padding is +inf and stands last already: a stable sort leaves it there
+            local = np.argsort(padded, axis=1, kind="stable")
+            sources = local + inside[:, :1]
+            if valid is None:
+                places[inside] = sources
+            else:
+                places[inside[valid]] = sources[valid]
+        return places if self.order is None else self.order[places]
+
+    def rank(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of each row (1 = top), in row layout, of an `order` as `sort` returns it."""
+        ranks = np.empty(self.n_rows, dtype=np.int64)
+        ranks[order] = self.place + 1
+        return ranks
+
+    def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_] | None]]:
+        """Padded views of the grouped layout, queries of similar size together.
+
+        Yields
+        ------
+        inside : ndarray of shape (n_queries_of_bucket, width)
+            Places of the grouped layout, row by row consecutive; padding repeats valid places.
+        valid : ndarray of the same shape, or None
+            False at padding; None when there is none.
+        """
+        sizes = np.unique(self.sizes)
+        while len(sizes):
+            stop = np.searchsorted(sizes, sizes[0] * _LADDER, side="right")
+            width = sizes[stop - 1]
+            member = (
+                np.arange(self.n_queries)
+                if stop == len(sizes) and sizes[0] == self.sizes.min()
+                else np.flatnonzero((self.sizes >= sizes[0]) & (self.sizes <= width))
+            )
+            inside = self.offsets[member][:, None] + np.arange(width)
+            if stop == 1:
+                yield inside, None
+            else:
+                valid = np.arange(width) < self.sizes[member][:, None]
+                yield np.minimum(inside, self.n_rows - 1), valid
+            sizes = sizes[stop:]
+
+    # ---------------------------------------------------------------- parts
+
+    def select(self, keep: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Queries]:
+        """Rows (ascending) of the queries kept, and the `Queries` of those rows alone."""
+        rows = np.flatnonzero(self.broadcast(keep))
+        new = np.cumsum(keep) - 1
+        ids = None if self._ids is None else self._ids[keep]
+        if self.order is None:
+            return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
+        return rows, Queries._from_codes(new[self.codes[rows]], ids)
+
+    def chunks(self, max_rows: int) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
+        """Runs of whole queries of about `max_rows` rows: (their rows, their `Queries`).
+
+        Rows come as a slice where queries are contiguous. A query larger than `max_rows` is a
+        chunk of its own.
+        """
+        first = 0
+        while first < self.n_queries:
+            last = int(np.searchsorted(self.offsets, self.offsets[first] + max_rows, "right")) - 1
+            last = max(last, first + 1)
+            start, stop = int(self.offsets[first]), int(self.offsets[last])
+            rows = slice(start, stop) if self.order is None else self.order[start:stop]
+            yield rows, Queries(self.offsets[first : last + 1] - start)
+            first = last
+
+    def same_partition(self, other: Queries) -> bool:
+        """Whether two objects group the rows alike, whatever the ids are called."""
+        return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)
+
+
+def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
+    """Group ids as a 1-D array of a hashable, comparable dtype, with nothing missing."""
+    if hasattr(groups, "to_numpy"):
+        values = groups.to_numpy()
+    elif isinstance(groups, np.ndarray):
+        values = groups
+    else:
+        listed = list(groups)  # type: ignore[arg-type]
+        kinds = {type(value) for value in listed}
+        plain = len(kinds) <= 1 and (not listed or np.isscalar(listed[0]))
+        values = np.asarray(listed) if plain else _objects(listed)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(
+            f"groups must be one id per row, a 1-D array; it has shape {values.shape}."
+        )
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.")
+    if len(values) == 0:
+        raise ValueError("groups is empty: at least one row is needed.")
+    kind = values.dtype.kind
+    missing = None
+    if kind == "f" and not np.isfinite(values).all():
+        missing = int(np.flatnonzero(~np.isfinite(values))[0])
+    elif kind in "mM" and np.isnat(values).any():
+        missing = int(np.flatnonzero(np.isnat(values))[0])
+    elif kind not in "iufbmMSU":
+        values = _objects(values.tolist())
+        for row, value in enumerate(values.tolist()):
+            # NaN, NaT and pandas' NA differ from themselves (NA: its comparison is not a bool)
+            if value is None or (value != value) is not False:
+                missing = row
+                break
+    if missing is not None:
+        raise ValueError(
+            f"groups has a missing or infinite id at row {missing} ({values[missing]!r}). "
+            "Every row must belong to a query; drop such rows or give them an id."
+        )
+    return values
+
+
+def _objects(listed: list[Any]) -> NDArray[Any]:
+    values = np.empty(len(listed), dtype=object)
+    for row, value in enumerate(listed):
+        if isinstance(value, (list, np.ndarray, dict, set)):
+            raise ValueError(f"groups must hold one hashable id per row; row {row} is {value!r}.")
+        values[row] = value
+    return values
+
+
+def _all_distinct(ids: NDArray[Any]) -> bool:
+    if ids.dtype.kind in "iufbmM":
+        return len(np.unique(ids)) == len(ids)
+    return len(set(ids.tolist())) == len(ids)
+
+
+def sizes_to_groups(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Turn group sizes (LightGBM's convention) into one group id per row.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (n_queries,)
+        Number of consecutive rows of each query, at least 1 each.
+
+    Returns
+    -------
+    groups : ndarray of shape (sum(sizes),)
+        0 for the rows of the first query, 1 for those of the second, and so on.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import sizes_to_groups
+    >>> sizes_to_groups([2, 1, 3]).tolist()
+    [0, 0, 1, 2, 2, 2]
+    """
+    counts = np.asarray(sizes)
+    if counts.ndim != 1 or len(counts) == 0:
+        raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
+    if counts.dtype.kind not in "iu" and not np.array_equal(counts, np.floor(counts)):
+        raise ValueError("sizes must be whole numbers.")
+    counts = counts.astype(np.int64)
+    if counts.min() < 1:
+        raise ValueError(f"sizes must be at least 1; got {counts.min()}.")
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
+    """Positions (1 = top) from an order of indices, best first.
+
+    Parameters
+    ----------
+    order : array-like of shape (n_rows,)
+        A permutation of ``0 .. n_rows - 1``: `order[k]` is the row at place k.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_rows,)
+        `ranks[i]` is the position of row i.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import order_to_ranks
+    >>> order_to_ranks([2, 0, 1]).tolist()
+    [2, 3, 1]
+    """
+    rows = _check_permutation(order, 0, "order")
+    ranks = np.empty(len(rows), dtype=np.int64)
+    ranks[rows] = np.arange(1, len(rows) + 1)
+    return ranks
+
+
+def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
+    """Order of indices, best first, from positions (1 = top): inverse of `order_to_ranks`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_rows,)
+        A permutation of ``1 .. n_rows``: `ranks[i]` is the position of row i.
+
+    Returns
+    -------
+    order : ndarray of shape (n_rows,)
+        `order[k]` is the row at place k.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import ranks_to_order
+    >>> ranks_to_order([2, 3, 1]).tolist()
+    [2, 0, 1]
+    """
+    positions = _check_permutation(ranks, 1, "ranks")
+    order = np.empty(len(positions), dtype=np.int64)
+    order[positions - 1] = np.arange(len(positions))
+    return order
+
+
+def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
+        raise ValueError(
+            f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; "
+            f"got {array!r}."
+        )
+    return array.astype(np.int64)

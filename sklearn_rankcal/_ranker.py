@@ -1,0 +1,565 @@
+"""CalibratedRanker: labels -> targets -> model -> surrogate predictions -> decoder -> ranking."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rankcal._context import check_context
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import (
+    check_table,
+    content_keys,
+    numeric_columns,
+    split_column,
+    take_rows,
+)
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.exceptions import MissingGroupsWarning
+from sklearn_rankcal.labels import read_labels
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models import DocumentModel, default_regressor
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside_cross_validation
+
+_REMEDY = (
+    "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
+    "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
+    "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
+    "scikit-learn passes groups= on by itself."
+)
+
+
+class QueryOrder(NamedTuple):
+    """Rows best first, query by query.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_listed,)
+        Row indices into X, best first inside each query.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query q owns ``rows[offsets[q]:offsets[q + 1]]``.
+    queries : ndarray of shape (n_queries,)
+        Group id of each query, in order of first appearance.
+    """
+
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    queries: NDArray[Any]
+
+
+class RankerMixin:
+    """What every ranker of the package shares: its tags and `score`.
+
+    A ranker's `predict(X, groups=None)` returns positions, 1 = top, not scores.
+    """
+
+    _estimator_type = "ranker"
+    # groups are passed wherever scikit-learn routes metadata, with no set_*_request call
+    __metadata_request__fit = {"groups": True}
+    __metadata_request__predict = {"groups": True}
+    __metadata_request__decision_function = {"groups": True}
+    __metadata_request__score = {"groups": True, "sample_weight": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
+
+def _predicts_scores(ranker: CalibratedRanker) -> bool:
+    return get_loss(ranker.loss).space == "scores"
+
+
+class CalibratedRanker(RankerMixin, BaseEstimator):
+    """Rank the documents of queries with any regressor, consistently for a chosen measure.
+
+    "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
+    regressor's targets are chosen so that, with enough data and a rich enough regressor, the
+    decoded rankings become the best possible for the loss. `predict` returns positions; scores
+    are `decision_function`.
+
+    Parameters
+    ----------
+    regressor : estimator, default=None
+        Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
+        targets from `predict_proba`; or a `sklearn_rankcal.models.DocumentModel`, taken as it is.
+        None is `HistGradientBoostingRegressor` set for ranking data (100 trees of 15 leaves,
+        learning rate 0.05, no early stopping).
+    loss : str or Loss, default="ndcg"
+        What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
+        ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
+        ``"map_by_scores"``, or an object such as ``NDCG(k=10, gain="linear")`` (`losses`).
+    decoder : str or decoder, default="auto"
+        How surrogate predictions become a ranking; ``"auto"`` is the loss's exact decoder, for
+        scores ``"sort"``.
+    context : "auto", None, str or list of str, default="auto"
+        Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
+        standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
+        when `fit` knows the queries and X is dense with numeric columns, else None. None shows the
+        regressor the columns of X and nothing else.
+    center : bool, default=True
+        Subtract from each target the mean of its query. It changes no ranking of the targets.
+    group_column : str, default=None
+        Column of a data frame X that holds the query ids; it is dropped before the regressor. The
+        one way in which queries also reach `cross_val_predict` and ``search.predict(frame)``.
+        A transformer that scales or drops the column breaks it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds every ``random_state`` of (a clone of) the regressor; None leaves them as they are.
+        The default regressor is random only beyond 200,000 rows, where its bins are estimated on a
+        sample.
+    verbose : int, default=0
+        Print what `fit` does and how long each step takes.
+
+    Attributes
+    ----------
+    model_ : DocumentModel
+        The fitted model; ``model_.regressor_`` is the fitted regressor.
+    loss_ : Loss
+        The loss, with parameters left to the data filled in.
+    decoder_ : decoder
+        The decoder.
+    grouped_ : bool
+        Whether `fit` knew the queries.
+    n_queries_ : int
+        Number of queries seen by `fit`.
+    n_queries_dropped_ : int
+        Queries left out of the regression because the loss is undefined there or all weights are
+        0 (for NDCG: no document with gain).
+    n_features_in_ : int
+        Number of columns of X, the group column included.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names of X, where it has them.
+
+    See Also
+    --------
+    sklearn_rankcal.metrics.get_ranking_scorer : Scorers for `GridSearchCV`.
+    sklearn_rankcal.relevance_labels : Labels that carry their query through scikit-learn.
+
+    Notes
+    -----
+    Beside the regressor: O(n log r) time for n documents in queries of at most r, and O(n)
+    memory; with context columns a copy of X with twice the columns, in `predict` for 131,072 rows
+    at a time.
+
+    References
+    ----------
+    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
+       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
+    .. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
+       order-preserving surrogate losses in learning to rank. Machine Learning. Theorem 3.2.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> ranker = CalibratedRanker(loss="ndcg@10").fit(data.X, data.y, groups=data.groups)
+    >>> ranks = ranker.predict(data.X, groups=data.groups)  # 1 = top of its query
+    >>> rows, offsets, queries = ranker.predict_order(data.X, groups=data.groups, k=3)
+    >>> ranks[rows[:3]].tolist()
+    [1, 2, 3]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "regressor": [None, HasMethods(["fit", "predict"])],
+        "loss": [str, Loss],
+        "decoder": [str, HasMethods(["decode"])],
+        "context": [None, str, list, tuple],
+        "center": ["boolean"],
+        "group_column": [None, str],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        regressor: Any = None,
+        *,
+        loss: str | Loss = "ndcg",
+        decoder: Any = "auto",
+        context: Any = "auto",
+        center: bool = True,
+        group_column: str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.regressor = regressor
+        self.loss = loss
+        self.decoder = decoder
+        self.context = context
+        self.center = center
+        self.group_column = group_column
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------- fit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> CalibratedRanker:
+        """Fit the regressor on the loss's targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance, larger is better; or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row: any type, in any order, not necessarily contiguous. None with
+            plain labels and no `group_column`: all rows are one query, with a warning.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weight of each row in the regression. A row of weight 0 is left out.
+
+        Returns
+        -------
+        self : CalibratedRanker
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            Lengths that differ, NaN in y, groups or weights, labels out of the loss's range, a
+            query cut by a splitter, no query on which the loss is defined; or no query ids inside
+            scikit-learn's cross-validation, which did not hand them on.
+        """
+        loss = get_loss(self.loss)
+        started = time.perf_counter()
+        X, relevance, queries, grouped = self._read(X, y, groups, reset=True)
+        weight = _check_weight(sample_weight, len(relevance))
+        self.grouped_ = grouped
+        self.loss_ = loss.resolve(relevance)
+        self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
+        model = self._make_model(X)
+        self.n_queries_ = queries.n_queries
+        X, relevance, queries, weight = self._usable(X, relevance, queries, weight)
+        targets = (
+            self.loss_.encode_grades(relevance)
+            if is_classifier(model.regressor)
+            else self.loss_.encode(relevance, queries)
+        )
+        self._say(
+            f"{queries.n_rows} documents in {queries.n_queries} queries for "
+            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",
+            started,
+        )
+        started = time.perf_counter()
+        self.model_ = model.fit(X, targets, queries, weight)
+        self._say(f"fitted {type(self.model_.regressor_).__name__}", started)
+        return self
+
+    def _make_model(self, X: Any) -> Any:
+        if isinstance(self.regressor, DocumentModel):
+            return clone(self.regressor)
+        context = self.context
+        if isinstance(context, str) and context == "auto":
+            context = "zscore" if self.grouped_ and numeric_columns(X) else None
+        else:
+            check_context(context)
+        regressor = default_regressor() if self.regressor is None else clone(self.regressor)
+        if self.random_state is not None:
+            seeds = check_random_state(self.random_state)
+            for name in sorted(regressor.get_params()):
+                if name.split("__")[-1] == "random_state":
+                    regressor.set_params(**{name: seeds.randint(2**31 - 1)})
+        return DocumentModel(regressor, center=self.center, context=context)
+
+    def _usable(
+        self,
+        X: Any,
+        relevance: NDArray[np.float64],
+        queries: Queries,
+        weight: NDArray[np.float64] | None,
+    ) -> tuple[Any, NDArray[np.float64], Queries, NDArray[np.float64] | None]:
+        """Without rows of weight 0, then without queries where the loss is undefined."""
+        n_before = queries.n_queries
+        if weight is not None and (weight == 0).any():
+            rows = np.flatnonzero(weight)
+            codes = queries.codes[rows]
+            X, relevance, weight = take_rows(X, rows), relevance[rows], weight[rows]
+            queries = Queries.from_groups(codes)
+        keep = self.loss_.defined(relevance, queries)
+        if not keep.all():
+            if not keep.any():
+                raise ValueError(
+                    f"{type(self.loss_).__name__} is undefined on all {len(keep)} queries "
+                    f"(n_samples={len(relevance)}), so there is nothing to learn from: for most "
+                    "losses a query needs a document of positive relevance, for 'auc' and "
+                    "'spearman' two different labels."
+                )
+            rows, queries = queries.select(keep)
+            X, relevance = take_rows(X, rows), relevance[rows]
+            weight = None if weight is None else weight[rows]
+        self.n_queries_dropped_ = n_before - queries.n_queries
+        return X, relevance, queries, weight
+
+    # ---------------------------------------------------------------- predict
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return positions, 1 = top of its query; scores are `decision_function`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. Needed when the ranker was fitted with query ids, unless X holds
+            `group_column`; else None ranks all rows as one query.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,)
+            Position of each row inside its query, the convention of `scipy.stats.rankdata`.
+            Documents with equal scores are ordered by a hash of their features, so that neither
+            the order of the rows nor other queries matter.
+        """
+        X, queries = self._read_queries(X, groups)
+        return self._decode(X, queries)
+
+    def predict_order(
+        self, X: Any, groups: ArrayLike | None = None, k: int | None = None
+    ) -> QueryOrder:
+        """Return the row indices of each query, best first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+        k : int, default=None
+            List at most the first k rows of each query; None lists all.
+
+        Returns
+        -------
+        order : QueryOrder
+            ``rows`` (indices into X), ``offsets`` (where each query's rows begin and end) and
+            ``queries`` (the group ids).
+        """
+        if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
+            raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
+        X, queries = self._read_queries(X, groups)
+        ranks = self._decode(X, queries)
+        rows = np.empty(queries.n_rows, dtype=np.int64)
+        rows[queries.broadcast(queries.offsets[:-1]) + ranks - 1] = np.arange(queries.n_rows)
+        offsets = queries.offsets
+        if k is not None:
+            rows = rows[queries.place < k]
+            offsets = np.append(0, np.cumsum(np.minimum(queries.sizes, k)))
+        return QueryOrder(rows, offsets, queries.ids)
+
+    @available_if(_predicts_scores)
+    def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the predicted scores, larger is better.
+
+        Scores of different queries are not comparable when targets are centred (the default).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row; needed only by a ranker with context columns.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Estimates of the expected targets, up to a shift per query.
+        """
+        X, queries = self._read_queries(X, groups, required=self._needs_queries())
+        return self.model_.predict(X, queries)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean over queries of the loss's measure, higher is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance, or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, where neither `y` nor `group_column` tells it.
+        sample_weight : array-like of shape (n_documents,), default=None
+            A query's weight is the mean of its rows' weights.
+
+        Returns
+        -------
+        score : float
+            P@q, DCG, NDCG, recall, AUC, ERR, AP, ERU or Spearman's rho of the rankings that
+            `predict` returns. Queries where it is undefined are left out; NaN when that is all.
+        """
+        check_is_fitted(self)
+        X, relevance, queries, grouped = self._read(X, y, groups, reset=False)
+        if self.grouped_ and not grouped:
+            raise ValueError(f"This ranker was fitted with query ids and needs them. {_REMEDY}")
+        weight = _check_weight(sample_weight, len(relevance))
+        values = self.loss_.metric(relevance, self._decode(X, queries), queries)
+        return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
+
+    def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
+        u = self.model_.predict(X, queries)
+        return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+
+    def _needs_queries(self) -> bool:
+        check_is_fitted(self)
+        return self.grouped_ and bool(check_context(self.model_.context))
+
+    # ---------------------------------------------------------------- reading the input
+
+    def _read(
+        self, X: Any, y: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, NDArray[np.float64], Queries, bool]:
+        """Checked table, relevance, queries, and whether anybody said what the queries are."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        X, queries = self._table_and_queries(X, groups, reset)
+        relevance, of_labels = read_labels(y, X.shape[0])
+        if queries is None:
+            queries = of_labels
+        elif of_labels is not None and not queries.same_partition(of_labels):
+            raise ValueError("groups and the structured labels put the rows in different queries.")
+        if queries is not None:
+            return X, relevance, queries, True
+        if inside_cross_validation():
+            raise ValueError(
+                "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
+                f"only, unless metadata routing is on. {_REMEDY}"
+            )
+        warnings.warn(
+            f"No query ids: all {len(relevance)} rows are ranked as ONE query. {_REMEDY}",
+            MissingGroupsWarning,
+            stacklevel=3,
+        )
+        return X, relevance, Queries.single(len(relevance)), False
+
+    def _read_queries(
+        self, X: Any, groups: ArrayLike | None, required: bool | None = None
+    ) -> tuple[Any, Queries]:
+        """Checked table and queries, for `predict` and the like."""
+        check_is_fitted(self)
+        X, queries = self._table_and_queries(X, groups, reset=False)
+        if queries is None:
+            if self.grouped_ if required is None else required:
+                raise ValueError(
+                    "This ranker was fitted with query ids and needs them: pass groups=<query id "
+                    "of each row>, for one query groups=numpy.zeros(len(X)). cross_val_predict and "
+                    "the predict of a search cannot pass them: use group_column='qid' with data "
+                    "frames, or search.best_estimator_.predict(X, groups=...)."
+                )
+            queries = Queries.single(X.shape[0])
+        return X, queries
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table = check_table(X)
+        validate_data(self, X=table, reset=reset, skip_check_array=True)
+        queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
+        if self.group_column is not None:
+            table, column = split_column(table, self.group_column)
+            of_column = Queries.from_groups(column, table.shape[0])
+            if queries is not None and not queries.same_partition(of_column):
+                raise ValueError(
+                    f"groups and the column {self.group_column!r} put the rows in different "
+                    "queries."
+                )
+            queries = of_column
+        return table, queries
+
+    # ---------------------------------------------------------------- the regressor's own
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The regressor's importances per column of X, context columns folded in."""
+        check_is_fitted(self)
+        return self.model_.fold_importances(self.model_.regressor_.feature_importances_)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The regressor's coefficients per column of X: average slopes inside a query."""
+        check_is_fitted(self)
+        return self.model_.fold_coefficients(self.model_.regressor_.coef_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        regressor = self.regressor
+        if isinstance(regressor, DocumentModel):
+            regressor = regressor.regressor
+        if regressor is None:
+            regressor = default_regressor()
+        inner = get_tags(regressor).input_tags
+        tags.input_tags.allow_nan = inner.allow_nan
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.categorical = inner.categorical
+        try:
+            tags.target_tags.positive_only = get_loss(self.loss).positive_only
+        except (TypeError, ValueError):
+            pass  # a bad loss is reported by fit; tags must not raise
+        return tags
+
+    def _say(self, what: str, started: float) -> None:
+        if self.verbose:
+            print(f"[CalibratedRanker] {what} ({time.perf_counter() - started:.2f} s)")
+
+
+def _check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """Non-negative finite weights, one per row, not all 0."""
+    if weight is None:
+        return None
+    values = np.asarray(weight, dtype=np.float64)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("Input sample_weight contains NaN or infinity.")
+    if values.min() < 0:
+        raise ValueError(f"Negative values in data passed to sample_weight: {values.min():g}.")
+    if not values.any():
+        raise ValueError("sample_weight is zero for every row.")
+    return values
+
+
+def mean_over_queries(
+    values: NDArray[np.float64],
+    queries: Queries,
+    weight: NDArray[np.float64] | None,
+    name: str,
+) -> float:
+    """Mean of a measure over the queries where it is defined; NaN with a warning if nowhere."""
+    defined = ~np.isnan(values)
+    if not defined.any():
+        warnings.warn(
+            f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return float("nan")
+    if weight is None:
+        return float(values[defined].mean())
+    per_query = queries.mean(weight)[defined]
+    if not per_query.any():
+        raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+    return float(np.average(values[defined], weights=per_query))

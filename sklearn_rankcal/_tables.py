@@ -1,0 +1,143 @@
+"""Tables: what `X` may be (array, sparse matrix, pandas or polars frame), handled in one place.
+
+Rows and columns are taken without changing the container, so that a regressor gets the column
+names and dtypes that the user gave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a pandas or polars data frame."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and not sparse.issparse(X)
+
+
+def _is_polars(X: Any) -> bool:
+    return hasattr(X, "with_columns")
+
+
+def check_table(X: Any) -> Any:
+    """`X` as a frame, a CSR matrix or a 2-D array of any dtype; NaN is left to the regressor.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Not two-dimensional, no rows or columns, complex numbers.
+    """
+    if is_frame(X):
+        if hasattr(X, "collect"):
+            raise TypeError("X is a lazy frame; call .collect() first.")
+        if X.shape[0] < 1 or X.shape[1] < 1:
+            # scikit-learn's own words for an empty table
+            check_array(np.empty(X.shape), ensure_all_finite=False)
+        return X
+    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+
+
+def split_column(X: Any, name: str) -> tuple[Any, Any]:
+    """The frame without column `name`, and that column."""
+    if not is_frame(X):
+        raise ValueError(
+            f"group_column={name!r} needs X as a data frame with that column; got "
+            f"{type(X).__name__}. In a pipeline, keep frames with set_output(transform='pandas')."
+        )
+    if name not in list(X.columns):
+        raise ValueError(f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.")
+    if _is_polars(X):
+        return X.drop(name), X[name]
+    return X.drop(columns=name), X[name]
+
+
+def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
+    """Rows of a table, in the same container."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def numeric_columns(X: Any) -> list[Any]:
+    """Columns with numbers (not booleans, not categories): indices, or names of a frame."""
+    if not is_frame(X):
+        dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
+        return list(range(X.shape[1])) if dense else []
+    if _is_polars(X):
+        return [name for name, dtype in X.schema.items() if dtype.is_numeric()]
+    return list(X.select_dtypes(include="number").columns)
+
+
+def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
+    """A frame with columns added on the right."""
+    if _is_polars(X):
+        import polars as pl
+
+        return X.hstack(pl.DataFrame(values, schema=names))
+    import pandas as pd
+
+    return pd.concat([X, pd.DataFrame(values, columns=names, index=X.index)], axis=1)
+
+
+def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
+    """Numeric columns of a frame as one array, missing values as NaN."""
+    if _is_polars(X):
+        return X.select(columns).to_numpy()
+    part = X[columns]
+    kinds = {getattr(dtype, "kind", "O") for dtype in part.dtypes}
+    same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
+    return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+# -------------------------------------------------------------------- a hash of a row's content
+
+_CHUNK = 1 << 16  # rows copied at a time
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def content_keys(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number per row that depends on the row's own values only.
+
+    The same for arrays, sparse matrices and frames with the same values, whatever the dtype that
+    holds them: zeros count nothing, and every other cell adds a hash of (column, value).
+    """
+    if len(rows) > _CHUNK:
+        starts = range(0, len(rows), _CHUNK)
+        return np.concatenate([content_keys(X, rows[a : a + _CHUNK]) for a in starts])
+    part = take_rows(X, rows)
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    if sparse.issparse(part):
+        part = part.tocsr()
+        cells = _mix(part.data.astype(np.float64), part.indices.astype(np.uint64))
+        total = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
+        return total[part.indptr[1:]] - total[part.indptr[:-1]]
+    columns = list(part.columns) if is_frame(part) else range(part.shape[1])
+    for number, column in enumerate(columns):
+        values = np.asarray(part[column]) if is_frame(part) else part[:, column]
+        keys += _mix(_as_numbers(values), np.uint64(number))
+    return keys
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values as float64; what is no number as a hash of its text."""
+    if values.dtype.kind not in "OSUmMV":
+        return values.astype(np.float64)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        table = {text: float(crc32(text.encode())) for text in set(map(str, values.tolist()))}
+        return np.array([table[str(value)] for value in values.tolist()])
+
+
+def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:
+    """Hash of (column, value), 0 for the value 0 (splitmix64's finaliser)."""
+    with np.errstate(over="ignore"):
+        values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN; -0.0 becomes 0.0
+        bits = np.ascontiguousarray(values).view(np.uint64) ^ ((column + np.uint64(1)) * _ODD)
+        bits = (bits ^ (bits >> np.uint64(30))) * _MIX
+        bits = bits ^ (bits >> np.uint64(31))
+        return np.where(values == 0, np.uint64(0), bits)

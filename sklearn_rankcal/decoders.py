@@ -1,0 +1,177 @@
+"""Decoders: surrogate predictions come in, a permutation of every query comes out.
+
+`DECODERS` maps (space, name) to classes. For scores the exact decoder is a sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import queries_equal_neighbours
+
+TieKeys = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+
+
+@dataclass
+class DecodeResult:
+    """What a decoder returns.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_documents,)
+        Position of every row inside its query, 1 = top.
+    optimal : bool
+        Whether every ranking is proved to minimise the decoder's objective.
+    method : str
+        What produced it.
+    """
+
+    ranks: NDArray[np.int64]
+    optimal: bool
+    method: str
+
+
+def decode_scores(
+    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_keys: ArrayLike | None = None
+) -> DecodeResult:
+    """Sort by score: exact for every positional loss (P2, theorem 3.2).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents,)
+        Finite; larger is better.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row; None: one query.
+    tie_keys : array-like of shape (n_documents,), default=None
+        Equal scores are ordered by ascending key, then by row. None: by row.
+
+    Returns
+    -------
+    result : DecodeResult
+
+    Raises
+    ------
+    ValueError
+        NaN or infinite scores, no rows, lengths that differ.
+
+    Notes
+    -----
+    O(n log r), r the size of the largest query.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import decode_scores
+    >>> decode_scores([0.1, 0.9, 0.5, 0.5], groups=["a", "a", "b", "b"]).ranks.tolist()
+    [2, 1, 1, 2]
+    """
+    values = check_scores(scores, None, "scores")
+    queries = (
+        Queries.single(len(values)) if groups is None else Queries.from_groups(groups, len(values))
+    )
+    keys = None
+    if tie_keys is not None:
+        key_array = np.asarray(tie_keys)
+        if key_array.shape != values.shape:
+            raise ValueError(f"tie_keys has shape {key_array.shape}, scores {values.shape}.")
+        keys = lambda rows: key_array[rows]  # noqa: E731
+    return Sort().decode(values, queries, keys)
+
+
+def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
+    """Scores as a finite 1-D float array (float32 stays float32)."""
+    values = np.asarray(scores)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one score per row; it has shape {values.shape}.")
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty: at least one row is needed.")
+    if values.dtype.kind != "f":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be numbers; the dtype is {values.dtype}.") from error
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")
+    return values
+
+
+class Sort(BaseEstimator):
+    """Rank by score, largest first: the exact decoder of every score loss.
+
+    Equal scores are ordered by a hash of the row's own features (`CalibratedRanker` supplies it),
+    so that a prediction depends neither on the order of the rows nor on the other queries; rows
+    that are equal altogether keep their order.
+    """
+
+    space = "scores"
+
+    def decode(
+        self, u: NDArray[np.float64], queries: Queries, tie_keys: TieKeys | None = None
+    ) -> DecodeResult:
+        """Positions from scores.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_documents,)
+            Scores, finite.
+        queries : Queries
+            Which rows belong together.
+        tie_keys : callable, default=None
+            ``tie_keys(rows)`` gives the key of each of those rows; called for tied rows only.
+
+        Returns
+        -------
+        result : DecodeResult
+        """
+        order = queries.sort(u)
+        if tie_keys is not None:
+            equal = queries_equal_neighbours(u[order], queries)
+            tied = equal.copy()
+            tied[:-1] |= equal[1:]
+            places = np.flatnonzero(tied)
+            if len(places):
+                block = np.cumsum(~equal)[places]
+                rows = order[places]
+                order[places] = rows[np.lexsort((tie_keys(rows), block))]
+        return DecodeResult(queries.rank(order), True, "sort")
+
+
+DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {("scores", "sort"): Sort}
+
+
+def get_decoder(decoder: str | BaseEstimator, space: str, default: str = "sort") -> BaseEstimator:
+    """A decoder object from a name (``"auto"`` is `default`), or the object itself.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or a decoder of another space than the loss's.
+    TypeError
+        Neither a string nor a decoder.
+    """
+    if isinstance(decoder, str):
+        name = default if decoder == "auto" else decoder
+        if (space, name) not in DECODERS:
+            fitting = sorted(known for kind, known in DECODERS if kind == space)
+            raise ValueError(
+                f"Unknown decoder {decoder!r} for a loss on {space}. Known: "
+                f"{', '.join(['auto', *fitting])}."
+            )
+        return DECODERS[space, name]()
+    if not hasattr(decoder, "decode"):
+        raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
+    if getattr(decoder, "space", space) != space:
+        raise ValueError(
+            f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
+        )
+    return decoder

@@ -1,0 +1,166 @@
+"""Loss: labels come in, regression targets come out; and the measure the targets are made for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+
+
+class Loss(BaseEstimator):
+    """A ranking loss, the surrogate targets calibrated for it, and its decoder.
+
+    Subclass it to add a loss: `encode` makes the targets, `measure` computes the ranking measure
+    from a `Ranked`, and `check_loss` (`sklearn_rankcal.utils.estimator_checks`) tests both against
+    exhaustive enumeration.
+
+    Attributes
+    ----------
+    space : str
+        Where surrogate predictions live: ``"scores"``, one number per document.
+    default_decoder : str
+        Name of the exact decoder.
+    calibrated_over : str
+        The distributions of the labels over which least squares on the targets, decoded, is
+        calibrated for the loss, with the theorem that says so.
+    calibrated_everywhere : bool
+        Whether that is every distribution.
+    positive_only : bool
+        Whether labels must be non-negative.
+    """
+
+    space = "scores"
+    default_decoder = "sort"
+    calibrated_over: str = ""
+    calibrated_everywhere = True
+    positive_only = False
+
+    # ---------------------------------------------------------------- what a subclass writes
+
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        """Regression targets alpha(y) of every row; 0 in queries where the loss is undefined.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,)
+            Labels.
+        queries : Queries
+            Which rows belong together.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,)
+        """
+        raise NotImplementedError
+
+    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The measure of each query, higher is better, NaN where undefined.
+
+        Parameters
+        ----------
+        ranked : Ranked
+            The rows of every query, best first.
+        relevance : ndarray of shape (n_documents,)
+            Labels, row layout.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+        """
+        raise NotImplementedError
+
+    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
+        """Queries on which the measure is defined; the others are dropped from `fit`."""
+        return np.ones(queries.n_queries, dtype=bool)
+
+    def regret_constant(self, n_documents: int) -> float | None:
+        """c with regret(loss) <= c * sqrt(surrogate regret) at `n_documents`; None: no such bound.
+
+        The surrogate regret of a query is the squared distance of its predicted scores from the
+        conditional expectation of the targets.
+        """
+        return None
+
+    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Targets that depend on a document's own label alone, for a classifier's `predict_proba`.
+
+        Raises
+        ------
+        ValueError
+            The loss has no such targets.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no per-document targets, so a classifier cannot stand in "
+            "for the regressor. Use a regressor, or loss='dcg'."
+        )
+
+    # ---------------------------------------------------------------- what every loss has
+
+    def check(self, relevance: NDArray[np.float64]) -> None:
+        """Raise ValueError when the loss cannot take these labels."""
+        if self.positive_only and relevance.min() < 0:
+            raise ValueError(
+                "Negative values in data passed to "
+                f"{type(self).__name__}: relevance must be >= 0; got {relevance.min():g}."
+            )
+
+    def resolve(self, relevance: NDArray[np.float64]) -> Loss:
+        """A copy in which parameters left to the data are set from training labels."""
+        self.check(relevance)
+        return clone(self)
+
+    def metric(
+        self, relevance: NDArray[np.float64], ranks: NDArray[np.int64], queries: Queries
+    ) -> NDArray[np.float64]:
+        """`measure` of rankings given as positions, 1 = top."""
+        self.check(relevance)
+        return self.measure(Ranked.from_ranks(ranks, queries), relevance)
+
+    def diameter(self, n_documents: int) -> float | None:
+        """Largest distance between two rankings' vectors beta; equals `regret_constant` here."""
+        return self.regret_constant(n_documents)
+
+
+class BinaryLoss(Loss):
+    """A loss on binary relevance; `threshold` makes graded labels binary."""
+
+    threshold: float | None
+
+    def relevant(self, relevance: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows are relevant."""
+        return binary_relevance(relevance, self.threshold)
+
+    def check(self, relevance: NDArray[np.float64]) -> None:
+        self.relevant(relevance)
+
+    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.relevant(relevance).astype(np.float64)
+
+
+def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) -> NDArray[np.bool_]:
+    """Rows with relevance >= threshold; without a threshold only 0 and 1 are accepted."""
+    if threshold is not None:
+        return relevance >= threshold
+    relevant = relevance == 1
+    other = ~relevant & (relevance != 0)
+    if other.any():
+        raise ValueError(
+            f"This measure needs binary relevance, 0 or 1; got {relevance[other][0]:g}. Pass "
+            "threshold=t to count relevance >= t as relevant."
+        )
+    return relevant
+
+
+def check_cutoff(name: str, value: Any) -> None:
+    """Raise unless `value` is None or a whole number >= 1."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be a whole number >= 1 or None; got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1; got {value}.")

@@ -1,0 +1,47 @@
+"""Ranking metrics, scorers for model selection, and comparison of rankings."""
+
+from sklearn_rankcal.metrics._compare import Comparison, compare_rankings, paired_bootstrap
+from sklearn_rankcal.metrics._functions import (
+    auc_score,
+    dcg_score,
+    err_score,
+    eru_score,
+    evaluate_rankings,
+    kendall_tau_score,
+    map_score,
+    mrr_score,
+    ndcg_score,
+    pairwise_disagreement_loss,
+    precision_at_q_score,
+    recall_at_k_score,
+    spearman_score,
+)
+from sklearn_rankcal.metrics._registry import METRICS
+from sklearn_rankcal.metrics._scorers import (
+    RankingScorer,
+    get_ranking_scorer,
+    get_ranking_scorer_names,
+)
+
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "RankingScorer",
+    "auc_score",
+    "compare_rankings",
+    "dcg_score",
+    "err_score",
+    "eru_score",
+    "evaluate_rankings",
+    "get_ranking_scorer",
+    "get_ranking_scorer_names",
+    "kendall_tau_score",
+    "map_score",
+    "mrr_score",
+    "ndcg_score",
+    "paired_bootstrap",
+    "pairwise_disagreement_loss",
+    "precision_at_q_score",
+    "recall_at_k_score",
+    "spearman_score",
+]

@@ -1,0 +1,100 @@
+"""What every metric checks: one meaning for scores or ranks, groups, ties and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
+from sklearn_rankcal._ranker import _check_weight, mean_over_queries
+from sklearn_rankcal.decoders import check_scores
+from sklearn_rankcal.labels import read_labels
+
+
+@dataclass
+class RankingData:
+    """Checked input of a metric: what is true, how it was ranked, and each query's weight."""
+
+    relevance: NDArray[np.float64]
+    ranked: Ranked
+    weight: NDArray[np.float64] | None
+
+    def average(
+        self, values: NDArray[np.float64], zero_division: str | float, name: str
+    ) -> float:
+        """(Weighted) mean over queries, undefined ones by the rule of `zero_division`."""
+        values = fill_undefined(values, zero_division)
+        return mean_over_queries(values, self.ranked.queries, self.weight, name)
+
+
+def read_ranking(
+    y_true: Any,
+    y_score: ArrayLike | None,
+    ranks: ArrayLike | None,
+    groups: ArrayLike | None,
+    ties: str = "average",
+    sample_weight: ArrayLike | None = None,
+) -> RankingData:
+    """Check the arguments that every metric shares.
+
+    Raises
+    ------
+    ValueError
+        Both or neither of scores and ranks, lengths that differ, NaN, ranks that are no
+        permutation, an unknown `ties`, groups that contradict structured labels.
+    """
+    if (y_score is None) == (ranks is None):
+        raise ValueError(
+            "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
+            + ("both." if ranks is not None else "neither.")
+        )
+    if ties not in TIES:
+        raise ValueError(f"ties must be one of {', '.join(map(repr, TIES))}; got {ties!r}.")
+    y_true, y_score, ranks, sample_weight, queries = _flatten(
+        y_true, y_score, ranks, groups, sample_weight
+    )
+    relevance, of_labels = read_labels(y_true)
+    if groups is not None:
+        queries = Queries.from_groups(groups, len(relevance))
+        if of_labels is not None and not queries.same_partition(of_labels):
+            raise ValueError("groups and the structured labels put the rows in different queries.")
+    elif queries is None:
+        queries = of_labels or Queries.single(len(relevance))
+    weight = _check_weight(sample_weight, len(relevance))
+    if ranks is not None:
+        ranked = Ranked.from_ranks(check_ranks(ranks, queries), queries)
+    else:
+        scores = check_scores(y_score, len(relevance), "y_score")
+        ranked = Ranked.from_scores(scores, queries, ties, relevance)
+    return RankingData(relevance, ranked, weight)
+
+
+def _flatten(
+    y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
+) -> tuple[Any, Any, Any, Any, Queries | None]:
+    """Arrays of shape (n_queries, n_documents), as scikit-learn's metrics take, as rows."""
+    if groups is not None or np.ndim(y_true) != 2 or np.shape(y_true)[1] < 2:
+        return y_true, y_score, ranks, sample_weight, None
+    shape = np.shape(y_true)
+    flat: list[Any] = []
+    for name, values in (("y_score", y_score), ("ranks", ranks), ("sample_weight", sample_weight)):
+        if values is not None and np.shape(values) != shape:
+            raise ValueError(f"{name} has shape {np.shape(values)}, but y_true has {shape}.")
+        flat.append(None if values is None else np.asarray(values).ravel())
+    return np.asarray(y_true).ravel(), flat[0], flat[1], flat[2], Queries.uniform(*shape)
+
+
+def fill_undefined(
+    values: NDArray[np.float64], zero_division: str | float
+) -> NDArray[np.float64]:
+    """Per-query values with the undefined ones (NaN) kept, for "skip", or set to 0 or 1."""
+    if isinstance(zero_division, str):
+        if zero_division == "skip":
+            return values
+    elif zero_division in (0, 1):
+        return np.where(np.isnan(values), float(zero_division), values)
+    raise ValueError(f"zero_division must be 'skip', 0 or 1; got {zero_division!r}.")

@@ -1,0 +1,635 @@
+"""Ranking metrics: labels and scores or ranks come in, the mean over queries comes out.
+
+Three layers: the formulas, one value per query, live in `_ranked` and in the losses; `METRICS`
+gives them names; the public functions check their input and average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal._ranker import mean_over_queries
+from sklearn_rankcal.losses import (
+    AUC,
+    DCG,
+    ERR,
+    ERU,
+    NDCG,
+    MAPByScores,
+    Precision,
+    Recall,
+    Spearman,
+    split_cutoff,
+)
+from sklearn_rankcal.losses._positional import Gain
+from sklearn_rankcal.metrics._checks import fill_undefined, read_ranking
+from sklearn_rankcal.metrics._registry import (
+    BINARY_METRICS,
+    PerQuery,
+    _disagreement,
+    _kendall,
+    _mrr,
+    get_metric,
+    of_loss,
+)
+
+_SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
+        Relevance, larger is better; or the structured array of `relevance_labels`.
+    y_score : array-like of the shape of `y_true`, default=None
+        Scores, larger is better. Pass scores or `ranks`.
+    ranks : array-like of the shape of `y_true`, default=None
+        Positions inside each query, 1 = top, without ties.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row. None: as structured labels say, or each row of a 2-D `y_true`, or one
+        query.
+    ties : {"average", "first", "worst", "best"}, default="average"
+        What equal scores mean: the mean over all orders they allow, in closed form; the order of
+        the rows; the least or the most favourable order.
+    zero_division : {"skip", 0, 1}, default="skip"
+        A query on which the metric is undefined is left out of the mean, or counts 0 or 1.
+    sample_weight : array-like of the shape of `y_true`, default=None
+        A query's weight is the mean of its rows' weights.
+    return_per_query : bool, default=False
+        Return one value per query (in order of first appearance; NaN where undefined and skipped)
+        instead of their mean."""
+
+
+def _documented(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Put the parameters that all metrics share into a docstring."""
+    if function.__doc__:  # absent under python -OO
+        function.__doc__ = function.__doc__.replace("{shared}", _SHARED)
+    return function
+
+
+def _score(
+    per_query: PerQuery,
+    name: str,
+    y_true: Any,
+    y_score: ArrayLike | None,
+    ranks: ArrayLike | None,
+    groups: ArrayLike | None,
+    ties: str,
+    zero_division: str | float,
+    sample_weight: ArrayLike | None,
+    return_per_query: bool,
+) -> float | NDArray[np.float64]:
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    values = fill_undefined(per_query(data.ranked, data.relevance), zero_division)
+    if return_per_query:
+        return values
+    return mean_over_queries(values, data.ranked.queries, data.weight, name)
+
+
+@_documented
+def evaluate_rankings(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    metrics: Sequence[str] = ("ndcg@10", "mrr"),
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> dict[str, Any]:
+    """Several metrics of one ranking, sorted once.
+
+    Parameters
+    ----------
+    {shared}
+    metrics : sequence of str, default=("ndcg@10", "mrr")
+        Names as in `get_ranking_scorer_names`, with cutoffs: ``"map"``, ``"precision@5"``.
+    threshold : float, default=None
+        Relevance from which a document counts as relevant, for the binary metrics among them.
+
+    Returns
+    -------
+    values : dict
+        Metric name to its mean (or its values per query). Losses keep their sign: smaller is
+        better for ``"pairwise_disagreement"``.
+
+    Notes
+    -----
+    O(n log r) for the one sort, r the size of the largest query, and O(n) per metric.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import evaluate_rankings
+    >>> values = evaluate_rankings([1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], groups=[0, 0, 1, 1],
+    ...                            metrics=["mrr", "precision@1"])
+    >>> {name: round(value, 3) for name, value in values.items()}
+    {'mrr': 0.75, 'precision@1': 0.5}
+    """
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    values: dict[str, Any] = {}
+    for name in metrics:
+        parameters = {} if threshold is None else {"threshold": threshold}
+        if split_cutoff(name)[0] not in BINARY_METRICS:
+            parameters = {}
+        per_query, _ = get_metric(name, **parameters)
+        result = per_query(data.ranked, data.relevance)
+        values[name] = (
+            fill_undefined(result, zero_division)
+            if return_per_query
+            else data.average(result, zero_division, name)
+        )
+    return values
+
+
+
+
+@_documented
+def precision_at_q_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    q: int = 10,
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Precision@q: the share of relevant documents among the first q.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    q : int, default=10
+        Number of places that count; the measure divides by q even where a query is smaller.
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import precision_at_q_score
+    >>> precision_at_q_score([1, 0, 1], [0.9, 0.8, 0.1], q=2)
+    0.5
+    """
+    per_query = of_loss(Precision(q, threshold=threshold))
+    return _score(per_query, "precision@q", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def recall_at_k_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int = 10,
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Recall@k: the share of a query's relevant documents that stand among the first k.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=10
+        Number of places that count.
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    A query without a relevant document is skipped by default:
+
+    >>> from sklearn_rankcal.metrics import recall_at_k_score
+    >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
+    0.5
+    """
+    per_query = of_loss(Recall(k, threshold=threshold))
+    return _score(per_query, "recall@k", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def dcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """DCG@k: sum over the first k places j of gain / log2(1 + j).
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; None counts every place.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import dcg_score
+    >>> dcg_score([0, 2], [0.1, 0.9])
+    3.0
+    """
+    per_query = of_loss(DCG(k, gain=gain))
+    return _score(per_query, "dcg", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def ndcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """NDCG@k: DCG@k over the largest DCG@k that the query's labels allow.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; None counts every place.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    Equal scores are averaged over their orders, not read in the order of the rows:
+
+    >>> from sklearn_rankcal.metrics import ndcg_score
+    >>> round(ndcg_score([2, 0, 1, 0], [1, 1, 1, 1], gain="linear"), 3)
+    0.73
+    """
+    per_query = of_loss(NDCG(k, gain=gain))
+    return _score(per_query, "ndcg", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def map_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Mean average precision: the mean over relevant documents of the precision at their places.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff: relevant documents beyond place k count 0, and the sum is still divided by the
+        number of relevant documents of the query (trec_eval's map_cut). None counts every place.
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import map_score
+    >>> round(map_score([1, 0, 1], [0.9, 0.8, 0.1]), 3)
+    0.833
+    """
+    per_query = of_loss(MAPByScores(k, threshold=threshold))
+    return _score(per_query, "map", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def eru_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    neutral : float, default=0
+        Only relevance above it is worth something.
+    half_life : float, default=5
+        The place whose discount is one half, > 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import eru_score
+    >>> eru_score([0, 1], ranks=[1, 2], half_life=2)
+    0.5
+    """
+    per_query = of_loss(ERU(neutral, half_life))
+    return _score(per_query, "eru", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def err_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Expected reciprocal rank: sum_j (1 / j) R_j prod_{l < j} (1 - R_l), R = (2^y - 1) / 2^max.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; None counts every place.
+    max_relevance : float, default=None
+        Top grade of the collection. None: the largest label of `y_true`; pass it when the values
+        of several sets are compared, since one of them may lack the top grade.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import err_score
+    >>> err_score([0, 1], [0.1, 0.9])
+    0.5
+    """
+    per_query = of_loss(ERR(k, max_relevance=max_relevance))
+    return _score(per_query, "err", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def mrr_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Mean reciprocal rank: 1 / position of the first relevant document.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff: 0 where the first relevant document stands beyond place k. None: no cutoff.
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import mrr_score
+    >>> mrr_score([0, 1, 1], ranks=[1, 2, 3])
+    0.5
+    """
+    per_query = _mrr(k, threshold)
+    return _score(per_query, "mrr", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def auc_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    threshold: float | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Area under the ROC curve inside each query; a tied pair counts half.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import auc_score
+    >>> auc_score([1, 0, 0], [0.5, 0.5, 0.1])
+    0.75
+    """
+    per_query = of_loss(AUC(threshold=threshold))
+    return _score(per_query, "auc", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def spearman_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Spearman's rank correlation between the ranking and the order of the labels.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    Equal labels share their mean position. Equal scores give the mean of rho over their orders,
+    which is smaller than Pearson's correlation of midranks:
+
+    >>> from sklearn_rankcal.metrics import spearman_score
+    >>> round(spearman_score([3, 2, 1], [1.0, 1.0, 0.0]), 3)
+    0.75
+    """
+    per_query = of_loss(Spearman())
+    return _score(per_query, "spearman", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def kendall_tau_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    With tied labels the best ranking still reaches 1 (this is then Somers' D given the labels);
+    without, it is tau-a, and 1 - 2 PD / (r (r - 1) / 2):
+
+    >>> from sklearn_rankcal.metrics import kendall_tau_score
+    >>> round(kendall_tau_score([4, 3, 2, 1], [0.9, 0.8, 0.1, 0.2]), 3)
+    0.667
+    """
+    per_query = _kendall()
+    return _score(per_query, "kendall_tau", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)
+
+
+@_documented
+def pairwise_disagreement_loss(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    graded: bool = False,
+    normalize: bool = True,
+    ties: str = "average",
+    zero_division: str | float = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> Any:
+    """Pairwise disagreement: the share of pairs y_i > y_j that are ranked in the wrong order.
+
+    Smaller is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    graded : bool, default=False
+        Weigh a pair by y_i - y_j instead of 1.
+    normalize : bool, default=True
+        Divide by the total weight of the query's pairs; False: P1's loss itself, a sum.
+
+    Returns
+    -------
+    loss : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    A tied pair costs half:
+
+    >>> from sklearn_rankcal.metrics import pairwise_disagreement_loss
+    >>> pairwise_disagreement_loss([2, 1, 0], [0.5, 0.5, 0.9], normalize=False)
+    2.5
+    """
+    per_query = _disagreement(graded, normalize)
+    return _score(per_query, "pairwise_disagreement", y_true, y_score, ranks, groups, ties,
+                  zero_division, sample_weight, return_per_query)

@@ -1,0 +1,214 @@
+"""Scorers: what `GridSearchCV(scoring=...)` takes. They hand a ranker its queries themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal._ranker import _REMEDY, RankerMixin, _check_weight, mean_over_queries
+from sklearn_rankcal._tables import is_frame, split_column
+from sklearn_rankcal.decoders import check_scores
+from sklearn_rankcal.labels import read_labels
+from sklearn_rankcal.metrics._checks import fill_undefined
+from sklearn_rankcal.metrics._registry import METRICS, get_metric
+
+
+class RankingScorer:
+    """A scorer ``scorer(estimator, X, y, groups=None, sample_weight=None) -> float``.
+
+    It calls ``estimator.predict(X, groups=...)`` itself, which `sklearn.metrics.make_scorer` never
+    does, and scores per query. The queries come from `groups` (which scikit-learn passes when
+    metadata routing is on), from the structured labels of `relevance_labels`, or from the
+    ranker's `group_column`. It raises when none of them tells the queries: a fold scored as one
+    query would be a wrong number.
+
+    Use `get_ranking_scorer` to build one.
+
+    Parameters
+    ----------
+    name : str
+        Metric with its cutoff, such as ``"ndcg@10"``; a prefix ``"neg_"`` is accepted, and
+        implied, for losses.
+    zero_division : {"skip", 0, 1}, default="skip"
+        As in the metric functions.
+    **parameters
+        Parameters of the metric, such as ``threshold`` or ``gain``.
+
+    Notes
+    -----
+    A ranker of this package is judged by the positions it predicts. Any other estimator, such as
+    `LGBMRanker` or a plain regressor, by what its `predict` returns, read as scores, ties averaged.
+    """
+
+    def __init__(self, name: str, *, zero_division: str | float = "skip", **parameters: Any):
+        base = name.removeprefix("neg_") if isinstance(name, str) else name
+        _, greater_is_better = get_metric(base, **parameters)
+        if base != name and greater_is_better:
+            raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
+        fill_undefined(np.zeros(1), zero_division)
+        self.name = base if greater_is_better else f"neg_{base}"
+        self.zero_division = zero_division
+        self.parameters = parameters
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Score a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A ranker, a pipeline or a search that ends in one, or any estimator with `predict`.
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        y : array-like of shape (n_documents,)
+            Relevance, or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row.
+        sample_weight : array-like of shape (n_documents,), default=None
+            A query's weight is the mean of its rows' weights.
+
+        Returns
+        -------
+        score : float
+            Mean over queries, larger is better.
+
+        Raises
+        ------
+        ValueError
+            Nothing tells the queries, or the labels do not fit the metric.
+        """
+        while hasattr(estimator, "best_estimator_"):  # a search's predict takes no groups
+            estimator = estimator.best_estimator_
+        final = _final_step(estimator)
+        relevance, of_labels = read_labels(y)
+        queries, ids = self._queries(final, X, groups, of_labels, len(relevance))
+        if isinstance(final, RankerMixin):
+            ranked = Ranked.from_ranks(estimator.predict(X, groups=ids), queries)
+        else:
+            scores = check_scores(estimator.predict(X), len(relevance), "predict(X)")
+            ranked = Ranked.from_scores(scores, queries)
+        per_query, greater_is_better = get_metric(
+            self.name.removeprefix("neg_"), **self.parameters
+        )
+        values = fill_undefined(per_query(ranked, relevance), self.zero_division)
+        weight = _check_weight(sample_weight, len(relevance))
+        mean = mean_over_queries(values, queries, weight, self.name)
+        return mean if greater_is_better else -mean
+
+    def _queries(
+        self, final: Any, X: Any, groups: Any, of_labels: Queries | None, n_rows: int
+    ) -> tuple[Queries, Any]:
+        """The queries of the rows, and the ids to hand to `predict`."""
+        if groups is not None:
+            queries = Queries.from_groups(groups, n_rows)
+            if of_labels is not None and not queries.same_partition(of_labels):
+                raise ValueError(
+                    "groups and the structured labels put the rows in different queries."
+                )
+            return queries, groups
+        if of_labels is not None:
+            return of_labels, of_labels.codes
+        column = getattr(final, "group_column", None)
+        if column is not None and is_frame(X):
+            ids = split_column(X, column)[1]
+            return Queries.from_groups(ids, n_rows), ids
+        raise ValueError(f"The scorer {self.name!r} cannot tell the queries of the rows. {_REMEDY}")
+
+    # ---------------------------------------------------------------- scikit-learn's protocol
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Request `groups` and `sample_weight` for the call (see scikit-learn's user guide)."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="groups", alias=True)
+        request.score.add_request(param="sample_weight", alias=True)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        shown = {} if self.zero_division == "skip" else {"zero_division": self.zero_division}
+        extra = "".join(f", {key}={value!r}" for key, value in (self.parameters | shown).items())
+        return f"get_ranking_scorer({self.name!r}{extra})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RankingScorer) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def _final_step(estimator: Any) -> Any:
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def get_ranking_scorer(
+    name: str, *, zero_division: str | float = "skip", **parameters: Any
+) -> RankingScorer:
+    """Build a scorer for `GridSearchCV`, `cross_validate` and the like.
+
+    Parameters
+    ----------
+    name : str
+        A name of `get_ranking_scorer_names`, with a cutoff after ``@`` where the metric has one:
+        ``"ndcg@10"``, ``"map"``, ``"precision@5"``, ``"neg_pairwise_disagreement"``.
+    zero_division : {"skip", 0, 1}, default="skip"
+        What a query counts on which the metric is undefined.
+    **parameters
+        Parameters of the metric: ``threshold`` (binary metrics on graded labels), ``gain``,
+        ``max_relevance``, ``half_life``, and so on.
+
+    Returns
+    -------
+    scorer : RankingScorer
+
+    Raises
+    ------
+    ValueError
+        An unknown name, a missing or a bad cutoff.
+    TypeError
+        A parameter that the metric does not have.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.metrics import get_ranking_scorer
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> labels = relevance_labels(data.y, data.groups)  # no metadata routing needed
+    >>> scores = cross_val_score(CalibratedRanker(Ridge()), data.X, labels, cv=QueryKFold(4),
+    ...                          scoring=get_ranking_scorer("map", threshold=2))
+    >>> scores.shape
+    (4,)
+    """
+    return RankingScorer(name, zero_division=zero_division, **parameters)
+
+
+def get_ranking_scorer_names() -> list[str]:
+    """Names that `get_ranking_scorer` knows, without cutoffs.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import get_ranking_scorer_names
+    >>> "ndcg" in get_ranking_scorer_names()
+    True
+    """
+    return sorted(
+        name if metric.greater_is_better else f"neg_{name}" for name, metric in METRICS.items()
+    )

@@ -1,0 +1,207 @@
+"""Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
+
+`DocumentModel` shows it one row per document and predicts scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rankcal._context import add_context, check_context
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows
+
+_MAX_CLASSES = 100
+_CHUNK = 1 << 17  # rows predicted at a time
+
+
+def default_regressor() -> HistGradientBoostingRegressor:
+    """The regressor used when none is given: histogram gradient boosting set for ranking data.
+
+    `early_stopping` is off: its validation split cuts queries. The other settings were chosen on
+    validation queries of MQ2008 (doc/user_guide.rst, "Defaults").
+    """
+    return HistGradientBoostingRegressor(
+        learning_rate=0.05,
+        max_iter=100,
+        max_leaf_nodes=15,
+        early_stopping=False,
+    )
+
+
+class DocumentModel(BaseEstimator):
+    """One row per document; any regressor, or a classifier for graded labels; predicts scores.
+
+    Parameters
+    ----------
+    regressor : estimator, default=None
+        Regressor cloned and fitted on (row, target). A classifier is fitted on the distinct target
+        values instead and predicts the expected target from `predict_proba`. None: see
+        `default_regressor`.
+    center : bool, default=True
+        Subtract from every target the (weighted) mean of its query. No ranking changes, and the
+        regressor spends nothing on differences between queries. Ignored for classifiers.
+    context : None, "zscore", "difference", "rank" or a list of these, default=None
+        Columns to add that say where a document stands in its query: (x - mean) / sd, x - mean,
+        and the within-query rank.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+        The fitted regressor.
+    """
+
+    space = "scores"
+
+    def __init__(
+        self,
+        regressor: Any = None,
+        *,
+        center: bool = True,
+        context: str | Sequence[str] | None = None,
+    ) -> None:
+        self.regressor = regressor
+        self.center = center
+        self.context = context
+
+    def fit(
+        self,
+        X: Any,
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> DocumentModel:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        targets : ndarray of shape (n_documents,)
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+
+        Returns
+        -------
+        self : DocumentModel
+
+        Raises
+        ------
+        ValueError
+            Context features of a table without numeric columns; more than 100 distinct targets
+            for a classifier; weights for a regressor that takes none.
+        """
+        self._kinds = check_context(self.context)
+        base = default_regressor() if self.regressor is None else self.regressor
+        regressor = clone(base)
+        weights: dict[str, Any] = {}
+        if sample_weight is not None:
+            weights = _weight_argument(regressor, sample_weight)
+        table, self._inverse_scale = self._table(X, queries)
+        self._n_columns = X.shape[1]
+        self._numeric = _positions(X)
+        if is_classifier(regressor):
+            self.levels_, codes = np.unique(targets, return_inverse=True)
+            if len(self.levels_) > _MAX_CLASSES:
+                raise ValueError(
+                    f"A classifier needs graded labels: at most {_MAX_CLASSES} distinct targets; "
+                    f"got {len(self.levels_)}. Use a regressor."
+                )
+            self.regressor_ = regressor.fit(table, codes, **weights)
+        else:
+            goal = queries.center(targets, sample_weight) if self.center else targets
+            self.regressor_ = regressor.fit(table, goal, **weights)
+        return self
+
+    def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
+        """Scores of the documents, a chunk of rows at a time.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        queries : Queries
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        scores = np.empty(queries.n_rows)
+        # without context a document's score does not depend on its query: any rows make a chunk
+        parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
+        for rows, part in parts.chunks(_CHUNK):
+            whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
+            table, _ = self._table(X if whole else take_rows(X, rows), part)
+            scores[rows] = self._predict(table)
+        return scores
+
+    def _predict(self, table: Any) -> NDArray[np.float64]:
+        if is_classifier(self.regressor_):
+            chances = self.regressor_.predict_proba(table)
+            return chances @ self.levels_[self.regressor_.classes_]
+        return np.asarray(self.regressor_.predict(table)).reshape(-1)
+
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
+        return add_context(X, queries, self._kinds) if self._kinds else (X, None)
+
+    def fold_importances(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Importances of the regressor's columns added up per input column."""
+        return self._fold(values, dict.fromkeys(self._kinds, 1.0))
+
+    def fold_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Slopes inside a query: a "zscore" coefficient counts times the mean of 1 / sd."""
+        if "rank" in self._kinds:
+            raise AttributeError(
+                "coef_ has no meaning per input column with context='rank'; see model_.regressor_."
+            )
+        return self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+
+    def _fold(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+        values = np.asarray(values)
+        total = np.array(values[..., : self._n_columns], dtype=np.float64)
+        if not self._kinds:
+            return total
+        added = values[..., self._n_columns :]
+        width = len(self._numeric)
+        if added.shape[-1] != width * len(self._kinds):
+            raise AttributeError("The regressor's columns do not correspond to those of X.")
+        for number, kind in enumerate(self._kinds):
+            part = added[..., number * width : (number + 1) * width]
+            total[..., self._numeric] += part * factors[kind]
+        return total
+
+
+def _positions(X: Any) -> NDArray[np.int64]:
+    """Positions of the numeric columns."""
+    columns = numeric_columns(X)
+    if not is_frame(X):
+        return np.array(columns, dtype=np.int64)
+    place = {name: number for number, name in enumerate(X.columns)}
+    return np.array([place[name] for name in columns], dtype=np.int64)
+
+
+def _weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[str, Any]:
+    """sample_weight under the name by which `regressor.fit` takes it.
+
+    Raises
+    ------
+    ValueError
+        It takes none.
+    """
+    last, prefix = regressor, ""
+    while hasattr(last, "steps"):  # a Pipeline hands <step>__sample_weight on, unless it routes
+        prefix += f"{last.steps[-1][0]}__"
+        last = last.steps[-1][1]
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
+            "fit without weights."
+        )
+    routed = get_config()["enable_metadata_routing"]
+    return {"sample_weight" if routed else f"{prefix}sample_weight": sample_weight}

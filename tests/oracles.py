@@ -1,0 +1,162 @@
+"""Slow, obvious second implementations: plain loops, one query at a time, all permutations.
+
+Nothing here shares code with the package. A ranking is a tuple `order`: order[k] is the document
+at place k (0-based), best first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+
+def all_orders(r):
+    return list(itertools.permutations(range(r)))
+
+
+def orders_of_scores(scores):
+    """Every order that ties in the scores allow."""
+    return [
+        order
+        for order in all_orders(len(scores))
+        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
+    ]
+
+
+def ranks_of(order):
+    ranks = [0] * len(order)
+    for place, document in enumerate(order):
+        ranks[document] = place + 1
+    return ranks
+
+
+# ------------------------------------------------------------------ measures of one query
+
+
+def precision(y, order, q):
+    return sum(y[d] for d in order[:q]) / q
+
+
+def recall(y, order, k):
+    return sum(y[d] for d in order[:k]) / sum(y) if sum(y) else math.nan
+
+
+def eru(y, order, neutral=0.0, half_life=5.0):
+    return sum(
+        max(y[d] - neutral, 0) * 2 ** ((1 - (j + 1)) / (half_life - 1))
+        for j, d in enumerate(order)
+    )
+
+
+def gain_exp2(y):
+    return 2**y - 1
+
+
+def gain_linear(y):
+    return y
+
+
+def dcg(y, order, k=None, gain=gain_exp2):
+    k = len(y) if k is None else k
+    return sum(gain(y[d]) / math.log2(j + 2) for j, d in enumerate(order[:k]))
+
+
+def ndcg(y, order, k=None, gain=gain_exp2):
+    best = max(dcg(y, other, k, gain) for other in all_orders(len(y)))
+    return dcg(y, order, k, gain) / best if best > 0 else math.nan
+
+
+def average_precision(y, order, k=None):
+    k = len(y) if k is None else k
+    if sum(y) == 0:
+        return math.nan
+    total, found = 0.0, 0
+    for j, d in enumerate(order):
+        if y[d]:
+            found += 1
+            if j < k:
+                total += found / (j + 1)
+    return total / sum(y)
+
+
+def reciprocal_rank(y, order, k=None):
+    if sum(y) == 0:
+        return math.nan
+    first = min(j for j, d in enumerate(order) if y[d])
+    return 1 / (first + 1) if k is None or first < k else 0.0
+
+
+def err(y, order, k=None, top=None):
+    k = len(y) if k is None else k
+    top = max(y) if top is None else top
+    total, reach = 0.0, 1.0
+    for j, d in enumerate(order[:k]):
+        satisfied = (2 ** y[d] - 1) / 2**top
+        total += reach * satisfied / (j + 1)
+        reach *= 1 - satisfied
+    return total
+
+
+def auc(y, order):
+    ranks = ranks_of(order)
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] == 1 and y[j] == 0]
+    if not pairs:
+        return math.nan
+    return sum(ranks[i] < ranks[j] for i, j in pairs) / len(pairs)
+
+
+def disagreement(y, order, graded=False, normalize=True):
+    ranks, lost, total = ranks_of(order), 0.0, 0.0
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if y[i] > y[j]:
+                weight = y[i] - y[j] if graded else 1.0
+                total += weight
+                lost += weight * (ranks[i] > ranks[j])
+    if not normalize:
+        return lost
+    return lost / total if total else math.nan
+
+
+def kendall_tau(y, order):
+    return 1 - 2 * disagreement(y, order)
+
+
+def spearman(y, order):
+    """Pearson's correlation of the labels' midranks (1 = most relevant) with the positions."""
+    r = len(y)
+    middle = [
+        sum(other > value for other in y) + (sum(other == value for other in y) + 1) / 2
+        for value in y
+    ]
+    if len(set(y)) == 1:
+        return math.nan
+    return float(np.corrcoef(middle, ranks_of(order))[0, 1]) if r > 1 else math.nan
+
+
+def tied_mean(measure, y, scores, **parameters):
+    """The mean of a measure over every order that ties allow."""
+    values = [measure(y, order, **parameters) for order in orders_of_scores(scores)]
+    return float(np.mean(values))
+
+
+# ------------------------------------------------------------------ per-query helpers
+
+
+def split(groups):
+    """Row indices of each query, in order of first appearance."""
+    found = {}
+    for row, group in enumerate(groups):
+        found.setdefault(group, []).append(row)
+    return list(found.values())
+
+
+def per_query(measure, y, scores, groups, **parameters):
+    return np.array(
+        [
+            tied_mean(measure, [y[i] for i in rows], [scores[i] for i in rows], **parameters)
+            for rows in split(groups)
+        ]
+    )

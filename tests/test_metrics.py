@@ -1,0 +1,400 @@
+"""Metrics: against exhaustive means over tie orders, scikit-learn, SciPy and trec_eval."""
+
+import gzip
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankcal import metrics as m
+from sklearn_rankcal import relevance_labels
+
+from . import oracles
+
+# public function, oracle, whether labels are binary
+CASES = {
+    "precision": (partial(m.precision_at_q_score, q=2), partial(oracles.precision, q=2), True),
+    "recall": (partial(m.recall_at_k_score, k=2), partial(oracles.recall, k=2), True),
+    "map": (m.map_score, oracles.average_precision, True),
+    "map@3": (partial(m.map_score, k=3), partial(oracles.average_precision, k=3), True),
+    "mrr": (m.mrr_score, oracles.reciprocal_rank, True),
+    "mrr@2": (partial(m.mrr_score, k=2), partial(oracles.reciprocal_rank, k=2), True),
+    "auc": (m.auc_score, oracles.auc, True),
+    "dcg": (m.dcg_score, oracles.dcg, False),
+    "dcg@2": (partial(m.dcg_score, k=2), partial(oracles.dcg, k=2), False),
+    "ndcg": (m.ndcg_score, oracles.ndcg, False),
+    "ndcg@3 linear": (
+        partial(m.ndcg_score, k=3, gain="linear"),
+        partial(oracles.ndcg, k=3, gain=oracles.gain_linear),
+        False,
+    ),
+    "eru": (
+        partial(m.eru_score, neutral=1, half_life=3),
+        partial(oracles.eru, neutral=1, half_life=3),
+        False,
+    ),
+    "err": (partial(m.err_score, max_relevance=3), partial(oracles.err, top=3), False),
+    "err@2": (partial(m.err_score, k=2, max_relevance=3), partial(oracles.err, k=2, top=3), False),
+    "spearman": (m.spearman_score, oracles.spearman, False),
+    "kendall": (m.kendall_tau_score, oracles.kendall_tau, False),
+    "pd": (m.pairwise_disagreement_loss, oracles.disagreement, False),
+    "pd sum": (
+        partial(m.pairwise_disagreement_loss, normalize=False),
+        partial(oracles.disagreement, normalize=False),
+        False,
+    ),
+    "pd graded": (
+        partial(m.pairwise_disagreement_loss, graded=True),
+        partial(oracles.disagreement, graded=True),
+        False,
+    ),
+}
+BEST_IS_MIN = {"pd", "pd sum", "pd graded"}
+
+query = st.integers(1, 6).flatmap(
+    lambda r: st.tuples(
+        st.lists(st.integers(0, 3), min_size=r, max_size=r),
+        st.lists(st.integers(0, 3), min_size=r, max_size=r),
+    )
+)
+
+
+def stacked(queries, binary):
+    """Labels, scores and non-contiguous groups of several queries."""
+    y = np.concatenate([labels for labels, _ in queries])
+    scores = np.concatenate([scores for _, scores in queries]).astype(float)
+    groups = np.repeat(np.arange(len(queries)), [len(labels) for labels, _ in queries])
+    shuffle = np.random.RandomState(0).permutation(len(y))
+    return ((y > 1).astype(int) if binary else y)[shuffle], scores[shuffle], groups[shuffle]
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(query, min_size=1, max_size=4))
+def test_ties_average_equals_the_mean_over_all_orders(name, queries):
+    metric, oracle, binary = CASES[name]
+    y, scores, groups = stacked(queries, binary)
+    got = metric(y, scores, groups=groups, return_per_query=True)
+    np.testing.assert_allclose(got, oracles.per_query(oracle, y, scores, groups), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=20, deadline=None)
+@given(st.lists(query, min_size=1, max_size=3))
+def test_other_tie_rules(name, queries):
+    metric, oracle, binary = CASES[name]
+    y, scores, groups = stacked(queries, binary)
+    for rows in oracles.split(groups):
+        labels, values = y[rows].tolist(), scores[rows].tolist()
+        possible = [oracle(labels, order) for order in oracles.orders_of_scores(values)]
+        sign = -1 if name in BEST_IS_MIN else 1
+        # the most relevant first is best for these measures, the least relevant first is worst
+        best = max(possible, key=lambda value: sign * value)
+        worst = min(possible, key=lambda value: sign * value)
+        first = sorted(range(len(rows)), key=lambda i: (-values[i], i))
+        for ties, wanted in (("best", best), ("worst", worst), ("first", oracle(labels, first))):
+            got = metric(labels, values, ties=ties, return_per_query=True)[0]
+            np.testing.assert_allclose(got, wanted, atol=1e-10, err_msg=f"{name} ties={ties}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranks_and_scores_agree_without_ties(name):
+    metric, _, binary = CASES[name]
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 9, size=80)
+    y = rng.integers(0, 2 if binary else 4, size=80)
+    scores = rng.normal(size=80)
+    ranks = np.empty(80, dtype=int)
+    for rows in oracles.split(groups):
+        ranks[rows] = scipy.stats.rankdata(-scores[rows]).astype(int)
+    by_scores = metric(y, scores, groups=groups)
+    assert metric(y, ranks=ranks, groups=groups) == pytest.approx(by_scores, abs=1e-12)
+    labels = relevance_labels(y, groups)
+    assert metric(labels, scores) == pytest.approx(by_scores, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_degenerate_queries(name):
+    metric, oracle, binary = CASES[name]
+    y, scores = [0, 0, 1, 1, 1, 0], [3.0, 2.0, 1.0, 2.0, 1.0, 0.0]
+    groups = [0, 0, 1, 2, 2, 3]  # no relevant, one document, all equal, one irrelevant document
+    expected = oracles.per_query(oracle, y, scores, groups)
+    values = metric(y, scores, groups=groups, return_per_query=True)
+    np.testing.assert_allclose(values, expected)
+    if np.isnan(expected).all():
+        with pytest.warns(UndefinedMetricWarning, match="undefined on all 4 queries"):
+            assert np.isnan(metric(y, scores, groups=groups))
+    else:
+        assert metric(y, scores, groups=groups) == pytest.approx(np.nanmean(expected))
+    for filler in (0, 1):
+        filled = np.where(np.isnan(expected), filler, expected)
+        got = metric(y, scores, groups=groups, zero_division=filler)
+        assert got == pytest.approx(filled.mean())
+
+
+def test_query_weights_are_the_mean_of_their_rows():
+    y, scores, groups = [1, 0, 0, 1], [1.0, 0.0, 1.0, 0.0], [0, 0, 1, 1]
+    got = m.mrr_score(y, scores, groups=groups, sample_weight=[1, 3, 0, 1])
+    assert got == pytest.approx((2 * 1.0 + 0.5 * 0.5) / 2.5)
+
+
+def test_agrees_with_scikit_learn_with_ties():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 4, size=(30, 12)), rng.integers(0, 5, size=(30, 12)).astype(float)
+    for k in (None, 1, 5, 12, 40):
+        wanted = sklearn.metrics.ndcg_score(y, scores, k=k)
+        assert m.ndcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
+        wanted = sklearn.metrics.dcg_score(y, scores, k=k)
+        assert m.dcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
+    binary = (y > 1).astype(int)
+    got = m.auc_score(binary, scores, return_per_query=True)
+    for row in range(30):
+        wanted = sklearn.metrics.roc_auc_score(binary[row], scores[row])
+        assert got[row] == pytest.approx(wanted)
+    untied = rng.normal(size=(30, 12))
+    got = m.map_score(binary, untied, return_per_query=True)
+    wanted = [
+        sklearn.metrics.average_precision_score(a, b) for a, b in zip(binary, untied, strict=True)
+    ]
+    np.testing.assert_allclose(got, wanted)
+
+
+def test_agrees_with_scipy_without_tied_scores():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=15)
+    for y in (rng.permutation(15), rng.integers(0, 4, size=15)):
+        wanted = scipy.stats.spearmanr(y, scores).statistic
+        assert m.spearman_score(y, scores) == pytest.approx(wanted)
+        assert m.kendall_tau_score(y, scores) == pytest.approx(
+            scipy.stats.somersd(y, scores).statistic
+        )
+    y = rng.permutation(15)
+    assert m.kendall_tau_score(y, scores) == pytest.approx(
+        scipy.stats.kendalltau(y, scores).statistic
+    )
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_disagreement_of_real_valued_labels_and_large_queries(graded):
+    rng = np.random.default_rng(0)
+    y, scores = rng.normal(size=300).round(2), rng.normal(size=300).round(1)
+    better = y[:, None] > y
+    weight = np.where(better, y[:, None] - y if graded else 1.0, 0.0)
+    cost = (scores[:, None] < scores) + 0.5 * (scores[:, None] == scores)
+    got = m.pairwise_disagreement_loss(y, scores, graded=graded, normalize=False)
+    assert got == pytest.approx((weight * cost).sum())
+    got = m.pairwise_disagreement_loss(y, scores, graded=graded)
+    assert got == pytest.approx((weight * cost).sum() / weight.sum())
+
+
+def test_tied_err_of_a_large_block_against_simulation():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, size=60)
+    orders = rng.permuted(np.tile(np.arange(60), (4000, 1)), axis=1)
+    simulated = np.mean([oracles.err(y.tolist(), order, top=3) for order in orders.tolist()])
+    exact = m.err_score(y, np.zeros(60), max_relevance=3)
+    assert exact == pytest.approx(simulated, abs=0.01)
+    assert m.mrr_score(y >= 3, np.zeros(60)) == pytest.approx(
+        np.mean([oracles.reciprocal_rank((y >= 3).tolist(), o) for o in orders.tolist()]), abs=0.01
+    )
+
+
+def test_known_values_of_p2_theorem_3_3():
+    """Half each of (1,1,0,0) and (0,0,1,1): 1,3,2,4 against 1,2,3,4 (math of P2, enumerated)."""
+    y = [1, 1, 0, 0, 0, 0, 1, 1]
+    groups = [0] * 4 + [1] * 4
+    mixed, straight = [1, 3, 2, 4] * 2, [1, 2, 3, 4] * 2
+    assert m.map_score(y, ranks=mixed, groups=groups) == pytest.approx(2 / 3)
+    assert m.map_score(y, ranks=straight, groups=groups) == pytest.approx(17 / 24)
+    assert m.err_score(y, ranks=mixed, groups=groups) == pytest.approx(43 / 96)
+    assert m.err_score(y, ranks=straight, groups=groups) == pytest.approx(41 / 96)
+
+
+# -------------------------------------------------------------------- trec_eval
+
+TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
+needs_trec = pytest.mark.skipif(not TREC.exists(), reason="trec_eval's test data is not here")
+
+
+def read_lines(name):
+    with gzip.open(TREC / name, "rt") as file:
+        return [line.split() for line in file if line.strip()]
+
+
+def trec_input(qrels_name):
+    """Labels, ranks and topics of the run, each topic followed by its unretrieved documents."""
+    relevance = {(t, d): float(r) for t, _, d, r in read_lines(qrels_name)}
+    retrieved = {}
+    for topic, _, document, _, score, _ in read_lines("results.test.gz"):
+        retrieved.setdefault(topic, []).append((float(score), document))
+    y, ranks, topics, cut = [], [], [], []
+    for topic, rows in retrieved.items():
+        judged = {d for t, d in relevance if t == topic}
+        if not judged:
+            continue
+        # trec_eval: by score, ties by document number, both descending
+        listed = [document for _, document in sorted(rows, reverse=True)]
+        missing = sorted(judged - set(listed))
+        for place, document in enumerate(listed + missing):
+            y.append(max(relevance.get((topic, document), 0.0), 0.0))
+            ranks.append(place + 1)
+            topics.append(topic)
+        cut.append(len(listed))
+    assert len(set(cut)) == 1
+    return np.array(y), np.array(ranks), topics, cut[0]
+
+
+def expected(name, per_topic=False):
+    return {
+        (measure, topic): float(value)
+        for measure, topic, value in read_lines(name)
+        if topic == "all" and measure != "runid" or (per_topic and measure == "map")
+    }
+
+
+@needs_trec
+def test_agrees_with_trec_eval():
+    y, ranks, topics, retrieved = trec_input("qrels.test.gz")
+    wanted = expected("out.test.a.gz")
+    y = (y >= 1).astype(float)
+
+    def check(name, value):
+        assert value == pytest.approx(wanted[name, "all"], abs=5.1e-5), name
+
+    check("map", m.map_score(y, ranks=ranks, groups=topics, k=retrieved))
+    check("recip_rank", m.mrr_score(y, ranks=ranks, groups=topics))
+    for k in (5, 10, 15, 20, 30, 100, 200, 500):
+        check(f"P_{k}", m.precision_at_q_score(y, ranks=ranks, groups=topics, q=k))
+        check(f"recall_{k}", m.recall_at_k_score(y, ranks=ranks, groups=topics, k=k))
+        check(f"map_cut_{k}", m.map_score(y, ranks=ranks, groups=topics, k=k))
+        check(
+            f"ndcg_cut_{k}",
+            m.ndcg_score(y, ranks=ranks, groups=topics, k=k, gain="linear"),
+        )
+    check("ndcg", m.ndcg_score(y, ranks=ranks, groups=topics, k=retrieved, gain="linear"))
+
+
+# -------------------------------------------------------------------- input
+
+
+def test_several_metrics_at_once_equal_one_by_one():
+    rng = np.random.default_rng(0)
+    y, scores, groups = rng.integers(0, 3, 200), rng.integers(0, 9, 200), rng.integers(0, 20, 200)
+    names = ["ndcg@5", "map", "err@10", "precision@3", "kendall_tau", "pairwise_disagreement"]
+    values = m.evaluate_rankings(y, scores, groups=groups, metrics=names, threshold=1)
+    assert values["ndcg@5"] == pytest.approx(m.ndcg_score(y, scores, k=5, groups=groups))
+    assert values["map"] == pytest.approx(m.map_score(y, scores, groups=groups, threshold=1))
+    assert values["err@10"] == pytest.approx(m.err_score(y, scores, groups=groups, k=10))
+    assert values["precision@3"] == pytest.approx(
+        m.precision_at_q_score(y, scores, groups=groups, q=3, threshold=1)
+    )
+    assert values["kendall_tau"] == pytest.approx(m.kendall_tau_score(y, scores, groups=groups))
+    assert values["pairwise_disagreement"] == pytest.approx(
+        m.pairwise_disagreement_loss(y, scores, groups=groups)
+    )
+    many = m.evaluate_rankings(
+        y, scores, groups=groups, metrics=["map"], threshold=1, return_per_query=True
+    )
+    assert np.nanmean(many["map"]) == pytest.approx(values["map"])
+
+
+Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.ndcg_score(Y), "Pass either y_score .* not neither"),
+        (lambda: m.ndcg_score(Y, S, ranks=[1, 2, 3]), "not both"),
+        (lambda: m.ndcg_score(Y, S[:2]), "y_score has 2 entries, but there are 3 rows"),
+        (lambda: m.ndcg_score(Y, [0, np.nan, 1]), "y_score contains NaN or infinity"),
+        (lambda: m.ndcg_score([1, np.nan, 0], S), "y contains NaN or infinity"),
+        (lambda: m.ndcg_score(Y, S, groups=[1, 2]), "groups has 2 entries, but X has 3 rows"),
+        (lambda: m.ndcg_score(Y, ranks=[0, 1, 2]), "permutation of 1 .. r"),
+        (lambda: m.ndcg_score(Y, ranks=[1, 1, 2]), "permutation of 1 .. r"),
+        (lambda: m.ndcg_score(Y, ranks=[1, 2.5, 3]), "whole numbers"),
+        (lambda: m.ndcg_score(Y, ranks=[1, 2]), r"ranks has shape \(2,\)"),
+        (lambda: m.ndcg_score(Y, S, ties="random"), "ties must be one of"),
+        (lambda: m.ndcg_score(Y, S, zero_division=2), "zero_division must be"),
+        (lambda: m.ndcg_score(Y, S, zero_division="raise"), "zero_division must be"),
+        (lambda: m.ndcg_score(Y, S, k=0), "k must be at least 1"),
+        (lambda: m.ndcg_score(Y, S, k=1.5), "k must be a whole number"),
+        (lambda: m.ndcg_score([-1, 0, 1], S), "relevance must be >= 0"),
+        (lambda: m.ndcg_score([1100, 0, 1], S), "overflows"),
+        (lambda: m.ndcg_score(Y, S, gain="exp"), "gain must be"),
+        (lambda: m.ndcg_score(Y, S, gain=lambda y: -y), "Negative values"),
+        (lambda: m.precision_at_q_score(Y, S, q=0), "q must be at least 1"),
+        (lambda: m.map_score([0, 1, 2], S), "binary relevance, 0 or 1; got 2"),
+        (lambda: m.eru_score(Y, S, half_life=1), "half_life must be finite and > 1"),
+        (lambda: m.err_score([0, 4, 1], S, max_relevance=3), "exceeds max_relevance=3"),
+        (lambda: m.ndcg_score(Y, S, sample_weight=[1, -1, 1]), "Negative values in data"),
+        (lambda: m.ndcg_score(Y, S, sample_weight=[1, np.nan, 1]), "sample_weight contains NaN"),
+        (lambda: m.ndcg_score(Y, S, sample_weight=[1, 1]), "one weight per row"),
+        (lambda: m.ndcg_score([], []), "empty"),
+        (lambda: m.ndcg_score([[1, 0]], [1, 0]), "y_score has shape"),
+        (
+            lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1]), S, groups=[0, 1, 1]),
+            "different queries",
+        ),
+        (lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1])[1:], S[1:]), "splitter has cut it"),
+        (lambda: m.evaluate_rankings(Y, S, metrics=["nope"]), "Unknown metric 'nope'. Known: auc"),
+        (lambda: m.evaluate_rankings(Y, S, metrics=["ndcg@x"]), "cutoff in 'ndcg@x'"),
+        (lambda: m.evaluate_rankings(Y, S, metrics=["auc@3"]), "has no cutoff"),
+        (lambda: m.evaluate_rankings(Y, S, metrics=["recall"]), "needs a cutoff"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# -------------------------------------------------------------------- comparison
+
+
+def test_bootstrap_interval_matches_the_normal_one():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.3, 1, 400), rng.normal(0, 1, 400)
+    result = m.paired_bootstrap(a, b, random_state=1)
+    half = 1.96 * (a - b).std() / 20
+    assert result.difference == pytest.approx((a - b).mean())
+    assert result.low == pytest.approx(result.difference - half, abs=0.02)
+    assert result.high == pytest.approx(result.difference + half, abs=0.02)
+    assert result.p_value < 0.05
+    swapped = m.paired_bootstrap(b, a, random_state=1)
+    assert swapped.low == pytest.approx(-result.high)
+    assert "400 queries" in str(result)
+
+
+def test_compare_rankings_counts_defined_queries_and_weights():
+    y, groups = [1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]
+    first, second = [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]
+    result = m.compare_rankings(y, first, second, metric="mrr", groups=groups, n_resamples=50)
+    assert (result.n_queries, result.first, result.second) == (2, 1.0, 0.75)
+    weighted = m.compare_rankings(
+        y, first, second, metric="mrr", groups=groups, sample_weight=[3, 3, 1, 1, 1, 1],
+        n_resamples=50,
+    )
+    assert weighted.second == pytest.approx((3 * 0.5 + 1) / 4)
+    ranks = [1, 2, 1, 2, 1, 2]
+    assert m.compare_rankings(y, ranks, ranks, as_ranks=True, groups=groups).p_value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(first=[1.0], second=[1.0, 2.0]), "1-D and as many"),
+        (dict(first=[np.nan], second=[1.0]), "no query"),
+        (dict(first=[1.0], second=[1.0], confidence_level=95), "confidence_level"),
+        (dict(first=[1.0], second=[1.0], n_resamples=0), "n_resamples"),
+        (dict(first=[1.0], second=[1.0], weight=[-1.0]), "non-negative"),
+    ],
+)
+def test_bad_bootstrap_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        m.paired_bootstrap(**arguments)
