@@ -51,8 +51,8 @@ def add_context(
     Returns
     -------
     table : ndarray of shape (n_rows, n_features * (1 + len(kinds))), or a frame
-        float32 when `X` is an array of float32, float64 for other arrays. A frame keeps its
-        columns and gains float32 columns named ``<column>__<kind>``.
+        float32 when the numbers of `X` are float32, else float64. A frame keeps its columns and
+        gains columns named ``<column>__<kind>``.
     inverse_scale : ndarray of shape (n_numeric,)
         Mean over queries of 1 / sd_q, with 0 where sd_q is 0: the average slope of "zscore".
 
@@ -70,13 +70,9 @@ def add_context(
     frame = is_frame(X)
     values = column_values(X, columns) if frame else X
     n_rows, n_columns = values.shape
-    if frame:
-        table = np.empty((n_rows, n_columns * len(kinds)), dtype=np.float32)
-        first = 0
-    else:
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        table = np.empty((n_rows, n_columns * (1 + len(kinds))), dtype=dtype)
-        first = n_columns
+    first = 0 if frame else n_columns
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    table = np.empty((n_rows, first + n_columns * len(kinds)), dtype=dtype)
     inverse = np.zeros(n_columns)
     for rows, part in queries.chunks(max(1, _BLOCK // n_columns)):
         block = values[rows].astype(np.float64)
@@ -101,29 +97,46 @@ def _fill(
     """Write the context of one chunk of whole queries; return the sum of 1 / sd over them."""
     width = block.shape[1]
     missing = np.isnan(block)
-    if missing.any():
-        known = queries.reduce(np.add, (~missing).astype(np.float64))
-        filled = np.where(missing, 0.0, block)
-    else:
-        known = queries.sizes[:, None].astype(np.float64)
-        filled = block
+    some_missing = bool(missing.any())
+    known = queries.reduce(np.add, (~missing).astype(np.float64)) if some_missing else (
+        queries.sizes[:, None].astype(np.float64)
+    )
     count = np.maximum(known, 1.0)
-    mean = queries.reduce(np.add, filled) / count
-    deviation = block - queries.repeat(mean)
-    squares = np.where(missing, 0.0, deviation) ** 2 if missing.any() else deviation**2
-    scale = np.sqrt(queries.reduce(np.add, squares) / count)
-    # equal values leave a deviation of rounding errors only: that is no spread
-    varies = scale > 1e-10 * np.abs(mean)
-    inverse = np.where(varies, 1.0 / np.where(varies, scale, 1.0), 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities are the regressor's business
+        above = block - queries.repeat(queries.reduce(np.fmin, block))
+        if some_missing:
+            above[missing] = 0.0
+        spread = queries.reduce(np.maximum, above)  # exactly 0 when all values are equal
+        deviation = above - queries.repeat(_exact_sum(above, spread, queries) / count)
+        squares = np.square(deviation)
+        if some_missing:
+            squares[missing] = 0.0
+            deviation[missing] = np.nan
+        scale = np.sqrt(_exact_sum(squares, np.square(spread), queries) / count)
+        inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
     for number, kind in enumerate(kinds):
         target = slice(first + number * width, first + (number + 1) * width)
         if kind == "difference":
-            table[rows, target] = deviation * queries.repeat(varies)
+            table[rows, target] = deviation
         elif kind == "zscore":
             table[rows, target] = deviation * queries.repeat(inverse)
         else:
             table[rows, target] = _ranks(block, missing, queries)
     return inverse.sum(axis=0)
+
+
+def _exact_sum(
+    values: NDArray[np.float64], largest: NDArray[np.float64], queries: Queries
+) -> NDArray[np.float64]:
+    """Sums over queries that do not depend on the order of the rows.
+
+    Floating-point sums do, in the last digit, and a tree may split just there. Non-negative values
+    up to `largest` are first rounded, by adding and subtracting a large constant, to so many bits
+    (51 less those of the query's size) that every partial sum is exact.
+    """
+    bits = np.frexp(queries.sizes.astype(np.float64))[1][:, None]
+    constant = queries.repeat(np.ldexp(1.5, np.frexp(largest)[1] + bits + 1))
+    return queries.reduce(np.add, (values + constant) - constant)
 
 
 def _ranks(

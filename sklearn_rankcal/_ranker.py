@@ -504,14 +504,14 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        regressor = self.regressor
+        regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):
-            regressor = regressor.regressor
+            regressor, context = regressor.regressor, regressor.context
         if regressor is None:
             regressor = default_regressor()
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.sparse = inner.sparse and context in (None, "auto")
         tags.input_tags.categorical = inner.categorical
         try:
             tags.target_tags.positive_only = get_loss(self.loss).positive_only

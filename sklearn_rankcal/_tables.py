@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 def is_frame(X: Any) -> bool:
     """Whether `X` is a pandas or polars data frame."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and not sparse.issparse(X)
+    return hasattr(X, "iloc") or hasattr(X, "with_columns")
 
 
 def _is_polars(X: Any) -> bool:
@@ -35,6 +35,8 @@ def check_table(X: Any) -> Any:
     if is_frame(X):
         if hasattr(X, "collect"):
             raise TypeError("X is a lazy frame; call .collect() first.")
+        if len(X.shape) != 2:
+            raise ValueError(f"Expected a 2-dimensional container but got {type(X)} instead.")
         if X.shape[0] < 1 or X.shape[1] < 1:
             # scikit-learn's own words for an empty table
             check_array(np.empty(X.shape), ensure_all_finite=False)

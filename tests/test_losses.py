@@ -1,0 +1,310 @@
+"""Losses: the registry is the parametrisation. Formulas, calibration, bounds, bad input."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal.losses import (
+    AUC,
+    DCG,
+    ERR,
+    ERU,
+    LOSSES,
+    NDCG,
+    Loss,
+    MAPByScores,
+    Positional,
+    Precision,
+    Recall,
+    Spearman,
+    get_loss,
+)
+from sklearn_rankcal.utils.estimator_checks import check_loss
+
+from . import oracles
+
+EXAMPLES = {
+    "precision": Precision(2),
+    "eru": ERU(0.5, 3),
+    "dcg": DCG(2),
+    "ndcg": NDCG(3),
+    "recall": Recall(2),
+    "auc": AUC(),
+    "spearman": Spearman(),
+    "err": ERR(3),
+    "map_by_scores": MAPByScores(),
+    "positional": Positional(lambda y, queries: np.sqrt(y), [1.0, 0.5, 0.5]),
+}
+ORACLES = {
+    "precision": (lambda y, o: oracles.precision(y, o, 2)),
+    "eru": (lambda y, o: oracles.eru(y, o, 0.5, 3)),
+    "dcg": (lambda y, o: oracles.dcg(y, o, 2)),
+    "ndcg": (lambda y, o: oracles.ndcg(y, o, 3)),
+    "recall": (lambda y, o: oracles.recall(y, o, 2)),
+    "auc": oracles.auc,
+    "spearman": oracles.spearman,
+    "err": (lambda y, o: oracles.err(y, o, 3, top=1 if max(y) <= 1 else 3)),
+    "map_by_scores": oracles.average_precision,
+    "positional": (
+        lambda y, o: sum(np.sqrt(y[d]) * w for d, w in zip(o, [1.0, 0.5, 0.5], strict=False))
+    ),
+}
+
+
+def test_every_registered_loss_has_an_example_here():
+    assert set(EXAMPLES) == set(LOSSES) == set(ORACLES)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_registered_default_passes_check_loss(name):
+    check_loss(LOSSES[name](), n_distributions=60)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_example_passes_check_loss(name):
+    check_loss(EXAMPLES[name], n_documents=(1, 2, 3, 5), n_distributions=60, random_state=1)
+
+
+@pytest.mark.parametrize("threshold", [1, 2.5])
+@pytest.mark.parametrize("kind", [Precision, Recall, AUC, MAPByScores])
+def test_threshold_makes_graded_labels_binary(kind, threshold):
+    check_loss(kind(threshold=threshold), levels=(0, 1, 2, 3), n_distributions=30)
+    y, queries = np.array([0, 1, 2, 3.0]), Queries.single(4)
+    np.testing.assert_array_equal(
+        kind(threshold=threshold).encode(y, queries),
+        kind().encode((y >= threshold).astype(float), queries),
+    )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_measure_is_the_formula_written_out(name):
+    random = np.random.RandomState(0)
+    loss, oracle = EXAMPLES[name], ORACLES[name]
+    for r in (1, 2, 3, 4):
+        for _ in range(10):
+            y = random.randint(0, 2, size=r).astype(float)
+            y[0] = max(y[0], 1.0) if name == "err" else y[0]
+            for order in oracles.all_orders(r):
+                ranks = np.array(oracles.ranks_of(order))
+                got = loss.metric(y, ranks, Queries.single(r))[0]
+                np.testing.assert_allclose(got, oracle(y.tolist(), order), atol=1e-12)
+
+
+def test_targets_of_math():
+    y, queries = np.array([3, 0, 1, 1.0]), Queries.from_groups(["a", "a", "a", "b"])
+    z = 7 + 1 / np.log2(3)
+    np.testing.assert_allclose(NDCG().encode(y, queries), [7 / z, 0, 1 / z, 1])
+    np.testing.assert_allclose(NDCG(1).encode(y, queries), [1, 0, 1 / 7, 1])
+    np.testing.assert_allclose(DCG(gain="linear").encode(y, queries), y)
+    np.testing.assert_allclose(ERU(1).encode(y, queries), [2, 0, 0, 0])
+    np.testing.assert_allclose(
+        ERR(max_relevance=4).encode(y, queries), [7 / 16, 0, 1 / 16, 1 / 16]
+    )
+    b = (y > 0).astype(float)
+    np.testing.assert_allclose(Recall().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
+    np.testing.assert_allclose(MAPByScores().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
+    np.testing.assert_allclose(AUC().encode(b, queries), [1 / 2, 0, 1 / 2, 0])
+    sd = np.sqrt(2 / 3)
+    np.testing.assert_allclose(Spearman().encode(y, queries), [1 / sd, -1 / sd, 0, 0])
+
+
+def test_regret_constants():
+    # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
+    for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):
+        for r in (1, 2, 3, 5):
+            phi = loss.discounts(r)
+            far = max(np.linalg.norm(phi - phi[list(o)]) for o in itertools.permutations(range(r)))
+            assert loss.regret_constant(r) == pytest.approx(far)
+    assert ERR().regret_constant(3) is None
+    assert MAPByScores().regret_constant(3) is None
+
+
+@pytest.mark.parametrize("loss", [NDCG(), ERU(), Spearman()])
+def test_the_bound_is_attained_up_to_a_half(loss):
+    """Two documents, scores that just tie: regret / bound is 1 / sqrt(2) times what u allows."""
+    y, queries = np.array([1.0, 0.0]), Queries.single(2)
+    expected = loss.encode(y, queries)
+    tied = np.full(2, expected.mean())
+    best, worst = (loss.metric(y, np.array(r), queries)[0] for r in ([1, 2], [2, 1]))
+    bound = loss.regret_constant(2) * np.linalg.norm(tied - expected)
+    assert best - worst == pytest.approx(bound)
+
+
+# -------------------------------------------------------------------- where scores are not enough
+
+
+def expected_measure(loss, labels, chance, order):
+    ranks = np.array(oracles.ranks_of(order))
+    queries = Queries.single(len(order))
+    return sum(p * loss.metric(y, ranks, queries)[0] for p, y in zip(chance, labels, strict=True))
+
+
+def test_map_by_scores_fails_outside_its_condition():
+    labels, chance = np.array([[0, 0, 1, 0], [1, 1, 0, 1.0]]), [0.3, 0.7]
+    loss, queries = MAPByScores(), Queries.single(4)
+    u = sum(p * loss.encode(y, queries) for p, y in zip(chance, labels, strict=True))
+    assert u.argmax() == 2
+    orders = oracles.all_orders(4)
+    values = {o: expected_measure(loss, labels, chance, o) for o in orders}
+    by_score = max(v for o, v in values.items() if o[0] == 2)
+    assert by_score == pytest.approx(0.7472, abs=5e-5)
+    assert max(values.values()) == pytest.approx(0.775)
+    assert max(values, key=values.get)[-1] == 2
+
+
+def test_err_fails_on_dependent_documents():
+    labels, chance = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5]
+    loss = ERR(max_relevance=1)
+    u = sum(p * loss.encode(y, Queries.single(4)) for p, y in zip(chance, labels, strict=True))
+    assert np.ptp(u) == 0  # every order sorts these scores, yet the orders are not equally good
+    assert expected_measure(loss, labels, chance, (0, 2, 1, 3)) == pytest.approx(43 / 96)
+    assert expected_measure(loss, labels, chance, (0, 1, 2, 3)) == pytest.approx(41 / 96)
+
+
+def test_err_is_calibrated_on_product_distributions():
+    random = np.random.RandomState(0)
+    loss = ERR(max_relevance=2)
+    for _ in range(20):
+        chances = random.dirichlet(np.ones(3), size=3)  # P(grade) of each document
+        labels = np.array(list(itertools.product(range(3), repeat=3)), dtype=float)
+        chance = [np.prod([chances[d, int(g)] for d, g in enumerate(y)]) for y in labels]
+        u = sum(p * loss.encode(y, Queries.single(3)) for p, y in zip(chance, labels, strict=True))
+        values = {
+            o: expected_measure(loss, labels, chance, o) for o in itertools.permutations(range(3))
+        }
+        assert values[tuple(np.argsort(-u))] == pytest.approx(max(values.values()), abs=1e-12)
+
+
+class _Unnormalised(NDCG):
+    """NDCG with DCG's targets: what regression on gains does."""
+
+    def encode(self, relevance, queries):
+        return self.encode_grades(relevance)
+
+
+class _Increasing(DCG):
+    def discounts(self, n_places):
+        return np.arange(n_places, dtype=float)
+
+
+class _Undefined(DCG):
+    def encode(self, relevance, queries):
+        return super().encode(relevance, queries) / queries.broadcast(queries.max(relevance))
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (_Unnormalised(), "not calibrated"),
+        (_Increasing(), "not calibrated"),
+        (_Undefined(), "finite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # the broken loss divides by 0
+def test_check_loss_catches_a_wrong_loss(loss, message):
+    with pytest.raises(AssertionError, match=message):
+        check_loss(loss, n_documents=(3,), n_distributions=500)
+
+
+# -------------------------------------------------------------------- names and input
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("ndcg", NDCG()),
+        ("ndcg@10", NDCG(10)),
+        ("dcg@3", DCG(3)),
+        ("precision@5", Precision(5)),
+        ("wta", Precision(1)),
+        ("recall@7", Recall(7)),
+        ("err@20", ERR(20)),
+        ("eru", ERU()),
+        ("auc", AUC()),
+        ("spearman", Spearman()),
+        ("map_by_scores", MAPByScores()),
+        ("positional", Positional()),
+    ],
+)
+def test_names(name, wanted):
+    loss = get_loss(name)
+    assert type(loss) is type(wanted) and loss.get_params() == wanted.get_params()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: get_loss("nope"), ValueError, "Unknown loss 'nope'. Known: auc, dcg"),
+        (lambda: get_loss("ndcg@0"), ValueError, "cutoff in 'ndcg@0'"),
+        (lambda: get_loss("ndcg@ten"), ValueError, "cutoff in 'ndcg@ten'"),
+        (lambda: get_loss("auc@3"), ValueError, "has no cutoff"),
+        (lambda: get_loss("precision"), ValueError, "needs a cutoff"),
+        (lambda: get_loss(3), TypeError, "must be a name or a Loss object"),
+        (lambda: get_loss(NDCG(), k=3), TypeError, "set them on the loss object"),
+        (lambda: get_loss("ndcg", gian="exp2"), TypeError, "gian"),
+        (lambda: Precision(0).check(np.ones(2)), ValueError, "q must be at least 1; got 0"),
+        (lambda: Precision(None).check(np.ones(2)), ValueError, "q must be a whole number"),
+        (lambda: Recall(None).check(np.ones(2)), ValueError, "k must be a whole number"),
+        (lambda: Recall(True).check(np.ones(2)), ValueError, "k must be a whole number"),
+        (lambda: ERU(half_life=1).check(np.ones(2)), ValueError, "half_life must be finite"),
+        (lambda: ERU(np.nan).check(np.ones(2)), ValueError, "neutral must be finite"),
+        (lambda: AUC().check(np.array([0, 2.0])), ValueError, "threshold=t"),
+        (lambda: NDCG().check(np.array([0, -2.0])), ValueError, "relevance must be >= 0"),
+        (lambda: ERR().check(np.array([0, 1200.0])), ValueError, "overflows"),
+        (lambda: ERR(max_relevance=-1).check(np.ones(2)), ValueError, r"in \[0, 1000\]"),
+        (lambda: DCG(gain=lambda y: y[:1]).check(np.ones(2)), ValueError, "keep the shape"),
+        (lambda: DCG(gain=lambda y: y * np.nan).check(np.ones(2)), ValueError, "overflows"),
+        (
+            lambda: Positional(discount=[0.1, 0.2]).check(np.ones(2)),
+            ValueError,
+            "must not increase",
+        ),
+        (
+            lambda: Positional(discount=lambda j: 1.0).check(np.ones(2)),
+            ValueError,
+            "one value per place",
+        ),
+        (
+            lambda: Positional(lambda y, q: y[:1]).encode(np.ones(2), Queries.single(2)),
+            ValueError,
+            "one finite number per document",
+        ),
+        (lambda: Spearman().encode_grades(np.ones(2)), ValueError, "no per-document targets"),
+        (lambda: check_loss(_OnPairs()), ValueError, "enumerates losses on scores"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+class _OnPairs(Loss):
+    space = "pairs"
+
+
+def test_positional_reproduces_dcg():
+    y = np.array([0, 1, 3, 2.0])
+    queries, ranks = Queries.single(4), np.array([2, 1, 4, 3])
+    mine = Positional(lambda y, q: 2**y - 1, lambda j: 1 / np.log2(1 + j))
+    assert mine.metric(y, ranks, queries) == DCG().metric(y, ranks, queries)
+    default = Positional().metric(y, ranks, queries)
+    assert default == DCG(gain="linear").metric(y, ranks, queries)
+
+
+def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
+    queries = Queries.from_groups(rng.integers(0, 3, 500))
+    ranked = Ranked.from_scores(scores, queries)
+    for rows, value in zip(
+        oracles.split(queries.codes), NDCG(5).measure(ranked, y), strict=True
+    ):
+        rows = np.array(rows)
+        order = rows[np.argsort(-scores[rows])]
+        best = rows[np.argsort(-y[rows])]
+        wanted = oracles.dcg(y, order.tolist(), 5) / oracles.dcg(y, best.tolist(), 5)
+        # the oracle's cutoff slices the order; k=None there would be len(y)
+        assert value == pytest.approx(wanted)

@@ -1,0 +1,541 @@
+"""CalibratedRanker: the line from labels to rankings, as users call it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_labels
+from sklearn_rankcal._context import add_context
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import content_keys
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.losses import DCG, ERR, LOSSES, NDCG, MAPByScores, Precision
+from sklearn_rankcal.metrics import ndcg_score
+from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.utils.estimator_checks import (
+    check_ranker,
+    expected_failed_checks,
+    yield_ranker_checks,
+)
+
+from . import oracles
+
+DATA = make_ranking(60, (3, 12), 6, random_state=0)
+X, Y, G = DATA.X, DATA.y, DATA.groups
+
+# -------------------------------------------------------------------- estimator checks
+
+CHECKED = [
+    CalibratedRanker(),
+    CalibratedRanker(Ridge()),
+    CalibratedRanker(Ridge(), loss="dcg"),
+    CalibratedRanker(Ridge(), loss="err"),
+    CalibratedRanker(Ridge(), loss=MAPByScores(threshold=1)),
+    CalibratedRanker(Ridge(), loss=Precision(threshold=1), context=None, center=False),
+    CalibratedRanker(DecisionTreeRegressor(max_depth=3)),
+    CalibratedRanker(LogisticRegression(), loss="dcg"),
+]
+
+
+# A ranker fitted without groups warns; scikit-learn's checks fit without groups.
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.MissingGroupsWarning")
+# check_estimators_overwrite_params and others feed tiny data on which lbfgs may stop early
+@pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge.*")
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+RANKERS = {
+    "default": CalibratedRanker(),
+    "ridge": CalibratedRanker(Ridge()),
+    "no context": CalibratedRanker(Ridge(), context=None),
+    "all contexts": CalibratedRanker(Ridge(), context=["zscore", "difference", "rank"]),
+    "uncentred trees": CalibratedRanker(DecisionTreeRegressor(max_depth=4), center=False),
+    "classifier": CalibratedRanker(LogisticRegression(), loss="dcg"),
+    "pipeline": CalibratedRanker(make_pipeline(StandardScaler(), Ridge())),
+    "model": CalibratedRanker(DocumentModel(Ridge(), context="rank")),
+}
+
+
+@pytest.mark.parametrize("check", [*yield_ranker_checks()], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", RANKERS)
+def test_ranker_checks(name, check):
+    check(RANKERS[name])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_passes_the_ranker_checks(name):
+    check_ranker(CalibratedRanker(Ridge(), loss=LOSSES[name]()))
+
+
+class _WorstFirst(CalibratedRanker):
+    def decision_function(self, X, groups=None):
+        return -super().decision_function(X, groups)
+
+    def _decode(self, X, queries):
+        return queries.broadcast(queries.sizes) + 1 - super()._decode(X, queries)
+
+
+class _ByRow(CalibratedRanker):
+    def _decode(self, X, queries):
+        return queries.rank(queries.sort(np.zeros(queries.n_rows)))
+
+
+def test_the_checks_catch_a_bad_ranker():
+    with pytest.raises(AssertionError, match="Kendall's tau"):
+        check_ranker(_WorstFirst(Ridge()))
+    with pytest.raises(AssertionError):
+        check_ranker(_ByRow(Ridge()))
+
+
+# -------------------------------------------------------------------- what fit does
+
+
+def test_targets_are_centred_and_degenerate_queries_dropped():
+    """Ridge with a tiny penalty on one-hot rows returns its targets: look at them."""
+    groups = np.array([0, 0, 0, 1, 1, 2, 2])
+    y = np.array([2, 0, 1, 0, 0, 1, 1])
+    eye = np.eye(7)
+    ranker = CalibratedRanker(Ridge(1e-9, fit_intercept=False), loss="dcg", context=None)
+    ranker.fit(eye, y, groups=groups)
+    gains = 2.0**y - 1
+    centred = gains - np.array([4, 4, 4, 0, 0, 3, 3]) / 3
+    np.testing.assert_allclose(ranker.decision_function(eye), centred, atol=1e-6)
+    ranker.set_params(center=False).fit(eye, y, groups=groups)
+    np.testing.assert_allclose(ranker.decision_function(eye), gains, atol=1e-6)
+    ranker.set_params(loss="ndcg", center=False).fit(eye, y, groups=groups)
+    assert (ranker.n_queries_, ranker.n_queries_dropped_) == (3, 1)
+    z = [3 + 1 / np.log2(3), 1 + 1 / np.log2(3)]
+    wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
+    np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
+
+
+def test_weights_centre_by_the_weighted_mean_and_zero_means_absent():
+    eye, groups, y = np.eye(4), np.zeros(4), np.array([1, 0, 3, 2])
+    ranker = CalibratedRanker(Ridge(1e-9, fit_intercept=False), loss="dcg", context=None)
+    weight = np.array([1.0, 2.0, 0.0, 1.0])
+    scores = ranker.fit(eye, y, groups=groups, sample_weight=weight).decision_function(eye)
+    np.testing.assert_allclose(scores, [0, -1, 0, 2], atol=1e-6)
+
+
+def test_a_pipeline_regressor_gets_the_weights_at_its_last_step():
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.1, 3, size=len(Y))
+    plain = CalibratedRanker(Ridge(), context=None).fit(X, Y, G, sample_weight=weight)
+    piped = CalibratedRanker(make_pipeline(Ridge()), context=None)
+    piped.fit(X, Y, G, sample_weight=weight)
+    np.testing.assert_allclose(plain.decision_function(X), piped.decision_function(X))
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not take sample_weight"):
+        CalibratedRanker(KNeighborsRegressor()).fit(X, Y, G, sample_weight=weight)
+
+
+@pytest.mark.parametrize("kind", ["zscore", "difference", "rank"])
+def test_context_columns_are_the_formulas(kind):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 4, size=(30, 3)).astype(float)
+    values[rng.uniform(size=values.shape) < 0.1] = np.nan
+    groups = rng.integers(0, 6, size=30)
+
+    class Spy(Ridge):
+        def fit(self, X, y, sample_weight=None):
+            Spy.seen = X.copy()
+            return super().fit(np.nan_to_num(X), y, sample_weight)
+
+    CalibratedRanker(Spy(), context=kind).fit(values, rng.integers(0, 3, 30), groups=groups)
+    rows_kept = Spy.seen.shape[0]
+    assert rows_kept == 30 and Spy.seen.shape[1] == 6
+    np.testing.assert_array_equal(Spy.seen[:, :3], values)
+    for rows in oracles.split(groups):
+        for j in range(3):
+            x = values[rows, j]
+            known = x[~np.isnan(x)]
+            for row, value in zip(rows, x, strict=True):
+                got = Spy.seen[row, 3 + j]
+                if np.isnan(value):
+                    assert np.isnan(got)
+                elif kind == "rank":
+                    below = (known < value).sum() + (known == value).sum() / 2
+                    assert got == pytest.approx(below / len(known) - 0.5)
+                else:
+                    sd = known.std() if kind == "zscore" else 1.0
+                    wanted = (value - known.mean()) / sd if sd > 0 else 0.0
+                    assert got == pytest.approx(wanted, abs=1e-12)
+
+
+def test_context_of_a_constant_column_is_zero_in_spite_of_rounding():
+    groups = np.repeat([0, 1], 7)
+    values = np.column_stack([np.repeat([0.1, 1e15 / 3], 7), np.arange(14.0)])
+    tree = DecisionTreeRegressor()
+    ranker = CalibratedRanker(tree, context="zscore").fit(values, np.arange(14) % 3, groups)
+    table, inverse = ranker.model_._table(values, ranker._read_queries(values, groups)[1])
+    assert (table[:, 2] == 0).all() and inverse[0] == 0
+
+
+def test_auto_context_only_for_known_queries_and_dense_numbers():
+    assert CalibratedRanker(Ridge()).fit(X, Y, G).model_.context == "zscore"
+    assert CalibratedRanker(Ridge()).fit(sparse.csr_array(X), Y, G).model_.context is None
+    with pytest.warns(MissingGroupsWarning):
+        assert CalibratedRanker(Ridge()).fit(X, Y).model_.context is None
+    with pytest.raises(ValueError, match="at least one numeric column"):
+        CalibratedRanker(Ridge(), context="rank").fit(sparse.csr_array(X), Y, G)
+
+
+def test_float32_stays_float32():
+    ranker = CalibratedRanker(Ridge()).fit(X.astype(np.float32), Y, G)
+    part = X[:5].astype(np.float32)
+    assert ranker.model_._table(part, ranker._read_queries(part, G[:5])[1])[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_large_input_is_predicted_in_chunks(order, monkeypatch):
+    monkeypatch.setattr("sklearn_rankcal.models._CHUNK", 50)
+    monkeypatch.setattr("sklearn_rankcal._context._BLOCK", 200)
+    rows = np.arange(len(Y)) if order == "sorted" else np.random.RandomState(0).permutation(len(Y))
+    for context in (None, "zscore", "rank"):
+        ranker = CalibratedRanker(Ridge(), context=context).fit(X[rows], Y[rows], G[rows])
+        chunked = ranker.decision_function(X[rows], G[rows])
+        with monkeypatch.context() as patch:
+            patch.setattr("sklearn_rankcal.models._CHUNK", 10**9)
+            patch.setattr("sklearn_rankcal._context._BLOCK", 10**9)
+            whole = ranker.decision_function(X[rows], G[rows])
+        np.testing.assert_allclose(chunked, whole)
+
+
+# -------------------------------------------------------------------- classifiers
+
+
+def test_a_classifier_predicts_expected_targets():
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
+    ranker = CalibratedRanker(forest, loss="dcg", context=None).fit(X, Y, G)
+    inner = clone(forest).fit(X, Y)
+    wanted = inner.predict_proba(X) @ (2.0**inner.classes_ - 1)
+    np.testing.assert_allclose(ranker.decision_function(X), wanted)
+
+
+def test_a_classifier_for_ndcg_ranks_by_expected_gain():
+    model = LogisticRegression(max_iter=500)
+    one = CalibratedRanker(model, loss="dcg").fit(X, Y, G)
+    # NDCG drops queries without gain, DCG keeps them
+    kept = np.isin(G, [g for g in np.unique(G) if Y[G == g].any()])
+    other = CalibratedRanker(model, loss="ndcg").fit(X[kept], Y[kept], G[kept])
+    again = CalibratedRanker(model, loss="dcg").fit(X[kept], Y[kept], G[kept])
+    np.testing.assert_array_equal(other.predict(X, G), again.predict(X, G))
+    assert one.score(X, Y, G) > 0
+
+
+def test_a_classifier_needs_graded_labels():
+    with pytest.raises(ValueError, match="no per-document targets"):
+        CalibratedRanker(LogisticRegression(), loss="spearman").fit(X, Y, G)
+    with pytest.raises(ValueError, match="at most 100 distinct targets; got 446"):
+        CalibratedRanker(LogisticRegression(), loss="dcg").fit(X, np.abs(X[:, 0]), G)
+
+
+# -------------------------------------------------------------------- quality
+
+
+def test_default_beats_its_own_regressor_on_raw_labels_on_new_queries():
+    data = make_ranking(300, 15, 8, noise=0.3, query_effect=2.0, random_state=1)
+    train = data.groups < 200
+    test_y, test_g = data.y[~train], data.groups[~train]
+    ranker = CalibratedRanker(loss="ndcg@10").fit(data.X[train], data.y[train], data.groups[train])
+    scores = ranker.decision_function(data.X[~train], groups=test_g)
+    mine = ndcg_score(test_y, scores, k=10, groups=test_g)
+    inner = clone(ranker.model_.regressor_).fit(data.X[train], data.y[train])
+    plain = inner.predict(data.X[~train])
+    best = ndcg_score(test_y, ranks=data.bayes_ranks[~train], k=10, groups=test_g)
+    assert ndcg_score(test_y, plain, k=10, groups=test_g) < mine < best
+    assert ranker.score(data.X[~train], test_y, groups=test_g) == pytest.approx(mine)
+
+
+def test_score_is_the_measure_of_predict():
+    for loss in ("ndcg@3", "dcg", "eru", "err", "spearman"):
+        ranker = CalibratedRanker(Ridge(), loss=loss).fit(X, Y, G)
+        ranks = ranker.predict(X, G)
+        values = [
+            {
+                "ndcg@3": lambda y, o: oracles.dcg(y, o, 3)
+                / max(oracles.dcg(y, np.argsort([-v for v in y]), 3), 1e-300),
+                "dcg": oracles.dcg,
+                "eru": oracles.eru,
+                "err": lambda y, o: oracles.err(y, o, top=max(Y)),
+                "spearman": oracles.spearman,
+            }[loss](Y[rows].tolist(), np.argsort(ranks[rows]).tolist())
+            for rows in map(np.array, oracles.split(G))
+            if Y[rows].any() or loss != "ndcg@3"
+        ]
+        assert ranker.score(X, Y, G) == pytest.approx(np.nanmean(values))
+
+
+def test_score_weights_queries_by_the_mean_of_their_rows():
+    ranker = CalibratedRanker(Ridge(), loss="dcg").fit(X, Y, G)
+    weight = np.where(G == 5, 1.0, 0.0)
+    assert ranker.score(X, Y, G, sample_weight=weight) == pytest.approx(
+        ranker.score(X[G == 5], Y[G == 5], G[G == 5])
+    )
+    with pytest.warns(UndefinedMetricWarning, match="NDCG is undefined on all 60 queries"):
+        value = clone(ranker).set_params(loss="ndcg").fit(X, Y, G).score(X, 0 * Y, G)
+    assert np.isnan(value)
+
+
+# -------------------------------------------------------------------- tables
+
+
+def frame_of(kind):
+    names = [f"f{j}" for j in range(X.shape[1])]
+    if kind == "pandas":
+        return pd.DataFrame(X, columns=names).assign(qid=[f"q{g}" for g in G])
+    return pl.DataFrame(X, schema=names).with_columns(pl.Series("qid", [f"q{g}" for g in G]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_group_column(kind):
+    frame = frame_of(kind)
+    ranker = CalibratedRanker(Ridge(), group_column="qid").fit(frame, Y)
+    plain = CalibratedRanker(Ridge()).fit(X, Y, G)
+    np.testing.assert_array_equal(ranker.predict(frame), plain.predict(X, G))
+    np.testing.assert_allclose(ranker.decision_function(frame), plain.decision_function(X, G))
+    assert ranker.score(frame, Y) == plain.score(X, Y, G)
+    assert ranker.n_features_in_ == 7 and ranker.grouped_
+    np.testing.assert_array_equal(ranker.predict(frame, groups=G), ranker.predict(frame))
+    with pytest.raises(ValueError, match="different queries"):
+        ranker.predict(frame, groups=np.roll(G, 1))
+    with pytest.raises(ValueError, match="needs X as a data frame"):
+        ranker.fit(X, Y)
+    with pytest.raises(ValueError, match="not among the columns"):
+        clone(ranker).set_params(group_column="nope").fit(frame, Y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_column_names_reach_the_regressor(kind):
+    frame = frame_of(kind).drop("qid") if kind == "polars" else frame_of(kind).drop(columns="qid")
+    by_name = ColumnTransformer([("keep", "passthrough", ["f0", "f1", "f1__zscore"])])
+    ranker = CalibratedRanker(make_pipeline(by_name, Ridge())).fit(frame, Y, G)
+    assert ranker.model_.regressor_[-1].n_features_in_ == 3
+    assert ranker.predict(frame, G).shape == Y.shape
+
+
+def test_categories_and_missing_values_pass_through():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "price": np.where(rng.uniform(size=len(Y)) < 0.2, np.nan, X[:, 0]),
+        "brand": pd.Categorical(rng.choice(["a", "b", "c"], size=len(Y))),
+        "stock": pd.array(rng.integers(0, 9, size=len(Y)), dtype="Int64"),
+        "new": rng.integers(0, 2, size=len(Y)).astype(bool),
+    })
+    ranker = CalibratedRanker().fit(frame, Y, G)
+    assert ranker.model_.regressor_.feature_names_in_.tolist() == [
+        "price", "brand", "stock", "new", "price__zscore", "stock__zscore",
+    ]
+    assert ranker.model_.regressor_.is_categorical_.tolist() == [False, True] + 4 * [False]
+    shuffle = rng.permutation(len(Y))
+    ranks = ranker.predict(frame, G)
+    np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
+    encode = ColumnTransformer([("brand", OneHotEncoder(), ["brand"])])
+    linear = CalibratedRanker(make_pipeline(encode, Ridge())).fit(frame, Y, G)
+    # three brands only: nearly all documents tie, and the tie rule reads text columns too
+    ranks = linear.predict(frame, G)
+    np.testing.assert_array_equal(linear.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
+
+
+def test_content_keys_do_not_depend_on_the_container():
+    values = np.array([[0.0, 1.5, -2.0], [3.0, 0.0, 0.0], [-0.0, 1.5, -2.0], [0.0, 0.0, 0.0]])
+    rows = np.arange(4)
+    keys = content_keys(values, rows)
+    assert keys[0] == keys[2] and len(set(keys.tolist())) == 3 and keys[3] == 0
+    frames = [pd.DataFrame(values), pl.DataFrame(values)]
+    others = [values.astype(np.float32), values.astype(object), sparse.csr_array(values), *frames]
+    for other in others:
+        np.testing.assert_array_equal(content_keys(other, rows), keys)
+    np.testing.assert_array_equal(content_keys(values, rows[::-1]), keys[::-1])
+
+
+def test_importances_and_coefficients_per_input_column():
+    groups = np.repeat(np.arange(50), 8)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 3)) * [1, 10, 1]
+    y = (values[:, 1] > 0).astype(int)
+    forest = CalibratedRanker(ExtraTreesRegressor(10, random_state=0)).fit(values, y, groups)
+    assert forest.feature_importances_.shape == (3,)
+    assert forest.feature_importances_.sum() == pytest.approx(1)
+    assert forest.feature_importances_.argmax() == 1
+    for context in (None, "zscore", "difference", ["difference", "zscore"]):
+        linear = CalibratedRanker(Ridge(), context=context).fit(values, y, groups)
+        assert linear.coef_.shape == (3,)
+        assert np.abs(linear.coef_ * [1, 10, 1]).argmax() == 1
+    # with x - mean the score's order inside a query is that of x @ coef_
+    linear = CalibratedRanker(Ridge(), context="difference").fit(values, y, groups)
+    np.testing.assert_array_equal(
+        np.argsort(values[:8] @ linear.coef_),
+        np.argsort(linear.decision_function(values[:8], groups[:8])),
+    )
+    assert not hasattr(CalibratedRanker(Ridge(), context="rank").fit(values, y, groups), "coef_")
+    assert not hasattr(linear, "feature_importances_")
+    assert not hasattr(CalibratedRanker(Ridge()), "coef_")
+
+
+# -------------------------------------------------------------------- groups
+
+
+def test_without_groups_all_rows_are_one_query_and_a_warning_says_so():
+    with pytest.warns(MissingGroupsWarning, match="ranked as ONE query.*relevance_labels"):
+        ranker = CalibratedRanker(Ridge()).fit(X, Y)
+    assert sorted(ranker.predict(X)) == list(range(1, len(Y) + 1))
+    with pytest.warns(MissingGroupsWarning):
+        ranker.score(X, Y)
+    assert ranker.predict(X, G).max() == 12
+
+
+def test_fitted_with_groups_needs_groups():
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, G)
+    for call in (ranker.predict, ranker.predict_order, ranker.decision_function):
+        with pytest.raises(ValueError, match="fitted with query ids and needs them"):
+            call(X)
+    with (
+        pytest.warns(MissingGroupsWarning),
+        pytest.raises(ValueError, match="fitted with query ids and needs them"),
+    ):
+        ranker.score(X, Y)
+    plain = CalibratedRanker(Ridge(), context=None).fit(X, Y, G)
+    np.testing.assert_allclose(plain.decision_function(X), plain.decision_function(X, G))
+    with pytest.raises(ValueError, match="needs them"):
+        plain.predict(X)
+
+
+def test_random_state_seeds_nested_regressors():
+    forest = make_pipeline(StandardScaler(), ExtraTreesRegressor(3))
+    one, two = (CalibratedRanker(forest, random_state=3).fit(X, Y, G) for _ in range(2))
+    np.testing.assert_array_equal(one.decision_function(X, G), two.decision_function(X, G))
+    assert forest[-1].random_state is None
+    assert one.model_.regressor_[-1].random_state is not None
+
+
+def test_err_takes_the_top_grade_from_fit():
+    ranker = CalibratedRanker(Ridge(), loss="err").fit(X, Y, G)
+    assert ranker.loss_.max_relevance == Y.max() == 4
+    low = ranker.score(X, np.minimum(Y, 2), G)
+    given = CalibratedRanker(Ridge(), loss=ERR(max_relevance=4)).fit(X, Y, G)
+    assert low == given.score(X, np.minimum(Y, 2), G)
+    with pytest.raises(ValueError, match="exceeds max_relevance=4"):
+        ranker.score(X, Y + 1, G)
+
+
+def test_params_reach_into_the_loss_and_the_regressor():
+    ranker = CalibratedRanker(Ridge(), loss=NDCG())
+    ranker.set_params(loss__k=5, regressor__alpha=3.0, context="rank")
+    assert repr(ranker) == "CalibratedRanker(context='rank', loss=NDCG(k=5), regressor=Ridge(alpha=3.0))"
+    ranker.fit(X, Y, G)
+    assert ranker.loss_.k == 5 and ranker.loss is not ranker.loss_
+    assert pickle.loads(pickle.dumps(ranker)).loss_.k == 5
+
+
+def test_verbose_says_what_fit_does(capsys):
+    CalibratedRanker(Ridge(), verbose=1).fit(X, Y, G)
+    said = capsys.readouterr().out
+    assert "documents in" in said and "queries left out" in said and "fitted Ridge" in said
+    CalibratedRanker(Ridge()).fit(X, Y, G)
+    assert capsys.readouterr().out == ""
+
+
+# -------------------------------------------------------------------- bad input
+
+BAD = {
+    "lengths of y": (lambda r: r.fit(X, Y[:-1], G), "y has .* entries, but X has"),
+    "lengths of groups": (lambda r: r.fit(X, Y, G[:-1]), "groups has .* entries, but X has"),
+    "lengths of weights": (lambda r: r.fit(X, Y, G, [1.0]), "one weight per row"),
+    "NaN in y": (lambda r: r.fit(X, Y * np.nan, G), "y contains NaN or infinity"),
+    "NaN in groups": (lambda r: r.fit(X, Y, G * np.nan), "missing or infinite id at row 0"),
+    "NaN in weights": (lambda r: r.fit(X, Y, G, Y * np.nan), "sample_weight contains NaN"),
+    "negative weights": (lambda r: r.fit(X, Y, G, Y - 1.0), "Negative values"),
+    "zero weights": (lambda r: r.fit(X, Y, G, 0.0 * Y), "zero for every row"),
+    "negative gains": (lambda r: r.fit(X, Y - 1, G), "relevance must be >= 0"),
+    "gains that overflow": (lambda r: r.fit(X, Y * 1000, G), "overflows"),
+    "nothing to learn": (lambda r: r.fit(X, 0 * Y, G), "undefined on all 60 queries"),
+    "graded for a binary loss": (
+        lambda r: r.set_params(loss="wta").fit(X, Y, G),
+        "binary relevance, 0 or 1; got .*threshold=t",
+    ),
+    "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
+    "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entries"),
+    "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "must be relevance numbers"),
+    "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "cannot survive"),
+    "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),
+    "unknown decoder": (
+        lambda r: r.set_params(decoder="greedy_dag").fit(X, Y, G),
+        "Unknown decoder 'greedy_dag' for a loss on scores. Known: auto, sort",
+    ),
+    "unknown context": (
+        lambda r: r.set_params(context="mean").fit(X, Y, G),
+        "Unknown context 'mean'",
+    ),
+    "empty": (lambda r: r.fit(X[:0], Y[:0], G[:0]), "0 sample"),
+    "a feature too few": (lambda r: r.fit(X, Y, G).predict(X[:, 1:], G), "expecting 6 features"),
+    "k below 1": (lambda r: r.fit(X, Y, G).predict_order(X, G, k=0), "k must be a whole number"),
+    "groups against labels": (
+        lambda r: r.fit(X, relevance_labels(Y, G), np.roll(G, 1)),
+        "different queries",
+    ),
+    "a query cut by a splitter": (
+        lambda r: r.fit(X[1:], relevance_labels(Y, G)[1:]),
+        "1 of 60 queries are incomplete: .* A splitter has cut it. Split by query: cv=QueryKFold",
+    ),
+    "unknown structured labels": (
+        lambda r: r.fit(X, np.zeros(len(Y), dtype=[("event", "?")]), G),
+        "Structured labels have the fields",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call(CalibratedRanker(Ridge()))
+
+
+class _PairDecoder:
+    space = "pairs"
+
+    def decode(self, u, queries, tie_keys=None):
+        raise AssertionError("not reached")
+
+
+def test_other_bad_input():
+    with pytest.raises(ValueError, match="_PairDecoder decodes pairs, but the loss predicts"):
+        CalibratedRanker(Ridge(), decoder=_PairDecoder()).fit(X, Y, G)
+    with pytest.raises(NotFittedError):
+        CalibratedRanker().predict(X, G)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(CalibratedRanker())
+    with pytest.raises(TypeError, match="lazy frame"):
+        CalibratedRanker(Ridge()).fit(pl.DataFrame(X).lazy(), Y, G)
+    with pytest.raises(ValueError, match="must hold one hashable id per row|1-D"):
+        CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
+    assert DCG().diameter(3) == DCG().regret_constant(3)
+
+
+@pytest.mark.parametrize("kind", ["zscore", "difference", "rank"])
+def test_context_does_not_depend_on_the_order_of_rows_in_the_last_digit(kind):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 4)) * 10.0 ** rng.integers(-9, 9, size=(300, 4))
+    values[rng.uniform(size=values.shape) < 0.05] = np.nan
+    groups = rng.integers(0, 9, size=300)
+    table, _ = add_context(values, Queries.from_groups(groups), (kind,))
+    shuffle = rng.permutation(300)
+    other, _ = add_context(values[shuffle], Queries.from_groups(groups[shuffle]), (kind,))
+    np.testing.assert_array_equal(other, table[shuffle])
