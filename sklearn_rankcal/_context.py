@@ -15,7 +15,8 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import append_columns, column_values, is_frame, numeric_columns
 
 CONTEXTS = ("zscore", "difference", "rank")
-_BLOCK = 1 << 22  # cells handled at a time: the working memory of `add_context`
+_BLOCK = 1 << 15  # cells handled at a time: temporaries stay in the processor's cache
+_RANK_BLOCK = 1 << 22  # more for ranks, whose sorts have a cost per call
 
 
 def check_context(context: Any) -> tuple[str, ...]:
@@ -74,7 +75,8 @@ def add_context(
     dtype = np.float32 if values.dtype == np.float32 else np.float64
     table = np.empty((n_rows, first + n_columns * len(kinds)), dtype=dtype)
     inverse = np.zeros(n_columns)
-    for rows, part in queries.chunks(max(1, _BLOCK // n_columns)):
+    cells = _RANK_BLOCK if "rank" in kinds else _BLOCK
+    for rows, part in queries.chunks(max(1, cells // n_columns)):
         block = values[rows].astype(np.float64)
         if not frame:
             table[rows, :n_columns] = block
@@ -107,7 +109,9 @@ def _fill(
         if some_missing:
             above[missing] = 0.0
         spread = queries.reduce(np.maximum, above)  # exactly 0 when all values are equal
-        deviation = above - queries.repeat(_exact_sum(above, spread, queries) / count)
+        mean = _exact_sum(above, spread, queries) / count
+        deviation = above
+        deviation -= queries.repeat(mean)
         squares = np.square(deviation)
         if some_missing:
             squares[missing] = 0.0
@@ -136,7 +140,9 @@ def _exact_sum(
     """
     bits = np.frexp(queries.sizes.astype(np.float64))[1][:, None]
     constant = queries.repeat(np.ldexp(1.5, np.frexp(largest)[1] + bits + 1))
-    return queries.reduce(np.add, (values + constant) - constant)
+    rounded = values + constant
+    rounded -= constant
+    return queries.reduce(np.add, rounded)
 
 
 def _ranks(

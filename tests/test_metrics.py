@@ -121,7 +121,7 @@ def test_ranks_and_scores_agree_without_ties(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_degenerate_queries(name):
-    metric, oracle, binary = CASES[name]
+    metric, oracle, _binary = CASES[name]
     y, scores = [0, 0, 1, 1, 1, 0], [3.0, 2.0, 1.0, 2.0, 1.0, 0.0]
     groups = [0, 0, 1, 2, 2, 3]  # no relevant, one document, all equal, one irrelevant document
     expected = oracles.per_query(oracle, y, scores, groups)
@@ -254,7 +254,7 @@ def expected(name, per_topic=False):
     return {
         (measure, topic): float(value)
         for measure, topic, value in read_lines(name)
-        if topic == "all" and measure != "runid" or (per_topic and measure == "map")
+        if (topic == "all" and measure != "runid") or (per_topic and measure == "map")
     }
 
 
@@ -388,11 +388,11 @@ def test_compare_rankings_counts_defined_queries_and_weights():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(first=[1.0], second=[1.0, 2.0]), "1-D and as many"),
-        (dict(first=[np.nan], second=[1.0]), "no query"),
-        (dict(first=[1.0], second=[1.0], confidence_level=95), "confidence_level"),
-        (dict(first=[1.0], second=[1.0], n_resamples=0), "n_resamples"),
-        (dict(first=[1.0], second=[1.0], weight=[-1.0]), "non-negative"),
+        ({"first": [1.0], "second": [1.0, 2.0]}, "1-D and as many"),
+        ({"first": [np.nan], "second": [1.0]}, "no query"),
+        ({"first": [1.0], "second": [1.0], "confidence_level": 95}, "confidence_level"),
+        ({"first": [1.0], "second": [1.0], "n_resamples": 0}, "n_resamples"),
+        ({"first": [1.0], "second": [1.0], "weight": [-1.0]}, "non-negative"),
     ],
 )
 def test_bad_bootstrap_input(arguments, message):

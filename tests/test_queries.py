@@ -161,7 +161,7 @@ def test_conversions():
         sizes_to_groups([1.5])
     with pytest.raises(ValueError, match="1-D"):
         sizes_to_groups([])
-    with pytest.raises(ValueError, match="ranks must be a permutation of 1 .. 3"):
+    with pytest.raises(ValueError, match=r"ranks must be a permutation of 1 .. 3"):
         ranks_to_order([0, 1, 2])
-    with pytest.raises(ValueError, match="order must be a permutation of 0 .. 2"):
+    with pytest.raises(ValueError, match=r"order must be a permutation of 0 .. 2"):
         order_to_ranks([1, 1, 2])
