@@ -42,7 +42,7 @@ def main() -> None:
     # labels that carry their query: nothing else is needed inside GridSearchCV
     labels = relevance_labels(y[train], groups[train])
     search = GridSearchCV(
-        CalibratedRanker(default_regressor(), loss="ndcg@10"),
+        CalibratedRanker(default_regressor(len(train)), loss="ndcg@10"),
         {"context": [None, "zscore"], "regressor__max_leaf_nodes": [7, 15]},
         scoring=get_ranking_scorer("ndcg@10"),
         cv=QueryKFold(arguments.folds, shuffle=True, random_state=0),

@@ -93,8 +93,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     regressor : estimator, default=None
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
         targets from `predict_proba`; or a `sklearn_rankcal.models.DocumentModel`, taken as it is.
-        None is `HistGradientBoostingRegressor` set for ranking data (100 trees of 15 leaves,
-        learning rate 0.05, no early stopping).
+        None is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`).
     loss : str or Loss, default="ndcg"
         What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
@@ -245,13 +244,13 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.grouped_ = grouped
         self.loss_ = loss.resolve(relevance)
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
-        model = self._make_model(X)
         self.n_queries_ = queries.n_queries
         X, relevance, queries, weight = self._usable(X, relevance, queries, weight)
+        model = self._make_model(X)
         targets = (
             self.loss_.encode_grades(relevance)
             if is_classifier(model.regressor)
-            else self.loss_.encode(relevance, queries)
+            else self.loss_.training_targets(relevance, queries)
         )
         self._say(
             f"{queries.n_rows} documents in {queries.n_queries} queries for "
@@ -271,7 +270,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
         else:
             check_context(context)
-        regressor = default_regressor() if self.regressor is None else clone(self.regressor)
+        regressor = default_regressor(X.shape[0]) if self.regressor is None else (
+            clone(self.regressor)
+        )
         if self.random_state is not None:
             seeds = check_random_state(self.random_state)
             for name in sorted(regressor.get_params()):
@@ -508,7 +509,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         if isinstance(regressor, DocumentModel):
             regressor, context = regressor.regressor, regressor.context
         if regressor is None:
-            regressor = default_regressor()
+            regressor = default_regressor(1)
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.sparse = inner.sparse and context in (None, "auto")

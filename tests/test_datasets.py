@@ -63,13 +63,13 @@ def test_bayes_ranking_is_the_best_of_all(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_queries=0), "n_queries must be at least 1"),
-        (dict(n_documents=0), "n_documents must be at least 1"),
-        (dict(n_documents=(5, 2)), "must be a range"),
-        (dict(n_levels=1), "n_levels must be at least 2"),
-        (dict(n_features=3), "n_informative=6 exceeds n_features=3"),
-        (dict(noise=0), "noise must be > 0"),
-        (dict(metric="nope"), "Unknown metric"),
+        ({"n_queries": 0}, "n_queries must be at least 1"),
+        ({"n_documents": 0}, "n_documents must be at least 1"),
+        ({"n_documents": (5, 2)}, "must be a range"),
+        ({"n_levels": 1}, "n_levels must be at least 2"),
+        ({"n_features": 3}, "n_informative=6 exceeds n_features=3"),
+        ({"noise": 0}, "noise must be > 0"),
+        ({"metric": "nope"}, "Unknown metric"),
     ],
 )
 def test_bad_arguments(arguments, message):

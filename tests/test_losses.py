@@ -111,6 +111,35 @@ def test_targets_of_math():
     np.testing.assert_allclose(Spearman().encode(y, queries), [1 / sd, -1 / sd, 0, 0])
 
 
+@pytest.mark.parametrize("kind", [NDCG, Recall, AUC, MAPByScores])
+def test_shrinkage_tends_to_the_calibrated_targets(kind):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=4000).astype(float)
+    few, many = Queries.from_groups(np.arange(40) // 8), Queries.from_groups(np.arange(4000) // 8)
+    loss = kind()
+    np.testing.assert_array_equal(
+        kind(shrinkage=0).training_targets(y, many), loss.encode(y, many)
+    )
+    equal = kind(shrinkage=1).training_targets(y, many)
+    assert len(np.unique(equal[equal > 0].round(12))) == 1
+
+    def distance(labels, queries):
+        exact = loss.encode(labels, queries)
+        moved = loss.training_targets(labels, queries) - exact
+        return np.linalg.norm(moved) / np.linalg.norm(exact)
+
+    assert distance(y, many) < 0.7 * distance(y[:40], few)
+    # the measure never changes, and shrinking never changes the order inside a query
+    ranks = many.rank(many.sort(rng.normal(size=4000)))
+    np.testing.assert_array_equal(
+        kind(shrinkage=1).metric(y, ranks, many), loss.metric(y, ranks, many)
+    )
+    with pytest.raises(ValueError, match=r"'auto' or a number in \[0, 1\]; got 2"):
+        kind(shrinkage=2).check(y)
+    with pytest.raises(ValueError, match="shrinkage must be 'auto'"):
+        kind(shrinkage="none").check(y)
+
+
 def test_regret_constants():
     # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
     for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):

@@ -119,9 +119,15 @@ def test_targets_are_centred_and_degenerate_queries_dropped():
     np.testing.assert_allclose(ranker.decision_function(eye), centred, atol=1e-6)
     ranker.set_params(center=False).fit(eye, y, groups=groups)
     np.testing.assert_allclose(ranker.decision_function(eye), gains, atol=1e-6)
-    ranker.set_params(loss="ndcg", center=False).fit(eye, y, groups=groups)
+    ranker.set_params(loss=NDCG(shrinkage=0), center=False).fit(eye, y, groups=groups)
     assert (ranker.n_queries_, ranker.n_queries_dropped_) == (3, 1)
     z = [3 + 1 / np.log2(3), 1 + 1 / np.log2(3)]
+    wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
+    np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
+    # "auto" draws the normaliser of n = 2 queries to its mean by 300 / (300 + n)
+    ranker.set_params(loss=NDCG()).fit(eye, y, groups=groups)
+    a = 300 / 302
+    z = (1 - a) * np.array(z) + a * np.mean(z)
     wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
     np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rankcal.losses._average_precision import MAPByScores
-from sklearn_rankcal.losses._base import BinaryLoss, Loss
+from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._positional import (
     AUC,
@@ -45,6 +45,7 @@ __all__ = [
     "BinaryLoss",
     "Loss",
     "MAPByScores",
+    "NormalizedLoss",
     "Positional",
     "PositionalLoss",
     "Precision",

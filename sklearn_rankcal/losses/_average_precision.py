@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, average_precision
-from sklearn_rankcal.losses._base import BinaryLoss, check_cutoff
+from sklearn_rankcal.losses._base import BinaryLoss, NormalizedLoss, check_cutoff
 
 
-class MAPByScores(BinaryLoss):
+class MAPByScores(NormalizedLoss, BinaryLoss):
     """Mean average precision, ranked by scores.
 
     Parameters
@@ -19,6 +19,10 @@ class MAPByScores(BinaryLoss):
         Cutoff of the measure (not of the targets); None counts every place.
     threshold : float, default=None
         Relevance from which a document is relevant. None: labels must be 0 or 1.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
+        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
@@ -35,20 +39,23 @@ class MAPByScores(BinaryLoss):
         "u_ii >= u_jj + sum_g (u_jg - u_ig)_+ for u_ij = E[Y_i Y_j / sum(Y)]"
     )
 
-    def __init__(self, k: int | None = None, *, threshold: float | None = None) -> None:
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        threshold: float | None = None,
+        shrinkage: str | float = "auto",
+    ) -> None:
         self.k = k
         self.threshold = threshold
+        self.shrinkage = shrinkage
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         check_cutoff("k", self.k)
         super().check(relevance)
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        relevant = self.encode_grades(relevance)
-        return relevant / np.maximum(queries.broadcast(queries.sum(relevant)), 1.0)
+    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return queries.sum(self.encode_grades(relevance))
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return average_precision(ranked, self.relevant(relevance), self.k)
-
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return queries.max(self.encode_grades(relevance)) > 0

@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 
+_N0 = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
+
 
 class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
@@ -57,6 +59,15 @@ class Loss(BaseEstimator):
         targets : ndarray of shape (n_documents,)
         """
         raise NotImplementedError
+
+    def training_targets(
+        self, relevance: NDArray[np.float64], queries: Queries
+    ) -> NDArray[np.float64]:
+        """What `fit` regresses on: `encode`, or a variant of it of smaller variance.
+
+        A variant must tend to `encode` as the number of queries grows.
+        """
+        return self.encode(relevance, queries)
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The measure of each query, higher is better, NaN where undefined.
@@ -124,6 +135,60 @@ class Loss(BaseEstimator):
     def diameter(self, n_documents: int) -> float | None:
         """Largest distance between two rankings' vectors beta; equals `regret_constant` here."""
         return self.regret_constant(n_documents)
+
+
+class NormalizedLoss(Loss):
+    """A loss whose targets are a document's own worth over a normaliser of its whole query.
+
+    Notes
+    -----
+    The normaliser is what makes the targets calibrated, and what makes them noisy: a query with
+    little relevance gets large targets. `shrinkage` a trades the one for the other: `fit`
+    regresses on worth / ((1 - a) normaliser + a mean normaliser). The bias is proportional to a
+    and the variance falls with the number n of training queries, so the best a is of the form
+    n0 / (n0 + n); ``"auto"`` is that with n0 = 300. It tends to 0, which is all that consistency
+    asks.
+    """
+
+    shrinkage: str | float
+
+    def normalizer(
+        self, relevance: NDArray[np.float64], queries: Queries
+    ) -> NDArray[np.float64]:
+        """The normaliser of each query, 0 where the loss is undefined."""
+        raise NotImplementedError
+
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        """Worth over the query's normaliser."""
+        return self._targets(relevance, queries, 0.0)
+
+    def training_targets(
+        self, relevance: NDArray[np.float64], queries: Queries
+    ) -> NDArray[np.float64]:
+        """Worth over the shrunken normaliser."""
+        if isinstance(self.shrinkage, str):
+            return self._targets(relevance, queries, _N0 / (_N0 + queries.n_queries))
+        return self._targets(relevance, queries, self.shrinkage)
+
+    def _targets(
+        self, relevance: NDArray[np.float64], queries: Queries, a: float
+    ) -> NDArray[np.float64]:
+        normalizer = self.normalizer(relevance, queries)
+        defined = normalizer > 0
+        if a > 0 and defined.any():
+            normalizer = (1 - a) * normalizer + a * normalizer[defined].mean()
+        scale = np.where(defined, 1.0 / np.where(defined, normalizer, 1.0), 0.0)
+        return self.encode_grades(relevance) * queries.broadcast(scale)
+
+    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
+        return self.normalizer(relevance, queries) > 0
+
+    def check(self, relevance: NDArray[np.float64]) -> None:
+        a = self.shrinkage
+        valid = a == "auto" if isinstance(a, str) else 0 <= a <= 1
+        if not valid:
+            raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {a!r}.")
+        super().check(relevance)
 
 
 class BinaryLoss(Loss):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, _divide, ideal, positional
-from sklearn_rankcal.losses._base import BinaryLoss, Loss, check_cutoff
+from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss, check_cutoff
 
 Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -171,7 +171,7 @@ class DCG(PositionalLoss):
         return _top(n_places, self.k) / np.log2(np.arange(n_places) + 2.0)
 
 
-class NDCG(DCG):
+class NDCG(NormalizedLoss, DCG):
     """Normalised DCG: DCG@k over the largest DCG@k that the query's labels allow.
 
     Parameters
@@ -180,6 +180,10 @@ class NDCG(DCG):
         Cutoff; None counts every place.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``2**y - 1``, ``y``, or a function of an array of labels, non-negative.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
+        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
@@ -189,16 +193,24 @@ class NDCG(DCG):
     and no single document's class probabilities contain it.
     """
 
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        gain: Gain = "exp2",
+        shrinkage: str | float = "auto",
+    ) -> None:
+        super().__init__(k, gain=gain)
+        self.shrinkage = shrinkage
+
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        gains = self.encode_grades(relevance)
-        best = queries.broadcast(ideal(queries, gains, self.discounts))
-        return np.where(best > 0, gains / np.where(best > 0, best, 1.0), 0.0)
+        return self._targets(relevance, queries, 0.0)
 
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return queries.max(self.encode_grades(relevance)) > 0
+    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return ideal(queries, self.encode_grades(relevance), self.discounts)
 
 
-class Recall(BinaryLoss, PositionalLoss):
+class Recall(NormalizedLoss, BinaryLoss, PositionalLoss):
     """Recall@k: the share of the relevant documents that stand among the first k.
 
     Parameters
@@ -207,15 +219,22 @@ class Recall(BinaryLoss, PositionalLoss):
         Number of places that count.
     threshold : float, default=None
         Relevance from which a document is relevant. None: labels must be 0 or 1.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
+        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
     Targets: y_i / sum(y). Undefined for a query without a relevant document.
     """
 
-    def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
+    def __init__(
+        self, k: int = 10, *, threshold: float | None = None, shrinkage: str | float = "auto"
+    ) -> None:
         self.k = k
         self.threshold = threshold
+        self.shrinkage = shrinkage
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         if self.k is None:
@@ -224,23 +243,26 @@ class Recall(BinaryLoss, PositionalLoss):
         super().check(relevance)
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        relevant = self.encode_grades(relevance)
-        return relevant / np.maximum(queries.broadcast(queries.sum(relevant)), 1.0)
+        return self._targets(relevance, queries, 0.0)
+
+    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return queries.sum(self.encode_grades(relevance))
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
         return _top(n_places, self.k).astype(np.float64)
 
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return queries.max(self.encode_grades(relevance)) > 0
 
-
-class AUC(BinaryLoss, PositionalLoss):
+class AUC(NormalizedLoss, BinaryLoss, PositionalLoss):
     """Area under the ROC curve inside each query: the share of (relevant, not) pairs in order.
 
     Parameters
     ----------
     threshold : float, default=None
         Relevance from which a document is relevant. None: labels must be 0 or 1.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
+        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
@@ -248,8 +270,11 @@ class AUC(BinaryLoss, PositionalLoss):
     document.
     """
 
-    def __init__(self, *, threshold: float | None = None) -> None:
+    def __init__(
+        self, *, threshold: float | None = None, shrinkage: str | float = "auto"
+    ) -> None:
         self.threshold = threshold
+        self.shrinkage = shrinkage
 
     def _counts(
         self, relevance: NDArray[np.float64], queries: Queries
@@ -258,10 +283,11 @@ class AUC(BinaryLoss, PositionalLoss):
         return positive, queries.sizes - positive
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return self._targets(relevance, queries, 0.0)
+
+    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         positive, negative = self._counts(relevance, queries)
-        pairs = np.maximum(positive * negative, 1.0)
-        usable = queries.broadcast((positive * negative > 0) / pairs)
-        return self.encode_grades(relevance) * usable
+        return positive * negative
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
         return -np.arange(1.0, n_places + 1)
@@ -269,10 +295,6 @@ class AUC(BinaryLoss, PositionalLoss):
     def offset(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         positive, negative = self._counts(relevance, queries)
         return _divide(queries.sizes - (positive - 1) / 2, negative)
-
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        positive, negative = self._counts(relevance, queries)
-        return (positive > 0) & (negative > 0)
 
 
 class Spearman(PositionalLoss):
@@ -335,11 +357,12 @@ class Positional(PositionalLoss):
     Reading only the first two places, the second counting half:
 
     >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
     >>> from sklearn_rankcal import CalibratedRanker
     >>> from sklearn_rankcal.losses import Positional
     >>> loss = Positional(lambda y, queries: np.sqrt(y), [1.0, 0.5])
-    >>> X, y = np.array([[0.0], [1.0], [2.0]] * 10), np.array([0, 4, 9] * 10)
-    >>> ranker = CalibratedRanker(loss=loss).fit(X, y, groups=np.repeat(np.arange(10), 3))
+    >>> X, y, groups = [[0.0], [1.0], [2.0]] * 2, [0, 4, 9] * 2, [0, 0, 0, 1, 1, 1]
+    >>> ranker = CalibratedRanker(Ridge(), loss=loss).fit(X, y, groups=groups)
     >>> ranker.predict([[2.0], [0.0], [1.0]], groups=[0, 0, 0]).tolist()
     [1, 3, 2]
     """

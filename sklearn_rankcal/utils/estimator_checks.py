@@ -56,8 +56,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "other positions. decision_function is subset invariant."
         ),
     }
-    # the default regressor makes no split on the check's 15 rows, so it passes
-    if estimator.regressor is not None and not _targets_are_per_row(estimator):
+    if not _targets_are_per_row(estimator):
         weight = (
             "the loss's targets depend on the whole query (its normaliser): repeating a row "
             "changes the targets of the others, weighting it does not. Weights are regression "
