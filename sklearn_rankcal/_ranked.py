@@ -7,6 +7,7 @@ value per query.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from scipy.special import gammaln
 
 from sklearn_rankcal._queries import Queries
 
+_FEW_LEVELS = 32  # distinct labels up to which a pass per level beats a radix partition
 TIES = ("average", "first", "worst", "best")
 
 
@@ -110,24 +112,13 @@ def positional(
     ranked: Ranked, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """sum_i utility_i phi(sigma(i)) of each query; tied rows share their block's mean discount."""
-    queries = ranked.queries
-    phi = discount(int(queries.sizes.max()))
-    place = queries.place
-    # only places with a discount count: under a cutoff that is a small part of all rows
-    depth = int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 0
-    if depth == 0:
-        return np.zeros(queries.n_queries)
     if ranked.start is None or ranked.stop is None:
-        if 2 * depth < len(phi):
-            inside = np.flatnonzero(place < depth)
-            kept = np.minimum(queries.sizes, depth)
-            values = utility[ranked.order[inside]] * phi[place[inside]]
-            return np.add.reduceat(values, np.cumsum(kept) - kept)
-        return ranked.sum(ranked.take(utility) * phi[place])
+        return _discounted(ranked.queries, discount, lambda at: utility[ranked.order[at]])
+    phi = discount(int(ranked.queries.sizes.max()))
     total = np.concatenate([[0.0], np.cumsum(phi)])
     length = ranked.stop - ranked.start
     mean = np.where(
-        length == 1, phi[place], (total[ranked.stop] - total[ranked.start]) / length
+        length == 1, phi[ranked.start], (total[ranked.stop] - total[ranked.start]) / length
     )
     return ranked.sum(ranked.take(utility) * mean)
 
@@ -136,7 +127,28 @@ def ideal(
     queries: Queries, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """max over rankings of sum_i utility_i phi(sigma(i)), one value per query."""
-    return positional(Ranked(queries, queries.sort(utility)), utility, discount)
+    best = queries.sort_values(utility)
+    return _discounted(queries, discount, lambda at: best[at])
+
+
+def _discounted(
+    queries: Queries,
+    discount: Callable[[int], NDArray[np.float64]],
+    utility: Callable[[Any], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """sum over places of utility(place) phi(place), for places of the best-first layout."""
+    phi = discount(int(queries.sizes.max()))
+    depth = int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 0
+    if depth == 0:
+        return np.zeros(queries.n_queries)
+    if 2 * depth < len(phi):  # under a cutoff few places count: leave the others unread
+        kept = np.minimum(queries.sizes, depth)
+        starts = np.cumsum(kept) - kept
+        place = np.arange(kept.sum()) - np.repeat(starts, kept)
+        return np.add.reduceat(
+            utility(place + np.repeat(queries.offsets[:-1], kept)) * phi[place], starts
+        )
+    return queries.reduce(np.add, utility(slice(None)) * phi[queries.place])
 
 
 # -------------------------------------------------------------------- binary relevance
@@ -223,15 +235,12 @@ def expected_reciprocal_rank(
     queries = ranked.queries
     passing = 1.0 - ranked.take(satisfaction)
     position = queries.place + 1
-    reach = np.empty(queries.n_rows)
+    reach = np.zeros(queries.n_rows)  # beyond the cutoff nobody reads
     for inside, valid in queries.buckets():
-        factors = np.ones((len(inside), inside.shape[1]))
-        factors[:, 1:] = passing[inside[:, :-1]]
-        product = np.cumprod(factors, axis=1)
-        if valid is None:
-            reach[inside] = product
-        else:
-            reach[inside[valid]] = product[valid]
+        inside, valid = inside[:, :k], valid[:, :k]
+        product = np.ones(inside.shape)
+        np.cumprod(passing[inside[:, :-1]], axis=1, out=product[:, 1:])
+        reach[inside[valid]] = product[valid]
     if ranked.start is None or ranked.stop is None:
         stops_here = reach * (1.0 - passing)
     else:
@@ -272,14 +281,41 @@ def discordant_weight(
 ) -> NDArray[np.float64]:
     """Total weight of the pairs y_i > y_j whose row i is not above row j; a tie costs half.
 
-    A pair weighs 1, or y_i - y_j if `graded`. Counted by a radix partition of the labels, from the
-    highest bit down: at each bit the pairs whose labels part there are counted by running sums.
-    O(n log(number of distinct labels)), never over pairs.
+    A pair weighs 1, or y_i - y_j if `graded`. Counted by running sums, never over pairs: a pass
+    per level where labels are few, O(n log(number of levels)) by a radix partition where not.
     """
     if ranked.start is not None:
         best = discordant_weight(ranked.broken_by(-relevance), relevance, graded)
         worst = discordant_weight(ranked.broken_by(relevance), relevance, graded)
         return (best + worst) / 2
+    levels = np.unique(relevance)
+    if len(levels) <= _FEW_LEVELS:
+        return _discordant_by_level(ranked, ranked.take(relevance), levels, graded)
+    return _discordant_by_radix(ranked, relevance, graded)
+
+
+def _discordant_by_level(
+    ranked: Ranked, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
+) -> NDArray[np.float64]:
+    """For each level, the lower labels above it. y_i - y_j is the sum of the steps between."""
+    total = np.zeros(ranked.queries.n_queries)
+    starts = ranked.queries.offsets[:-1]
+    for below, level in itertools.pairwise(levels):
+        low = value < level
+        high = ~low if graded else value == level
+        running = np.cumsum(low)
+        above_query = running[starts] - low[starts]
+        count = ranked.sum(np.where(high, running, 0)) - above_query * ranked.sum(
+            high.astype(np.int64)
+        )
+        total += count * (level - below) if graded else count
+    return total
+
+
+def _discordant_by_radix(
+    ranked: Ranked, relevance: NDArray[np.float64], graded: bool
+) -> NDArray[np.float64]:
+    """Partition by the bits of the labels' ranks, from the highest down, counting at each bit."""
     queries = ranked.queries
     levels, codes = np.unique(relevance, return_inverse=True)
     code = codes[ranked.order]
@@ -319,12 +355,12 @@ def preference_weight(
     queries: Queries, relevance: NDArray[np.float64], graded: bool = False
 ) -> NDArray[np.float64]:
     """Total weight of the pairs y_i > y_j of each query (see `discordant_weight`)."""
-    ascending = relevance[queries.sort(-relevance)]
+    descending = queries.sort_values(relevance)
     if graded:
-        balance = 2 * queries.place - queries.repeat(queries.sizes) + 1
-        return queries.reduce(np.add, balance * ascending)
+        balance = queries.repeat(queries.sizes) - 1 - 2 * queries.place
+        return queries.reduce(np.add, balance * descending)
     # the place in its run of equal labels counts the equal pairs a row closes
-    same = queries_equal_neighbours(ascending, queries)
+    same = queries_equal_neighbours(descending, queries)
     start, _ = _blocks(same, queries)
     equal = queries.reduce(np.add, queries.place - start)
     return (queries.sizes * (queries.sizes - 1) / 2 - equal).astype(np.float64)

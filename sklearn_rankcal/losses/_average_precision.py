@@ -54,8 +54,8 @@ class MAPByScores(NormalizedLoss, BinaryLoss):
         check_cutoff("k", self.k)
         super().check(relevance)
 
-    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return queries.sum(self.encode_grades(relevance))
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return queries.sum(worth)
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return average_precision(ranked, self.relevant(relevance), self.k)

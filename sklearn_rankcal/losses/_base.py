@@ -152,10 +152,8 @@ class NormalizedLoss(Loss):
 
     shrinkage: str | float
 
-    def normalizer(
-        self, relevance: NDArray[np.float64], queries: Queries
-    ) -> NDArray[np.float64]:
-        """The normaliser of each query, 0 where the loss is undefined."""
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        """The normaliser of each query from `encode_grades`, 0 where the loss is undefined."""
         raise NotImplementedError
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -173,15 +171,16 @@ class NormalizedLoss(Loss):
     def _targets(
         self, relevance: NDArray[np.float64], queries: Queries, a: float
     ) -> NDArray[np.float64]:
-        normalizer = self.normalizer(relevance, queries)
+        worth = self.encode_grades(relevance)
+        normalizer = self.normalizer(worth, queries)
         defined = normalizer > 0
         if a > 0 and defined.any():
             normalizer = (1 - a) * normalizer + a * normalizer[defined].mean()
         scale = np.where(defined, 1.0 / np.where(defined, normalizer, 1.0), 0.0)
-        return self.encode_grades(relevance) * queries.broadcast(scale)
+        return worth * queries.broadcast(scale)
 
     def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return self.normalizer(relevance, queries) > 0
+        return self.normalizer(self.encode_grades(relevance), queries) > 0
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         a = self.shrinkage

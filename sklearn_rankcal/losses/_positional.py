@@ -40,16 +40,10 @@ class PositionalLoss(Loss):
         """The targets are the utilities."""
         return self.utilities(relevance, queries)
 
-    def offset(
-        self, relevance: NDArray[np.float64], queries: Queries
-    ) -> NDArray[np.float64] | float:
-        """b(y): the part of the measure of each query that no ranking changes."""
-        return 0.0
-
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        value = positional(ranked, self.utilities(relevance, ranked.queries), self.discounts)
-        value = value + self.offset(relevance, ranked.queries)
-        return np.where(self.defined(relevance, ranked.queries), value, np.nan)
+        queries = ranked.queries
+        value = positional(ranked, self.utilities(relevance, queries), self.discounts)
+        return np.where(self.defined(relevance, queries), value, np.nan)
 
     def regret_constant(self, n_documents: int) -> float:
         """sqrt(2) C_phi(2), C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
@@ -60,6 +54,22 @@ class PositionalLoss(Loss):
         phi = self.discounts(n_documents)
         half = n_documents // 2
         return float(np.sqrt(2 * np.sum((phi[:half] - phi[::-1][:half]) ** 2)))
+
+
+class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
+    """A positional loss whose utilities are a document's own worth over a normaliser."""
+
+    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return self._targets(relevance, queries, 0.0)
+
+    def offset(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64] | float:
+        """b(y) times the normaliser: the part of the measure that no ranking changes."""
+        return 0.0
+
+    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        worth = self.encode_grades(relevance)
+        value = positional(ranked, worth, self.discounts) + self.offset(worth, ranked.queries)
+        return _divide(value, self.normalizer(worth, ranked.queries))
 
 
 def _top(n_places: int, k: int | None) -> NDArray[np.bool_]:
@@ -157,9 +167,11 @@ class DCG(PositionalLoss):
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         check_cutoff("k", self.k)
-        if not callable(self.gain):
+        if callable(self.gain):
+            apply_gain(relevance, self.gain)
+        else:
             super().check(relevance)
-        apply_gain(relevance, self.gain)
+            apply_gain(relevance.max(keepdims=True), self.gain)  # the named gains increase
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self.encode_grades(relevance)
@@ -171,7 +183,7 @@ class DCG(PositionalLoss):
         return _top(n_places, self.k) / np.log2(np.arange(n_places) + 2.0)
 
 
-class NDCG(NormalizedLoss, DCG):
+class NDCG(NormalizedPositionalLoss, DCG):
     """Normalised DCG: DCG@k over the largest DCG@k that the query's labels allow.
 
     Parameters
@@ -203,14 +215,11 @@ class NDCG(NormalizedLoss, DCG):
         super().__init__(k, gain=gain)
         self.shrinkage = shrinkage
 
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self._targets(relevance, queries, 0.0)
-
-    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return ideal(queries, self.encode_grades(relevance), self.discounts)
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return ideal(queries, worth, self.discounts)
 
 
-class Recall(NormalizedLoss, BinaryLoss, PositionalLoss):
+class Recall(NormalizedPositionalLoss, BinaryLoss):
     """Recall@k: the share of the relevant documents that stand among the first k.
 
     Parameters
@@ -242,17 +251,14 @@ class Recall(NormalizedLoss, BinaryLoss, PositionalLoss):
         check_cutoff("k", self.k)
         super().check(relevance)
 
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self._targets(relevance, queries, 0.0)
-
-    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return queries.sum(self.encode_grades(relevance))
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return queries.sum(worth)
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
         return _top(n_places, self.k).astype(np.float64)
 
 
-class AUC(NormalizedLoss, BinaryLoss, PositionalLoss):
+class AUC(NormalizedPositionalLoss, BinaryLoss):
     """Area under the ROC curve inside each query: the share of (relevant, not) pairs in order.
 
     Parameters
@@ -276,25 +282,17 @@ class AUC(NormalizedLoss, BinaryLoss, PositionalLoss):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def _counts(
-        self, relevance: NDArray[np.float64], queries: Queries
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        positive = queries.sum(self.encode_grades(relevance))
-        return positive, queries.sizes - positive
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self._targets(relevance, queries, 0.0)
-
-    def normalizer(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        positive, negative = self._counts(relevance, queries)
-        return positive * negative
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        positive = queries.sum(worth)
+        return positive * (queries.sizes - positive)
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
         return -np.arange(1.0, n_places + 1)
 
-    def offset(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        positive, negative = self._counts(relevance, queries)
-        return _divide(queries.sizes - (positive - 1) / 2, negative)
+    def offset(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        # of the r - position rows below a relevant one, the relevant ones make no pair
+        positive = queries.sum(worth)
+        return positive * (queries.sizes - (positive - 1) / 2)
 
 
 class Spearman(PositionalLoss):
