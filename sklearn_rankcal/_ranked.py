@@ -77,6 +77,16 @@ class Ranked:
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
         return Ranked(self.queries, self.order[np.lexsort((key[self.order], block))])
 
+    def head(self, k: int | None) -> Ranked:
+        """The first k places of every query alone, where no ties reach across the cut."""
+        if k is None or self.start is not None or k >= self.queries.sizes.max():
+            return self
+        kept = np.minimum(self.queries.sizes, k)
+        offsets = np.append(0, np.cumsum(kept))
+        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
+        places = place + np.repeat(self.queries.offsets[:-1], kept)
+        return Ranked(Queries(offsets), self.order[places])
+
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
         """Row layout to best-first layout."""
         return values[self.order]
@@ -112,9 +122,10 @@ def positional(
     ranked: Ranked, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """sum_i utility_i phi(sigma(i)) of each query; tied rows share their block's mean discount."""
-    if ranked.start is None or ranked.stop is None:
-        return _discounted(ranked.queries, discount, lambda at: utility[ranked.order[at]])
     phi = discount(int(ranked.queries.sizes.max()))
+    if ranked.start is None or ranked.stop is None:
+        ranked = ranked.head(_depth(phi))
+        return ranked.sum(ranked.take(utility) * phi[ranked.queries.place])
     total = np.concatenate([[0.0], np.cumsum(phi)])
     length = ranked.stop - ranked.start
     mean = np.where(
@@ -127,28 +138,15 @@ def ideal(
     queries: Queries, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """max over rankings of sum_i utility_i phi(sigma(i)), one value per query."""
-    best = queries.sort_values(utility)
-    return _discounted(queries, discount, lambda at: best[at])
-
-
-def _discounted(
-    queries: Queries,
-    discount: Callable[[int], NDArray[np.float64]],
-    utility: Callable[[Any], NDArray[np.float64]],
-) -> NDArray[np.float64]:
-    """sum over places of utility(place) phi(place), for places of the best-first layout."""
     phi = discount(int(queries.sizes.max()))
-    depth = int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 0
-    if depth == 0:
-        return np.zeros(queries.n_queries)
-    if 2 * depth < len(phi):  # under a cutoff few places count: leave the others unread
-        kept = np.minimum(queries.sizes, depth)
-        starts = np.cumsum(kept) - kept
-        place = np.arange(kept.sum()) - np.repeat(starts, kept)
-        return np.add.reduceat(
-            utility(place + np.repeat(queries.offsets[:-1], kept)) * phi[place], starts
-        )
-    return queries.reduce(np.add, utility(slice(None)) * phi[queries.place])
+    best = Ranked(queries, np.arange(queries.n_rows)).head(_depth(phi))
+    values = best.take(queries.sort_values(utility))
+    return best.sum(values * phi[best.queries.place])
+
+
+def _depth(phi: NDArray[np.float64]) -> int:
+    """Number of places up to the last one that counts, at least 1."""
+    return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
 
 
 # -------------------------------------------------------------------- binary relevance
@@ -224,7 +222,10 @@ def _log_binomial(n: NDArray[Any], k: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def expected_reciprocal_rank(
-    ranked: Ranked, satisfaction: NDArray[np.float64], k: int | None = None
+    ranked: Ranked,
+    relevance: NDArray[np.float64],
+    satisfaction: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    k: int | None = None,
 ) -> NDArray[np.float64]:
     """sum over places j <= k of (1 / j) R_j prod over places above of (1 - R), R in [0, 1].
 
@@ -232,12 +233,12 @@ def expected_reciprocal_rank(
     over t-subsets of the block of prod (1 - R), place t contributes S (E_(t-1) - E_t) / (k0 + t).
     O(n) without ties, O(sum of squared block lengths) with them.
     """
+    ranked = ranked.head(k)
     queries = ranked.queries
-    passing = 1.0 - ranked.take(satisfaction)
+    passing = 1.0 - satisfaction(ranked.take(relevance))
     position = queries.place + 1
-    reach = np.zeros(queries.n_rows)  # beyond the cutoff nobody reads
+    reach = np.empty(queries.n_rows)
     for inside, valid in queries.buckets():
-        inside, valid = inside[:, :k], valid[:, :k]
         product = np.ones(inside.shape)
         np.cumprod(passing[inside[:, :-1]], axis=1, out=product[:, 1:])
         reach[inside[valid]] = product[valid]
@@ -305,9 +306,7 @@ def _discordant_by_level(
         high = ~low if graded else value == level
         running = np.cumsum(low)
         above_query = running[starts] - low[starts]
-        count = ranked.sum(np.where(high, running, 0)) - above_query * ranked.sum(
-            high.astype(np.int64)
-        )
+        count = ranked.sum(running * high) - above_query * ranked.sum(high.astype(np.int64))
         total += count * (level - below) if graded else count
     return total
 

@@ -76,4 +76,7 @@ class ERR(Loss):
         return self.satisfaction(relevance)
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return expected_reciprocal_rank(ranked, self.satisfaction(relevance), self.k)
+        top = relevance.max() if self.max_relevance is None else self.max_relevance
+        return expected_reciprocal_rank(
+            ranked, relevance, ERR(max_relevance=top).satisfaction, self.k
+        )
