@@ -78,14 +78,20 @@ class Ranked:
         return Ranked(self.queries, self.order[np.lexsort((key[self.order], block))])
 
     def head(self, k: int | None) -> Ranked:
-        """The first k places of every query alone, where no ties reach across the cut."""
-        if k is None or self.start is not None or k >= self.queries.sizes.max():
+        """The first k places of every query alone, with whole blocks where ties reach across."""
+        if k is None or k >= self.queries.sizes.max():
             return self
-        kept = np.minimum(self.queries.sizes, k)
+        if self.start is None or self.stop is None:
+            kept = np.minimum(self.queries.sizes, k)
+        else:
+            kept = self.sum((self.start < k).astype(np.int64))
         offsets = np.append(0, np.cumsum(kept))
         place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
-        places = place + np.repeat(self.queries.offsets[:-1], kept)
-        return Ranked(Queries(offsets), self.order[places])
+        at = place + np.repeat(self.queries.offsets[:-1], kept)
+        top = Ranked(Queries(offsets), self.order[at])
+        if self.start is not None and self.stop is not None:
+            top.start, top.stop = self.start[at], self.stop[at]
+        return top
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
         """Row layout to best-first layout."""
@@ -123,8 +129,8 @@ def positional(
 ) -> NDArray[np.float64]:
     """sum_i utility_i phi(sigma(i)) of each query; tied rows share their block's mean discount."""
     phi = discount(int(ranked.queries.sizes.max()))
+    ranked = ranked.head(_depth(phi))
     if ranked.start is None or ranked.stop is None:
-        ranked = ranked.head(_depth(phi))
         return ranked.sum(ranked.take(utility) * phi[ranked.queries.place])
     total = np.concatenate([[0.0], np.cumsum(phi)])
     length = ranked.stop - ranked.start
@@ -285,10 +291,6 @@ def discordant_weight(
     A pair weighs 1, or y_i - y_j if `graded`. Counted by running sums, never over pairs: a pass
     per level where labels are few, O(n log(number of levels)) by a radix partition where not.
     """
-    if ranked.start is not None:
-        best = discordant_weight(ranked.broken_by(-relevance), relevance, graded)
-        worst = discordant_weight(ranked.broken_by(relevance), relevance, graded)
-        return (best + worst) / 2
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
         return _discordant_by_level(ranked, ranked.take(relevance), levels, graded)
@@ -299,14 +301,22 @@ def _discordant_by_level(
     ranked: Ranked, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
 ) -> NDArray[np.float64]:
     """For each level, the lower labels above it. y_i - y_j is the sum of the steps between."""
-    total = np.zeros(ranked.queries.n_queries)
-    starts = ranked.queries.offsets[:-1]
+    queries = ranked.queries
+    total = np.zeros(queries.n_queries)
+    running = np.zeros(len(value) + 1, dtype=np.int64)
+    if ranked.start is not None and ranked.stop is not None:
+        base = queries.repeat(queries.offsets[:-1])
+        start, stop = ranked.start + base, ranked.stop + base
     for below, level in itertools.pairwise(levels):
         low = value < level
         high = ~low if graded else value == level
-        running = np.cumsum(low)
-        above_query = running[starts] - low[starts]
-        count = ranked.sum(running * high) - above_query * ranked.sum(high.astype(np.int64))
+        np.cumsum(low, out=running[1:])
+        if ranked.start is None:
+            above = running[:-1] * high
+        else:  # of the low labels in its own block half are above
+            above = (running[start] + running[stop]) * (high / 2)
+        before_query = running[queries.offsets[:-1]]
+        count = ranked.sum(above) - before_query * ranked.sum(high.astype(np.int64))
         total += count * (level - below) if graded else count
     return total
 
@@ -315,6 +325,10 @@ def _discordant_by_radix(
     ranked: Ranked, relevance: NDArray[np.float64], graded: bool
 ) -> NDArray[np.float64]:
     """Partition by the bits of the labels' ranks, from the highest down, counting at each bit."""
+    if ranked.start is not None:  # a tied pair costs 0 in one of these orders and 1 in the other
+        best = _discordant_by_radix(ranked.broken_by(-relevance), relevance, graded)
+        worst = _discordant_by_radix(ranked.broken_by(relevance), relevance, graded)
+        return (best + worst) / 2
     queries = ranked.queries
     levels, codes = np.unique(relevance, return_inverse=True)
     code = codes[ranked.order]
