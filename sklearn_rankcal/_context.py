@@ -98,39 +98,59 @@ def _fill(
 ) -> NDArray[np.float64]:
     """Write the context of one chunk of whole queries; return the sum of 1 / sd over them."""
     width = block.shape[1]
+    flat = block
+    by_query: Any = queries
+    sizes = queries.sizes[:, None].astype(np.float64)
+    if queries.is_uniform:  # rows by queries: reductions over an axis, and no repeating
+        by_query = _Uniform()
+        block = block.reshape(queries.n_queries, -1, width)
+        sizes = sizes[:, None]
     missing = np.isnan(block)
     some_missing = bool(missing.any())
-    known = queries.reduce(np.add, (~missing).astype(np.float64)) if some_missing else (
-        queries.sizes[:, None].astype(np.float64)
-    )
+    known = by_query.reduce(np.add, (~missing).astype(np.float64)) if some_missing else sizes
     count = np.maximum(known, 1.0)
     with np.errstate(invalid="ignore", over="ignore"):  # infinities are the regressor's business
-        above = block - queries.repeat(queries.reduce(np.fmin, block))
+        above = block - by_query.repeat(by_query.reduce(np.fmin, block))
         if some_missing:
             above[missing] = 0.0
-        spread = queries.reduce(np.maximum, above)  # exactly 0 when all values are equal
-        mean = _exact_sum(above, spread, queries) / count
+        spread = by_query.reduce(np.maximum, above)  # exactly 0 when all values are equal
+        mean = _exact_sum(above, spread, sizes, by_query) / count
         deviation = above
-        deviation -= queries.repeat(mean)
+        deviation -= by_query.repeat(mean)
         squares = np.square(deviation)
         if some_missing:
             squares[missing] = 0.0
             deviation[missing] = np.nan
-        scale = np.sqrt(_exact_sum(squares, np.square(spread), queries) / count)
+        scale = np.sqrt(_exact_sum(squares, np.square(spread), sizes, by_query) / count)
         inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
     for number, kind in enumerate(kinds):
         target = slice(first + number * width, first + (number + 1) * width)
         if kind == "difference":
-            table[rows, target] = deviation
+            table[rows, target] = deviation.reshape(-1, width)
         elif kind == "zscore":
-            table[rows, target] = deviation * queries.repeat(inverse)
+            table[rows, target] = (deviation * by_query.repeat(inverse)).reshape(-1, width)
         else:
-            table[rows, target] = _ranks(block, missing, queries)
-    return inverse.sum(axis=0)
+            table[rows, target] = _ranks(flat, missing.reshape(-1, width), queries)
+    return inverse.reshape(-1, width).sum(axis=0)
+
+
+class _Uniform:
+    """`reduce` and `repeat` of queries of one size, as arrays (query, row, column)."""
+
+    @staticmethod
+    def reduce(ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
+        return ufunc.reduce(grouped, axis=1, keepdims=True)
+
+    @staticmethod
+    def repeat(per_query: NDArray[Any]) -> NDArray[Any]:
+        return per_query
 
 
 def _exact_sum(
-    values: NDArray[np.float64], largest: NDArray[np.float64], queries: Queries
+    values: NDArray[np.float64],
+    largest: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    by_query: Any,
 ) -> NDArray[np.float64]:
     """Sums over queries that do not depend on the order of the rows.
 
@@ -138,11 +158,11 @@ def _exact_sum(
     up to `largest` are first rounded, by adding and subtracting a large constant, to so many bits
     (51 less those of the query's size) that every partial sum is exact.
     """
-    bits = np.frexp(queries.sizes.astype(np.float64))[1][:, None]
-    constant = queries.repeat(np.ldexp(1.5, np.frexp(largest)[1] + bits + 1))
+    bits = np.frexp(sizes)[1]
+    constant = by_query.repeat(np.ldexp(1.5, np.frexp(largest)[1] + bits + 1))
     rounded = values + constant
     rounded -= constant
-    return queries.reduce(np.add, rounded)
+    return by_query.reduce(np.add, rounded)
 
 
 def _ranks(

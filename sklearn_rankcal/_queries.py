@@ -91,27 +91,31 @@ class Queries:
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])
         """
         values = _check_groups(groups, n_rows)
-        starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
-        ids = values[starts]
-        if _all_distinct(ids):
-            return cls(np.append(starts, len(values)).astype(np.int64), None, ids)
-        if values.dtype.kind in "iufbmM":
-            _, first, codes = np.unique(values, return_index=True, return_inverse=True)
-            by_appearance = np.argsort(first, kind="stable")
-            number = np.empty_like(by_appearance)
-            number[by_appearance] = np.arange(len(first))
-            codes, ids = number[codes], values[first[by_appearance]]
+        if values.dtype.kind == "O":  # such values may not even compare: number them first
+            codes, ids = _number_objects(values.tolist())
+            starts = _run_starts(codes)
+            if len(starts) == len(ids):
+                return cls(np.append(starts, len(values)), None, ids)
+            return cls._from_codes(codes, ids)
+        starts = _run_starts(values)
+        # a run of equal ids is numbered once: usually there are few
+        runs = values[starts]
+        if runs.dtype.kind in "SU":
+            codes, ids = _number_objects(runs.tolist())
+            ids = ids.astype(runs.dtype)
         else:
-            listed = values.tolist()
-            table = {group: code for code, group in enumerate(dict.fromkeys(listed))}
-            codes = np.fromiter(map(table.__getitem__, listed), np.int64, count=len(listed))
-            ids = np.empty(len(table), dtype=values.dtype)
-            ids[:] = list(table)
-        return cls._from_codes(codes, ids)
+            codes, ids = _number_values(runs)
+        if len(ids) == len(runs):
+            return cls(np.append(starts, len(values)), None, ids)
+        return cls._from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
 
     @classmethod
     def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
-        order = np.argsort(codes, kind="stable")
+        # a stable sort of 16-bit numbers is a radix sort: two of them for up to 2^32 queries
+        order = np.argsort(codes.astype(np.uint16), kind="stable")
+        if len(codes) and codes.max() > np.iinfo(np.uint16).max:
+            high = (codes >> 16).astype(np.uint16)
+            order = order[np.argsort(high[order], kind="stable")]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
         return cls(offsets, order, ids)
 
@@ -219,7 +223,7 @@ class Queries:
         of similar size share one padded array.
         """
         key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
-        if self._uniform:
+        if self.is_uniform:
             matrix = key.reshape(self.n_queries, -1)
             local = np.argsort(matrix, axis=1)  # much faster than a stable sort, and as good
             ordered = np.take_along_axis(matrix, local, axis=1)
@@ -238,7 +242,7 @@ class Queries:
     def sort_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of each query in descending order, grouped layout (faster than `sort`)."""
         key = -self.gather(values)
-        if self._uniform:
+        if self.is_uniform:
             return -np.sort(key.reshape(self.n_queries, -1), axis=1).reshape(-1)
         result = np.empty_like(key)
         for inside, valid in self.buckets():
@@ -252,7 +256,7 @@ class Queries:
         return ranks
 
     @property
-    def _uniform(self) -> bool:
+    def is_uniform(self) -> bool:
         """Whether all queries have the same size: then a grouped array is a matrix."""
         return bool((self.sizes == self.sizes[0]).all())
 
@@ -330,39 +334,72 @@ def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
     if len(values) == 0:
         raise ValueError("groups is empty: at least one row is needed.")
     kind = values.dtype.kind
-    missing = None
-    if kind == "f" and not np.isfinite(values).all():
-        missing = int(np.flatnonzero(~np.isfinite(values))[0])
-    elif kind in "mM" and np.isnat(values).any():
-        missing = int(np.flatnonzero(np.isnat(values))[0])
-    elif kind not in "iufbmMSU":
-        values = _objects(values.tolist())
-        for row, value in enumerate(values.tolist()):
-            # NaN, NaT and pandas' NA differ from themselves (NA: its comparison is not a bool)
-            if value is None or (value != value) is not False:
-                missing = row
-                break
-    if missing is not None:
-        raise ValueError(
-            f"groups has a missing or infinite id at row {missing} ({values[missing]!r}). "
-            "Every row must belong to a query; drop such rows or give them an id."
-        )
-    return values
+    missing = (
+        ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
+    )
+    if missing is not None and missing.any():
+        raise _missing_id(int(np.flatnonzero(missing)[0]), values)
+    return values if kind in "iufbmMSU" else values.astype(object)
+
+
+def _missing_id(row: int, values: Any) -> ValueError:
+    return ValueError(
+        f"groups has a missing or infinite id at row {row} ({values[row]!r}). "
+        "Every row must belong to a query; drop such rows or give them an id."
+    )
+
+
+def _run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Places at which a new run of equal values begins."""
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+
+
+def _number_objects(listed: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number of each object by first appearance, and the distinct objects: one dictionary pass."""
+    try:
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+    except TypeError as error:
+        raise ValueError(f"groups must hold one hashable id per row: {error}.") from error
+    for value in numbers:
+        infinite = isinstance(value, (float, np.floating)) and not np.isfinite(value)
+        if value is None or infinite or not _equals_itself(value):
+            raise _missing_id(next(i for i, other in enumerate(listed) if other is value), listed)
+    codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
+    return codes, _objects(list(numbers))
+
+
+def _equals_itself(value: Any) -> bool:
+    """False for NaN and NaT, which do not, and for pandas' NA, which does not say."""
+    try:
+        return bool(value == value)
+    except TypeError:
+        return False
+
+
+def _number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number of each value by first appearance, and the distinct values."""
+    if values.dtype.kind in "iu" and int(values.max()) - int(values.min()) < 4 * len(values) + 64:
+        low = values.min()
+        small = (values.astype(np.int64) if values.dtype.kind == "i" else values) - low
+        place = small.astype(np.int64)
+        first = np.full(int(place.max()) + 1, -1)
+        first[place[::-1]] = np.arange(len(place) - 1, -1, -1)  # the last write is the first row
+        present = first >= 0
+        first, codes = first[present], (np.cumsum(present) - 1)[place]
+    else:
+        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    number = np.empty_like(by_appearance)
+    number[by_appearance] = np.arange(len(first))
+    return number[codes], values[first[by_appearance]]
 
 
 def _objects(listed: list[Any]) -> NDArray[Any]:
+    """A 1-D array of objects, also where they are sequences themselves."""
     values = np.empty(len(listed), dtype=object)
     for row, value in enumerate(listed):
-        if isinstance(value, (list, np.ndarray, dict, set)):
-            raise ValueError(f"groups must hold one hashable id per row; row {row} is {value!r}.")
         values[row] = value
     return values
-
-
-def _all_distinct(ids: NDArray[Any]) -> bool:
-    if ids.dtype.kind in "iufbmM":
-        return len(np.unique(ids)) == len(ids)
-    return len(set(ids.tolist())) == len(ids)
 
 
 def sizes_to_groups(sizes: ArrayLike) -> NDArray[np.int64]:

@@ -368,6 +368,16 @@ def preference_weight(
     queries: Queries, relevance: NDArray[np.float64], graded: bool = False
 ) -> NDArray[np.float64]:
     """Total weight of the pairs y_i > y_j of each query (see `discordant_weight`)."""
+    levels = np.unique(relevance)
+    if len(levels) <= _FEW_LEVELS:
+        grouped, total = queries.gather(relevance), np.zeros(queries.n_queries)
+        for below, level in itertools.pairwise(levels):
+            low = queries.reduce(np.add, (grouped < level).astype(np.int32))
+            if graded:
+                total += (level - below) * low * (queries.sizes - low)
+            else:
+                total += low * queries.reduce(np.add, (grouped == level).astype(np.int32))
+        return total
     descending = queries.sort_values(relevance)
     if graded:
         balance = queries.repeat(queries.sizes) - 1 - 2 * queries.place

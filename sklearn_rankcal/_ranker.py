@@ -28,7 +28,7 @@ from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import read_labels
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, default_regressor
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside_cross_validation
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 
 _REMEDY = (
     "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
@@ -136,7 +136,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         0 (for NDCG: no document with gain).
     n_features_in_ : int
         Number of columns of X, the group column included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of X, where it has them.
 
     See Also
@@ -329,6 +329,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             Documents with equal scores are ordered by a hash of their features, so that neither
             the order of the rows nor other queries matter.
         """
+        if groups is None and inside("sklearn.metrics._scorer"):
+            raise ValueError(
+                "scikit-learn's own scorers compare predict with y, but predict returns positions. "
+                "Pass scoring=get_ranking_scorer('ndcg@10') or another of its names."
+            )
         X, queries = self._read_queries(X, groups)
         return self._decode(X, queries)
 
@@ -412,9 +417,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             `predict` returns. Queries where it is undefined are left out; NaN when that is all.
         """
         check_is_fitted(self)
-        X, relevance, queries, grouped = self._read(X, y, groups, reset=False)
-        if self.grouped_ and not grouped:
-            raise ValueError(f"This ranker was fitted with query ids and needs them. {_REMEDY}")
+        X, relevance, queries, _ = self._read(X, y, groups, reset=False)
         weight = _check_weight(sample_weight, len(relevance))
         values = self.loss_.metric(relevance, self._decode(X, queries), queries)
         return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
@@ -443,7 +446,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             raise ValueError("groups and the structured labels put the rows in different queries.")
         if queries is not None:
             return X, relevance, queries, True
-        if inside_cross_validation():
+        if not reset and self.grouped_:
+            raise ValueError(f"This ranker was fitted with query ids and needs them. {_REMEDY}")
+        if inside("sklearn.model_selection.", "sklearn.feature_selection."):
             raise ValueError(
                 "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
                 f"only, unless metadata routing is on. {_REMEDY}"
@@ -490,6 +495,15 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return table, queries
 
     # ---------------------------------------------------------------- the regressor's own
+
+    @property
+    def classes_(self) -> Any:
+        """A ranker has none; cross_val_predict asks for them when it is given a method of scores."""
+        raise AttributeError(
+            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
+            "estimator for a classifier: use its default method with group_column='qid', or loop "
+            "over QueryKFold().split(X, labels)."
+        )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -31,12 +31,15 @@ def make_ranking(
 ) -> Bunch:
     """Generate graded relevance whose best possible ranking is known.
 
-    Documents of a query share a shift of their features. A document's grade follows an ordered
-    logit in a nonlinear function s of its features plus an offset of its query:
-    P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)). Given the features, grades are
+    The features of a document are its own plus a shift that all documents of its query share, as
+    the scores of one retrieval function run higher for some queries than for others. Its grade
+    follows an ordered logit in a nonlinear function s of its own features plus an offset of the
+    query: P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)). Given s, grades are
     independent, and a larger s makes them larger in the likelihood ratio order. Sorting by s is
     therefore optimal (the Bayes ranking) for every measure that never prefers a lower grade above
-    a higher one: NDCG, P@q, ERU, MAP, ERR, pairwise disagreement and the others here.
+    a higher one: NDCG, P@q, ERU, MAP, ERR, pairwise disagreement and the others here. A ranker
+    sees the shifted features, so with a large `query_effect` it may need many documents in a query
+    to come close.
 
     Parameters
     ----------
@@ -53,7 +56,8 @@ def make_ranking(
     noise : float, default=0.5
         Scale of the logit, > 0; small means grades that follow s closely.
     query_effect : float, default=1.0
-        Standard deviation of the queries' shifts and offsets, which no ranking depends on.
+        Standard deviation of the queries' shifts, and twice that of their offsets: no ranking
+        depends on either.
     metric : str, default="ndcg@10"
         Metric of `bayes_score`.
     random_state : int, RandomState instance or None, default=None
@@ -103,10 +107,10 @@ def make_ranking(
     sizes = random.randint(low, high + 1, size=n_queries)
     groups = sizes_to_groups(sizes)
     n_rows = len(groups)
-    X = random.normal(size=(n_rows, n_features))
-    X += query_effect * random.normal(size=(n_queries, n_features))[groups]
+    own = random.normal(size=(n_rows, n_features))
+    X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]
     weights = random.uniform(0.5, 1.5, size=n_informative) / np.sqrt(n_informative)
-    informative = X[:, :n_informative]
+    informative = own[:, :n_informative]
     latent = np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
     offset = 0.5 * query_effect * random.normal(size=n_queries)[groups]
     cuts = np.quantile(latent, 0.5 + 0.5 * np.arange(n_levels - 1) / max(n_levels - 1, 1))

@@ -414,10 +414,7 @@ def test_fitted_with_groups_needs_groups():
     for call in (ranker.predict, ranker.predict_order, ranker.decision_function):
         with pytest.raises(ValueError, match="fitted with query ids and needs them"):
             call(X)
-    with (
-        pytest.warns(MissingGroupsWarning),
-        pytest.raises(ValueError, match="fitted with query ids and needs them"),
-    ):
+    with pytest.raises(ValueError, match="fitted with query ids and needs them"):
         ranker.score(X, Y)
     plain = CalibratedRanker(Ridge(), context=None).fit(X, Y, G)
     np.testing.assert_allclose(plain.decision_function(X), plain.decision_function(X, G))
@@ -536,6 +533,18 @@ def test_other_bad_input():
     with pytest.raises(ValueError, match=r"must hold one hashable id per row"):
         CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
     assert DCG().diameter(3) == DCG().regret_constant(3)
+
+
+def test_queries_of_one_size_have_the_context_of_others():
+    """One size takes a path of its own: a query more, of another size, takes the general one."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(37, 3)).round(1)
+    values[rng.uniform(size=values.shape) < 0.1] = np.nan
+    groups = np.append(np.arange(36) // 6, 9)
+    for kind in ("zscore", "difference", "rank"):
+        one_size, _ = add_context(values[:36], Queries.from_groups(groups[:36]), (kind,))
+        mixed, _ = add_context(values, Queries.from_groups(groups), (kind,))
+        np.testing.assert_array_equal(one_size, mixed[:36])
 
 
 @pytest.mark.parametrize("kind", ["zscore", "difference", "rank"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -89,13 +90,11 @@ class RankingScorer:
         ValueError
             Nothing tells the queries, or the labels do not fit the metric.
         """
-        while hasattr(estimator, "best_estimator_"):  # a search's predict takes no groups
-            estimator = estimator.best_estimator_
-        final = _final_step(estimator)
+        final = _innermost(estimator)
         relevance, of_labels = read_labels(y)
         queries, ids = self._queries(final, X, groups, of_labels, len(relevance))
         if isinstance(final, RankerMixin):
-            ranked = Ranked.from_ranks(estimator.predict(X, groups=ids), queries)
+            ranked = Ranked.from_ranks(_predict(estimator, X, ids), queries)
         else:
             scores = check_scores(estimator.predict(X), len(relevance), "predict(X)")
             ranked = Ranked.from_scores(scores, queries)
@@ -150,10 +149,36 @@ class RankingScorer:
         return hash(self.name)
 
 
-def _final_step(estimator: Any) -> Any:
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
+def _inner(estimator: Any) -> Any:
+    """The fitted estimator that a search, pipeline or selector hands its rows to, or None."""
+    if isinstance(estimator, RankerMixin):
+        return None
+    if isinstance(estimator, Pipeline):
+        return estimator.steps[-1][1]
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    for name in ("best_estimator_", "estimator_"):  # searches; RFE and RFECV
+        if hasattr(estimator, name):
+            return getattr(estimator, name)
+    return None
+
+
+def _innermost(estimator: Any) -> Any:
+    while (inner := _inner(estimator)) is not None:
+        estimator = inner
     return estimator
+
+
+def _predict(estimator: Any, X: Any, groups: Any) -> Any:
+    """Positions predicted by the ranker inside, whose wrappers may not take groups."""
+    inner = _inner(estimator)
+    if inner is None or (isinstance(estimator, Pipeline) and _inner(inner) is None):
+        return estimator.predict(X, groups=groups)
+    if isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+    elif hasattr(estimator, "support_"):  # RFE and RFECV
+        X = estimator.transform(X)
+    return _predict(inner, X, groups)
 
 
 def get_ranking_scorer(

@@ -7,23 +7,20 @@ import sys
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods
 
-__all__ = ["HasMethods", "_fit_context", "inside_cross_validation"]
-
-# Modules that fit clones of an estimator on parts of the data.
-_SPLITTING = ("sklearn.model_selection.", "sklearn.feature_selection.")
+__all__ = ["HasMethods", "_fit_context", "inside"]
 
 
-def inside_cross_validation() -> bool:
-    """Whether the caller runs inside scikit-learn's cross-validation or feature selection.
+def inside(*modules: str) -> bool:
+    """Whether the caller was called, at whatever depth, from a module whose name begins so.
 
-    With metadata routing off these hand `groups` to the splitter and say nothing to the
-    estimator: the call stack is the one place where that can be told from a plain ``fit(X, y)``.
-    Only the refusal to guess hangs on the answer, never a number. Drop when metadata routing is
-    always on (scikit-learn 2.0?).
+    With metadata routing off, scikit-learn's cross-validation hands `groups` to the splitter and
+    says nothing to the estimator; its scorers call `predict` and compare with y. The call stack is
+    the one place where either can be told from a user's own call. Only the refusal to guess hangs
+    on the answer, never a number. Drop when metadata routing is always on.
     """
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(_SPLITTING):
+        if frame.f_globals.get("__name__", "").startswith(modules):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
