@@ -19,6 +19,7 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import (
     check_table,
     content_keys,
+    is_frame,
     numeric_columns,
     split_column,
     take_rows,
@@ -28,7 +29,12 @@ from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import read_labels
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, default_regressor
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
+from sklearn_rankcal.utils._sklearn_compat import (
+    HasMethods,
+    _fit_context,
+    inside,
+    split_under_way,
+)
 
 _REMEDY = (
     "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
@@ -329,7 +335,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             Documents with equal scores are ordered by a hash of their features, so that neither
             the order of the rows nor other queries matter.
         """
-        if groups is None and inside("sklearn.metrics._scorer"):
+        if groups is None and inside("sklearn.utils._response"):
             raise ValueError(
                 "scikit-learn's own scorers compare predict with y, but predict returns positions. "
                 "Pass scoring=get_ranking_scorer('ndcg@10') or another of its names."
@@ -445,13 +451,21 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         elif of_labels is not None and not queries.same_partition(of_labels):
             raise ValueError("groups and the structured labels put the rows in different queries.")
         if queries is not None:
+            if reset and of_labels is None and _splitter_cuts_queries(self.group_column):
+                raise ValueError(
+                    "The cross-validation under way tests on parts of queries, or trains on one "
+                    "part and tests on another. Split by query: cv=QueryKFold(), or GroupKFold() "
+                    "with groups=."
+                )
             return X, relevance, queries, True
         if not reset and self.grouped_:
             raise ValueError(f"This ranker was fitted with query ids and needs them. {_REMEDY}")
         if inside("sklearn.model_selection.", "sklearn.feature_selection."):
             raise ValueError(
                 "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
-                f"only, unless metadata routing is on. {_REMEDY}"
+                f"only, unless metadata routing is on. {_REMEDY} (cross_val_predict with "
+                "method='decision_function' takes y for classes and loses them in every way: use "
+                "its default method with group_column.)"
             )
         warnings.warn(
             f"No query ids: all {len(relevance)} rows are ranked as ONE query. {_REMEDY}",
@@ -498,7 +512,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     @property
     def classes_(self) -> Any:
-        """A ranker has none; cross_val_predict asks for them when it is given a method of scores."""
+        """A ranker has none; cross_val_predict wants them for a method of scores."""
         raise AttributeError(
             "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
             "estimator for a classifier: use its default method with group_column='qid', or loop "
@@ -537,6 +551,23 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     def _say(self, what: str, started: float) -> None:
         if self.verbose:
             print(f"[CalibratedRanker] {what} ({time.perf_counter() - started:.2f} s)")
+
+
+def _splitter_cuts_queries(column: str | None) -> bool:
+    """Whether the cross-validation around `fit` does not keep the test queries whole."""
+    split = split_under_way()
+    if split is None:
+        return False
+    X, ids, train, test = split
+    if column is not None and is_frame(X) and column in list(X.columns):
+        ids = X[column]
+    if ids is None:
+        return False
+    queries = Queries.from_groups(ids)
+    codes = queries.codes
+    tested = np.bincount(codes[test], minlength=queries.n_queries)
+    trained = np.bincount(codes[train], minlength=queries.n_queries)
+    return bool(((tested > 0) & ((tested < queries.sizes) | (trained > 0))).any())
 
 
 def _check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:

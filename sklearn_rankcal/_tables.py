@@ -49,7 +49,9 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
     if not is_frame(X):
         raise ValueError(
             f"group_column={name!r} needs X as a data frame with that column; got "
-            f"{type(X).__name__}. In a pipeline, keep frames with set_output(transform='pandas')."
+            f"{type(X).__name__}. In a pipeline, keep frames with set_output(transform='pandas'); "
+            "where a tool makes arrays of them, as RFECV does, carry the ids in "
+            "y: relevance_labels(y, groups)."
         )
     if name not in list(X.columns):
         raise ValueError(f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.")

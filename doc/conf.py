@@ -1,0 +1,30 @@
+"""Sphinx configuration: ``pip install ".[doc]" && sphinx-build -W doc doc/_build``."""
+
+from sklearn_rankcal import __version__
+
+project = "sklearn_rankcal"
+author = "The sklearn_rankcal developers"
+project_copyright = "2026, the sklearn_rankcal developers"
+release = version = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+autosummary_generate = True
+numpydoc_show_class_members = False
+default_role = "literal"
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"show_prev_next": False}
+exclude_patterns = ["_build", "auto_examples/**.ipynb"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "plot_",
+    "ignore_pattern": "quickstart|benchmarks",
+    "nested_sections": False,
+    "remove_config_comments": True,
+}

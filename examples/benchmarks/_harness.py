@@ -1,0 +1,29 @@
+"""What the benchmark scripts share: interleaved timing, ratios of medians, and plain tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+
+def interleaved(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each task; the tasks take turns, so that a slow minute slows all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: median(values) for name, values in seconds.items()}
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The first column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    print(f"\n{title}")
+    for row in (header, *rows):
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  ".join(cells).rstrip(), flush=True)

@@ -1,0 +1,141 @@
+"""How fast the metrics are: five of them in one call, against a loop over scikit-learn for one.
+
+`evaluate_rankings` with ndcg@10, map, err@20, precision@10 and kendall_tau (relevant: y >= 1),
+grouping and sort included, is timed against `sklearn.metrics.ndcg_score(k=10)` called query by
+query, which is how scikit-learn ranks many queries of different sizes. The loop runs over the
+first queries only and its time is SCALED LINEARLY to all of them. It is given the gains 2^y - 1, so
+that both compute the same number; the largest difference per query is printed. Scores are distinct,
+or heavily tied (rounded to a few levels, as those of a few trees are: both average over ties);
+queries all of one size, or of sizes between a fifth of it and nine fifths. Where all sizes are
+equal, scikit-learn also takes them as one 2-D array: its fastest way, with ignore_ties=True where
+scores are distinct.
+
+The second table takes the same call apart: each metric alone, with the reading, grouping and sort
+that every call has.
+
+    python examples/benchmarks/bench_metrics.py --queries 10000 --documents 120
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import numpy as np
+from _harness import interleaved, print_table
+from sklearn.metrics import ndcg_score as sklearn_ndcg_score
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import sizes_to_groups
+from sklearn_rankcal.metrics import evaluate_rankings
+
+METRICS = ("ndcg@10", "map", "err@20", "precision@10", "kendall_tau")
+
+
+def make_rankings(
+    n_queries: int, n_documents: int, varied: bool, n_levels: int | None, seed: int = 0
+) -> Bunch:
+    """Grades 0 to 4, and scores that follow them with noise; `n_levels` distinct scores or all."""
+    rng = np.random.default_rng(seed)
+    sizes = np.full(n_queries, n_documents)
+    if varied:
+        sizes = rng.integers(max(1, n_documents // 5), 9 * n_documents // 5 + 1, size=n_queries)
+    groups = sizes_to_groups(sizes)
+    y = rng.choice(5, size=len(groups), p=[0.5, 0.3, 0.12, 0.06, 0.02])
+    scores = y + rng.normal(scale=2.0, size=len(groups))
+    if n_levels is not None:
+        edges = np.quantile(scores, np.linspace(0, 1, n_levels + 1)[1:-1])
+        scores = np.searchsorted(edges, scores).astype(np.float64)
+    return Bunch(y=y, scores=scores, groups=groups, sizes=sizes)
+
+
+# -------------------------------------------------------------------- what is measured
+
+
+def time_evaluate_rankings(data: Bunch, metrics: tuple[str, ...] = METRICS) -> dict[str, Any]:
+    return evaluate_rankings(
+        data.y, data.scores, groups=data.groups, metrics=metrics, threshold=1
+    )
+
+
+def time_sklearn_loop(data: Bunch, n_queries: int) -> np.ndarray:
+    """scikit-learn's NDCG@10 of the first queries, one call each."""
+    gains = np.exp2(data.y) - 1.0
+    stops = np.cumsum(data.sizes[:n_queries])
+    return np.array([
+        sklearn_ndcg_score(gains[None, start:stop], data.scores[None, start:stop], k=10)
+        for start, stop in zip(stops - data.sizes[:n_queries], stops, strict=True)
+    ])
+
+
+def time_sklearn_array(data: Bunch, ignore_ties: bool) -> float:
+    """scikit-learn's NDCG@10 of all queries, of one size, in one call."""
+    shape = (len(data.sizes), -1)
+    gains = np.exp2(data.y) - 1.0
+    return sklearn_ndcg_score(
+        gains.reshape(shape), data.scores.reshape(shape), k=10, ignore_ties=ignore_ties
+    )
+
+
+def track_agreement(data: Bunch, n_queries: int) -> float:
+    """Largest difference of NDCG@10 between the two on those queries, where it is defined."""
+    ours = evaluate_rankings(
+        data.y, data.scores, groups=data.groups, metrics=["ndcg@10"], return_per_query=True
+    )["ndcg@10"][:n_queries]
+    defined = ~np.isnan(ours)
+    return float(np.abs(ours - time_sklearn_loop(data, n_queries))[defined].max(initial=0.0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--queries", type=int, default=10_000, help="(default: 10000)")
+    parser.add_argument("--documents", type=int, default=120, help="per query (default: 120)")
+    parser.add_argument("--levels", type=int, default=20, help="of tied scores (default: 20)")
+    parser.add_argument(
+        "--loop", type=int, default=500, help="queries of scikit-learn's loop (default: 500)"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="(default: 5)")
+    arguments = parser.parse_args()
+    n_queries, n_loop = arguments.queries, min(arguments.loop, arguments.queries)
+    rows, parts = [], []
+    for varied in (False, True):
+        for n_levels in (None, arguments.levels):
+            data = make_rankings(n_queries, arguments.documents, varied, n_levels)
+            name = f"{'varied sizes' if varied else 'one size'}, " + (
+                "distinct scores" if n_levels is None else f"{n_levels} score levels"
+            )
+            tasks = {
+                "five": partial(time_evaluate_rankings, data),
+                "loop": partial(time_sklearn_loop, data, n_loop),
+                **{metric: partial(time_evaluate_rankings, data, (metric,)) for metric in METRICS},
+            }
+            if not varied:
+                tasks["array"] = partial(time_sklearn_array, data, n_levels is None)
+            seconds = interleaved(tasks, arguments.repeats)
+            loop, five = seconds["loop"] * n_queries / n_loop, seconds["five"]
+            rows.append([
+                name, f"{five:.3f}", f"{loop:.2f}", f"{loop / five:.1f}x",
+                "-" if varied else f"{seconds['array'] / five:.1f}x",
+                f"{track_agreement(data, n_loop):.0e}",
+            ])
+            parts.append([name, *(f"{loop / seconds[metric]:.0f}x" for metric in METRICS)])
+    print_table(
+        f"{n_queries} queries of {arguments.documents}: five metrics in one call against a loop "
+        f"over sklearn.metrics.ndcg_score\n(measured on {n_loop} queries and scaled linearly), "
+        f"medians of {arguments.repeats}",
+        ["rankings", "five, s", "loop for one, s", "loop / five", "2-D call / five",
+         "NDCG differs by"],
+        rows,
+    )
+    print_table(
+        "One metric alone, sort and grouping included: the loop's time for NDCG over it",
+        ["rankings", *METRICS],
+        parts,
+    )
+
+
+if __name__ == "__main__":
+    main()
