@@ -1,5 +1,7 @@
 """Sphinx configuration: ``pip install ".[doc]" && sphinx-build -W doc doc/_build``."""
 
+from docutils import nodes
+
 from sklearn_rankcal import __version__
 
 project = "sklearn_rankcal"
@@ -28,3 +30,17 @@ sphinx_gallery_conf = {
     "nested_sections": False,
     "remove_config_comments": True,
 }
+html_title = "sklearn_rankcal"
+html_sidebars = {"**": []}
+
+
+def unlink_cutoffs(app, doctree):
+    """NDCG@10 looks like an e-mail address to docutils."""
+    for node in list(doctree.findall(nodes.reference)):
+        if node.get("refuri", "").startswith("mailto:"):
+            node.replace_self(nodes.Text(node.astext()))
+
+
+def setup(app):
+    """Sphinx's hook."""
+    app.connect("doctree-read", unlink_cutoffs)

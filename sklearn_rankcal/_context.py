@@ -20,7 +20,7 @@ _RANK_BLOCK = 1 << 22  # more for ranks, whose sorts have a cost per call
 
 
 def check_context(context: Any) -> tuple[str, ...]:
-    """The kinds of context asked for, as a tuple; None is none.
+    """The kinds of context asked for, as a tuple without repetition; None is none.
 
     Raises
     ------
@@ -29,47 +29,60 @@ def check_context(context: Any) -> tuple[str, ...]:
     """
     if context is None:
         return ()
-    kinds = (context,) if isinstance(context, str) else tuple(context)
+    kinds = (context,) if isinstance(context, str) else tuple(dict.fromkeys(context))
     unknown = [kind for kind in kinds if kind not in CONTEXTS]
     if unknown:
         raise ValueError(
-            f"Unknown context {unknown[0]!r}. Known: 'auto', None, "
-            f"{', '.join(map(repr, CONTEXTS))}, or a list of these."
+            f"Unknown context {unknown[0]!r}. Known: None, {', '.join(map(repr, CONTEXTS))}, or a "
+            "list of these; CalibratedRanker also takes 'auto' alone."
         )
     return kinds
 
 
 def add_context(
-    X: Any, queries: Queries, kinds: tuple[str, ...]
+    X: Any, queries: Queries, kinds: tuple[str, ...], columns: list[Any] | None = None
 ) -> tuple[Any, NDArray[np.float64]]:
     """`X` with a column of each kind for each numeric column, and the mean 1 / sd of each.
 
     With q the query of row i: "difference" is x_i - mean_q(x); "zscore" is that over the standard
     deviation sd_q(x), 0 where the query's values are all equal; "rank" is the share of the query's
-    values below x_i, equal values counting half, minus one half. NaN stays NaN and does not enter
-    means or ranks.
+    values below x_i, equal values counting half, minus one half. NaN and infinities stay what they
+    are and do not enter means; NaN does not enter ranks.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_rows, n_features)
+    queries : Queries
+    kinds : tuple of str
+    columns : list, default=None
+        Columns to describe, as `numeric_columns` names them; None: those of `X`.
 
     Returns
     -------
-    table : ndarray of shape (n_rows, n_features * (1 + len(kinds))), or a frame
+    table : ndarray of shape (n_rows, n_features + len(columns) * len(kinds)), or a frame
         float32 when the numbers of `X` are float32, else float64. A frame keeps its columns and
         gains columns named ``<column>__<kind>``.
-    inverse_scale : ndarray of shape (n_numeric,)
+    inverse_scale : ndarray of shape (len(columns),)
         Mean over queries of 1 / sd_q, with 0 where sd_q is 0: the average slope of "zscore".
+
+    Raises
+    ------
+    ValueError
+        No numeric column, or a name that is taken.
 
     Notes
     -----
     O(n_rows * n_features), plus a sort per column for "rank"; beside the result a bounded working
     memory.
     """
-    columns = numeric_columns(X)
+    columns = numeric_columns(X) if columns is None else columns
     if not columns:
         raise ValueError(
             "context features need at least one numeric column of a dense table; pass "
             "context=None."
         )
     frame = is_frame(X)
-    values = column_values(X, columns) if frame else X
+    values = column_values(X, columns)
     n_rows, n_columns = values.shape
     first = 0 if frame else n_columns
     dtype = np.float32 if values.dtype == np.float32 else np.float64
@@ -84,8 +97,23 @@ def add_context(
     inverse /= queries.n_queries
     if not frame:
         return table, inverse
+    return append_columns(X, table, _names(X, columns, kinds)), inverse
+
+
+def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
+    """Names of the new columns of a frame."""
+    present = list(X.columns)
+    if not all(isinstance(name, str) for name in present):
+        # scikit-learn ignores such names, unless strings stand among them
+        return list(range(len(present), len(present) + len(columns) * len(kinds)))
     names = [f"{column}__{kind}" for kind in kinds for column in columns]
-    return append_columns(X, table, names), inverse
+    taken = set(names) & set(present)
+    if taken:
+        raise ValueError(
+            f"X has a column {min(taken)!r}, which is the name of a context column: rename it, or "
+            "pass context=None."
+        )
+    return names
 
 
 def _fill(
@@ -105,33 +133,44 @@ def _fill(
         by_query = _Uniform()
         block = block.reshape(queries.n_queries, -1, width)
         sizes = sizes[:, None]
-    missing = np.isnan(block)
+    missing = ~np.isfinite(block)
     some_missing = bool(missing.any())
     known = by_query.reduce(np.add, (~missing).astype(np.float64)) if some_missing else sizes
     count = np.maximum(known, 1.0)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinities are the regressor's business
-        above = block - by_query.repeat(by_query.reduce(np.fmin, block))
-        if some_missing:
-            above[missing] = 0.0
-        spread = by_query.reduce(np.maximum, above)  # exactly 0 when all values are equal
-        mean = _exact_sum(above, spread, sizes, by_query) / count
-        deviation = above
-        deviation -= by_query.repeat(mean)
-        squares = np.square(deviation)
-        if some_missing:
-            squares[missing] = 0.0
-            deviation[missing] = np.nan
-        scale = np.sqrt(_exact_sum(squares, np.square(spread), sizes, by_query) / count)
-        inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+    low = by_query.reduce(np.minimum, np.where(missing, np.inf, block) if some_missing else block)
+    if some_missing:
+        low = np.where(known > 0, low, 0.0)
+    above = block - by_query.repeat(low)
+    if some_missing:
+        above[missing] = 0.0
+    spread = by_query.reduce(np.maximum, above)  # exactly 0 when all values are equal
+    # in units of a power of 2 (exact) just above the spread, so that squares cannot overflow
+    exponent = np.clip(np.frexp(spread)[1], -1000, 1000)
+    above *= by_query.repeat(np.ldexp(1.0, -exponent))
+    bits = np.frexp(sizes)[1]
+    deviation = above
+    deviation -= by_query.repeat(_exact_sum(above, bits, by_query) / count)
+    squares = np.square(deviation)
+    if some_missing:
+        squares[missing] = 0.0
+        deviation[missing] = block[missing]
+    scale = np.sqrt(_exact_sum(squares, bits, by_query) / count)
+    inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
     for number, kind in enumerate(kinds):
         target = slice(first + number * width, first + (number + 1) * width)
         if kind == "difference":
-            table[rows, target] = deviation.reshape(-1, width)
+            own = deviation * by_query.repeat(np.ldexp(1.0, exponent))
+            table[rows, target] = own.reshape(-1, width)
         elif kind == "zscore":
-            table[rows, target] = (deviation * by_query.repeat(inverse)).reshape(-1, width)
+            own = deviation * by_query.repeat(inverse)
+            if some_missing:
+                own[missing] = block[missing]
+            table[rows, target] = own.reshape(-1, width)
         else:
-            table[rows, target] = _ranks(flat, missing.reshape(-1, width), queries)
-    return inverse.reshape(-1, width).sum(axis=0)
+            table[rows, target] = _ranks(flat, np.isnan(flat), queries)
+    with np.errstate(over="ignore"):
+        slope = np.ldexp(inverse, -exponent)
+    return np.where(np.isfinite(slope), slope, 0.0).reshape(-1, width).sum(axis=0)
 
 
 class _Uniform:
@@ -147,19 +186,15 @@ class _Uniform:
 
 
 def _exact_sum(
-    values: NDArray[np.float64],
-    largest: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    by_query: Any,
+    values: NDArray[np.float64], bits: NDArray[np.int32], by_query: Any
 ) -> NDArray[np.float64]:
-    """Sums over queries that do not depend on the order of the rows.
+    """Sums over queries of fewer than 2^bits rows that do not depend on the order of the rows.
 
-    Floating-point sums do, in the last digit, and a tree may split just there. Non-negative values
-    up to `largest` are first rounded, by adding and subtracting a large constant, to so many bits
-    (51 less those of the query's size) that every partial sum is exact.
+    Floating-point sums do, in the last digit, and a tree may split just there. Values in [0, 1] are
+    first rounded to 51 - bits binary places, by adding and subtracting a large constant; then every
+    partial sum is exact.
     """
-    bits = np.frexp(sizes)[1]
-    constant = by_query.repeat(np.ldexp(1.5, np.frexp(largest)[1] + bits + 1))
+    constant = by_query.repeat(np.ldexp(1.5, bits + 1))
     rounded = values + constant
     rounded -= constant
     return by_query.reduce(np.add, rounded)
@@ -174,13 +209,13 @@ def _ranks(
     for column in range(block.shape[1]):  # one sort per feature
         values = np.where(missing[:, column], np.inf, block[:, column])
         ranked = Ranked.from_scores(-values, queries)  # ascending values, missing ones last
+        known = queries.repeat(queries.reduce(np.add, (~missing[:, column]).astype(np.float64)))
         place = (
             queries.place + 0.5
             if ranked.start is None or ranked.stop is None
-            else (ranked.start + ranked.stop) / 2
+            else (ranked.start + np.minimum(ranked.stop, known)) / 2  # +inf ties with missing ones
         )
-        known = queries.reduce(np.add, (~missing[:, column]).astype(np.float64))
-        share = place / queries.repeat(np.maximum(known, 1.0)) - 0.5
+        share = place / np.maximum(known, 1.0) - 0.5
         result[ranked.order, column] = share
     result[missing] = np.nan
     return result

@@ -314,6 +314,13 @@ class Queries:
 
 def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
     """Group ids as a 1-D array of a hashable, comparable dtype, with nothing missing."""
+    if np.isscalar(groups):
+        raise ValueError(
+            f"groups must be one id per row, a 1-D array; got {groups!r}. A column of a data frame "
+            "is named by the ranker's group_column."
+        )
+    if isinstance(groups, np.ma.MaskedArray) and np.ma.is_masked(groups):
+        raise _missing_id(int(np.flatnonzero(np.ma.getmaskarray(groups))[0]), groups)
     if hasattr(groups, "to_numpy"):
         values = groups.to_numpy()
     elif isinstance(groups, np.ndarray):
@@ -323,6 +330,8 @@ def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         kinds = {type(value) for value in listed}
         plain = len(kinds) <= 1 and (not listed or np.isscalar(listed[0]))
         values = np.asarray(listed) if plain else _objects(listed)
+        if kinds == {int} and values.dtype.kind == "f":  # too large for any integer type
+            values = _objects(listed)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

@@ -248,14 +248,18 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         X, relevance, queries, grouped = self._read(X, y, groups, reset=True)
         weight = _check_weight(sample_weight, len(relevance))
         self.grouped_ = grouped
-        self.loss_ = loss.resolve(relevance)
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
         self.n_queries_ = queries.n_queries
-        X, relevance, queries, weight = self._usable(X, relevance, queries, weight)
+        if weight is not None and (weight == 0).any():
+            rows = np.flatnonzero(weight)
+            queries = Queries.from_groups(queries.codes[rows])
+            X, relevance, weight = take_rows(X, rows), relevance[rows], weight[rows]
+        self.loss_ = loss.resolve(relevance)
+        X, relevance, queries, weight = self._defined(X, relevance, queries, weight)
         model = self._make_model(X)
         targets = (
             self.loss_.encode_grades(relevance)
-            if is_classifier(model.regressor)
+            if model.regressor is not None and is_classifier(model.regressor)
             else self.loss_.training_targets(relevance, queries)
         )
         self._say(
@@ -270,7 +274,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def _make_model(self, X: Any) -> Any:
         if isinstance(self.regressor, DocumentModel):
-            return clone(self.regressor)
+            return self._seeded(clone(self.regressor))
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
@@ -279,27 +283,24 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )
+        return self._seeded(DocumentModel(regressor, center=self.center, context=context))
+
+    def _seeded(self, model: Any) -> Any:
         if self.random_state is not None:
             seeds = check_random_state(self.random_state)
-            for name in sorted(regressor.get_params()):
+            for name in sorted(model.get_params()):
                 if name.split("__")[-1] == "random_state":
-                    regressor.set_params(**{name: seeds.randint(2**31 - 1)})
-        return DocumentModel(regressor, center=self.center, context=context)
+                    model.set_params(**{name: seeds.randint(2**31 - 1)})
+        return model
 
-    def _usable(
+    def _defined(
         self,
         X: Any,
         relevance: NDArray[np.float64],
         queries: Queries,
         weight: NDArray[np.float64] | None,
     ) -> tuple[Any, NDArray[np.float64], Queries, NDArray[np.float64] | None]:
-        """Without rows of weight 0, then without queries where the loss is undefined."""
-        n_before = queries.n_queries
-        if weight is not None and (weight == 0).any():
-            rows = np.flatnonzero(weight)
-            codes = queries.codes[rows]
-            X, relevance, weight = take_rows(X, rows), relevance[rows], weight[rows]
-            queries = Queries.from_groups(codes)
+        """Without the queries where the loss is undefined."""
         keep = self.loss_.defined(relevance, queries)
         if not keep.all():
             if not keep.any():
@@ -312,7 +313,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             rows, queries = queries.select(keep)
             X, relevance = take_rows(X, rows), relevance[rows]
             weight = None if weight is None else weight[rows]
-        self.n_queries_dropped_ = n_before - queries.n_queries
+        self.n_queries_dropped_ = self.n_queries_ - queries.n_queries
         return X, relevance, queries, weight
 
     # ---------------------------------------------------------------- predict
@@ -605,7 +606,7 @@ def mean_over_queries(
         return float("nan")
     if weight is None:
         return float(values[defined].mean())
-    per_query = queries.mean(weight)[defined]
+    per_query = queries.mean(weight / weight.max())[defined]  # no sum overflows
     if not per_query.any():
         raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
     return float(np.average(values[defined], weights=per_query))

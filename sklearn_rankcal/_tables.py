@@ -6,6 +6,7 @@ names and dtypes that the user gave.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 from zlib import crc32
 
@@ -41,7 +42,11 @@ def check_table(X: Any) -> Any:
             # scikit-learn's own words for an empty table
             check_array(np.empty(X.shape), ensure_all_finite=False)
         return X
-    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
+        with contextlib.suppress(TypeError, ValueError):  # else the regressor says what it thinks
+            table = table.astype(np.float64)
+    return table
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
@@ -87,7 +92,22 @@ def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
 
 
 def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
-    """Numeric columns of a frame as one array, missing values as NaN."""
+    """Columns as one array of numbers, missing values as NaN.
+
+    Raises
+    ------
+    ValueError
+        A sparse table, a column that is not there, or that is not numbers.
+    """
+    if not is_frame(X):
+        if sparse.issparse(X):
+            raise ValueError(
+                "X is sparse, but the ranker was fitted on a dense table, with context columns."
+            )
+        return X if X.dtype.kind in "iuf" else X.astype(np.float64)
+    absent = [name for name in columns if name not in list(X.columns)]
+    if absent:
+        raise ValueError(f"X lacks the columns {absent}, which the ranker was fitted with.")
     if _is_polars(X):
         return X.select(columns).to_numpy()
     part = X[columns]
@@ -130,11 +150,16 @@ def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     """Values as float64; what is no number as a hash of its text."""
     if values.dtype.kind not in "OSUmMV":
         return values.astype(np.float64)
+    listed = values.tolist()
+    table = {text: _as_number(text) for text in set(map(str, listed))}
+    return np.array([table[str(value)] for value in listed])
+
+
+def _as_number(text: str) -> float:
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        table = {text: float(crc32(text.encode())) for text in set(map(str, values.tolist()))}
-        return np.array([table[str(value)] for value in values.tolist()])
+        return float(text)
+    except ValueError:
+        return float(crc32(text.encode()))
 
 
 def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:

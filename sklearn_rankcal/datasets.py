@@ -19,7 +19,7 @@ __all__ = ["load_letor", "make_ranking"]
 
 def make_ranking(
     n_queries: int = 100,
-    n_documents: int | tuple[int, int] = (10, 30),
+    n_documents: int | Sequence[int] = (10, 30),
     n_features: int = 20,
     *,
     n_informative: int = 6,
@@ -86,7 +86,7 @@ def make_ranking(
     from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
 
     low, high = (
-        n_documents if isinstance(n_documents, tuple) else (n_documents, n_documents)
+        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     )
     for name, value, least in (
         ("n_queries", n_queries, 1),
@@ -113,7 +113,7 @@ def make_ranking(
     informative = own[:, :n_informative]
     latent = np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
     offset = 0.5 * query_effect * random.normal(size=n_queries)[groups]
-    cuts = np.quantile(latent, 0.5 + 0.5 * np.arange(n_levels - 1) / max(n_levels - 1, 1))
+    cuts = np.quantile(latent, 0.5 + 0.5 * np.arange(n_levels - 1) / (n_levels - 1))
     at_least = expit((latent[:, None] + offset[:, None] - cuts) / noise)
     bounds = np.column_stack([np.ones(n_rows), at_least, np.zeros(n_rows)])
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
@@ -162,7 +162,8 @@ def load_letor(
     FileNotFoundError
         No such file.
     ValueError
-        A file without ``qid:`` on every line, or that cannot be read as SVMlight.
+        A file without ``qid:`` on every line, or that cannot be read as SVMlight, or a qid that
+        occurs in several files.
 
     Examples
     --------
@@ -180,12 +181,22 @@ def load_letor(
         raise ValueError("path names no file.")
     names = [str(p) for p in paths]
     # 1-based features, as in every LETOR file: "auto" would shift a file that uses feature 0
-    parts = load_svmlight_files(
-        names, n_features=n_features, dtype=dtype, query_id=True, zero_based=False
-    )
+    try:
+        parts = load_svmlight_files(
+            names, n_features=n_features, dtype=dtype, query_id=True, zero_based=False
+        )
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"Not SVMlight with whole numbers as qid: in {', '.join(names)}: {error}."
+        ) from error
     tables, labels, ids = parts[0::3], parts[1::3], parts[2::3]
     for name, table, qid in zip(names, tables, ids, strict=True):
         if table.shape[0] == 0 or len(qid) != table.shape[0]:
             raise ValueError(f"{name} does not have a qid: on every line ({len(qid)} found).")
+    if sum(len(np.unique(qid)) for qid in ids) > len(np.unique(np.concatenate(ids))):
+        raise ValueError(
+            "A qid occurs in more than one file: their rows would become one query. Load the files "
+            "one by one and number the queries apart."
+        )
     X: NDArray[Any] = np.concatenate([table.toarray() for table in tables])
     return Bunch(X=X, y=np.concatenate(labels), groups=np.concatenate(ids))

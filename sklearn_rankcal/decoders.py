@@ -94,6 +94,8 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
         raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
     if len(values) == 0:
         raise ValueError(f"{name} is empty: at least one row is needed.")
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real numbers; got complex ones.")
     if values.dtype.kind != "f":
         try:
             values = values.astype(np.float64)

@@ -82,14 +82,20 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
         )
     relevance = check_relevance(y["relevance"], n_rows)
     queries = Queries.from_groups(y["query"], len(relevance))
-    promised = queries.gather(y["size"])[queries.offsets[:-1]]
-    cut = np.flatnonzero(promised != queries.sizes)
+    low, high = queries.min(y["size"]), queries.max(y["size"])
+    if (low != high).any() or (low < queries.sizes).any():
+        raise ValueError(
+            "Structured labels of several calls were put together, or rows repeated: a query has "
+            "more rows than its labels say. Call relevance_labels once, on all rows."
+        )
+    cut = np.flatnonzero(high > queries.sizes)
     if len(cut):
         q = cut[0]
         raise ValueError(
             f"{len(cut)} of {queries.n_queries} queries are incomplete: query {queries.ids[q]} has "
-            f"{queries.sizes[q]} of its {promised[q]} documents here. A splitter has cut it. "
-            "Split by query: cv=QueryKFold(), or GroupKFold() with groups=."
+            f"{queries.sizes[q]} of its {high[q]} documents here. A splitter has cut it. "
+            "Split by query: cv=QueryKFold(), or GroupKFold() with groups=. (learning_curve and "
+            "max_samples cut queries whatever the splitter.)"
         )
     return relevance, queries
 
@@ -103,6 +109,8 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     """Relevance as a finite float64 vector."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked entries: every document of a query needs a relevance.")
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 2 and values.dtype.kind in "iu":
         raise ValueError(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -124,10 +125,16 @@ class DocumentModel(BaseEstimator):
         weights: dict[str, Any] = {}
         if sample_weight is not None:
             weights = _weight_argument(regressor, sample_weight)
+        self._columns = numeric_columns(X)
         table, self._inverse_scale = self._table(X, queries)
         self._n_columns = X.shape[1]
         self._numeric = _positions(X)
         if is_classifier(regressor):
+            if not hasattr(regressor, "predict_proba"):
+                raise ValueError(
+                    f"{type(regressor).__name__} has no predict_proba, which expected targets are "
+                    "computed from. Use another classifier, or a regressor."
+                )
             self.levels_, codes = np.unique(targets, return_inverse=True)
             if len(self.levels_) > _MAX_CLASSES:
                 raise ValueError(
@@ -168,7 +175,9 @@ class DocumentModel(BaseEstimator):
         return np.asarray(self.regressor_.predict(table)).reshape(-1)
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
-        return add_context(X, queries, self._kinds) if self._kinds else (X, None)
+        if not self._kinds:
+            return X, None
+        return add_context(X, queries, self._kinds, self._columns)
 
     def fold_importances(self, values: NDArray[Any]) -> NDArray[Any]:
         """Importances of the regressor's columns added up per input column."""
@@ -218,7 +227,8 @@ def _weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict
     while hasattr(last, "steps"):  # a Pipeline hands <step>__sample_weight on, unless it routes
         prefix += f"{last.steps[-1][0]}__"
         last = last.steps[-1][1]
-    if not has_fit_parameter(last, "sample_weight"):
+    kinds = {parameter.kind for parameter in signature(last.fit).parameters.values()}
+    if not has_fit_parameter(last, "sample_weight") and Parameter.VAR_KEYWORD not in kinds:
         raise ValueError(
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."

@@ -101,6 +101,14 @@ def test_load_letor_bad_files(tmp_path):
     empty.write_text("")
     with pytest.raises(ValueError, match="qid"):
         load_letor(empty)
+    words = tmp_path / "words.txt"
+    words.write_text("1 qid:first 1:0.5\n")
+    with pytest.raises(ValueError, match=r"words\.txt"):
+        load_letor(words)
+    one = tmp_path / "one.txt"
+    one.write_text("1 qid:1 1:0.5\n")
+    with pytest.raises(ValueError, match="occurs in more than one file"):
+        load_letor([one, one])
     with pytest.raises(ValueError, match="names no file"):
         load_letor([])
 

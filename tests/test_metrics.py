@@ -17,6 +17,8 @@ from sklearn_rankcal import relevance_labels
 
 from . import oracles
 
+Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
+
 # public function, oracle, whether labels are binary
 CASES = {
     "precision": (partial(m.precision_at_q_score, q=2), partial(oracles.precision, q=2), True),
@@ -136,6 +138,11 @@ def test_degenerate_queries(name):
         filled = np.where(np.isnan(expected), filler, expected)
         got = metric(y, scores, groups=groups, zero_division=filler)
         assert got == pytest.approx(filled.mean())
+
+
+def test_huge_weights_and_one_name():
+    scores = m.evaluate_rankings(Y, S, metrics="mrr", sample_weight=[1e308] * 3)
+    assert scores == {"mrr": 1.0}
 
 
 def test_query_weights_are_the_mean_of_their_rows():
@@ -304,9 +311,6 @@ def test_several_metrics_at_once_equal_one_by_one():
     assert np.nanmean(many["map"]) == pytest.approx(values["map"])
 
 
-Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -337,6 +341,8 @@ Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
         (lambda: m.ndcg_score(Y, S, sample_weight=[1, np.nan, 1]), "sample_weight contains NaN"),
         (lambda: m.ndcg_score(Y, S, sample_weight=[1, 1]), "one weight per row"),
         (lambda: m.ndcg_score([], []), "empty"),
+        (lambda: m.ndcg_score(Y, [1 + 1j, 2, 3]), "must be real numbers"),
+        (lambda: m.map_score(Y, S, threshold=np.nan), "threshold must be a finite number"),
         (lambda: m.ndcg_score([[1, 0]], [1, 0]), "y_score has shape"),
         (
             lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1]), S, groups=[0, 1, 1]),

@@ -26,6 +26,8 @@ LAYOUTS = [
     np.array([127, -128, 127, 0], dtype=np.int8),
     np.array([2**62, -(2**62), 2**62]),
     np.arange(70_000)[::-1] % 69_000,
+    [2**63 + 5, -3, 2**63 + 6, -3],
+    [2**63, 2**63, 2**63 + 1, 7],
     pd.Series(["x", "y", "x"], dtype="category"),
     pd.Series([7, 8, 7], index=[5, 6, 7]),
     pd.array([1, 2, 1], dtype="Int64"),
@@ -143,6 +145,9 @@ def test_same_partition_ignores_names():
         (pd.array([1, None, 2], dtype="Int64"), "missing or infinite id at row 1"),
         (pd.to_datetime(["2020-01-01", None, "2020-01-02"]), "missing or infinite id at row 1"),
         ([[1], [2, 3], [4]], "hashable"),
+        ("qid", "named by the ranker's group_column"),
+        (3, "one id per row"),
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "missing or infinite id at row 1"),
     ],
 )
 def test_bad_groups(groups, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -132,10 +133,6 @@ class Loss(BaseEstimator):
         self.check(relevance)
         return self.measure(Ranked.from_ranks(ranks, queries), relevance)
 
-    def diameter(self, n_documents: int) -> float | None:
-        """Largest distance between two rankings' vectors beta; equals `regret_constant` here."""
-        return self.regret_constant(n_documents)
-
 
 class NormalizedLoss(Loss):
     """A loss whose targets are a document's own worth over a normaliser of its whole query.
@@ -184,7 +181,7 @@ class NormalizedLoss(Loss):
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         a = self.shrinkage
-        valid = a == "auto" if isinstance(a, str) else 0 <= a <= 1
+        valid = a == "auto" if isinstance(a, str) else isinstance(a, Real) and 0 <= a <= 1
         if not valid:
             raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {a!r}.")
         super().check(relevance)
@@ -209,6 +206,8 @@ class BinaryLoss(Loss):
 def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) -> NDArray[np.bool_]:
     """Rows with relevance >= threshold; without a threshold only 0 and 1 are accepted."""
     if threshold is not None:
+        if not isinstance(threshold, Real) or not np.isfinite(threshold):
+            raise ValueError(f"threshold must be a finite number or None; got {threshold!r}.")
         return relevance >= threshold
     relevant = relevance == 1
     other = ~relevant & (relevance != 0)

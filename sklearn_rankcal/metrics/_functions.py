@@ -104,7 +104,7 @@ def evaluate_rankings(
     ----------
     {shared}
     metrics : sequence of str, default=("ndcg@10", "mrr")
-        Names as in `get_ranking_scorer_names`, with cutoffs: ``"map"``, ``"precision@5"``.
+        Keys of `METRICS`, with cutoffs: ``"map"``, ``"precision@5"``.
     threshold : float, default=None
         Relevance from which a document counts as relevant, for the binary metrics among them.
 
@@ -128,7 +128,7 @@ def evaluate_rankings(
     """
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     values: dict[str, Any] = {}
-    for name in metrics:
+    for name in [metrics] if isinstance(metrics, str) else metrics:
         parameters = {} if threshold is None else {"threshold": threshold}
         if split_cutoff(name)[0] not in BINARY_METRICS:
             parameters = {}

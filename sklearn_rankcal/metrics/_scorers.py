@@ -226,7 +226,7 @@ def get_ranking_scorer(
 
 
 def get_ranking_scorer_names() -> list[str]:
-    """Names that `get_ranking_scorer` knows, without cutoffs.
+    """Names that `get_ranking_scorer` knows, without cutoffs ("precision" and "recall" need one).
 
     Examples
     --------
