@@ -40,7 +40,11 @@ def check_context(context: Any) -> tuple[str, ...]:
 
 
 def add_context(
-    X: Any, queries: Queries, kinds: tuple[str, ...], columns: list[Any] | None = None
+    X: Any,
+    queries: Queries,
+    kinds: tuple[str, ...],
+    columns: list[Any] | None = None,
+    dtype: Any = None,
 ) -> tuple[Any, NDArray[np.float64]]:
     """`X` with a column of each kind for each numeric column, and the mean 1 / sd of each.
 
@@ -56,12 +60,13 @@ def add_context(
     kinds : tuple of str
     columns : list, default=None
         Columns to describe, as `numeric_columns` names them; None: those of `X`.
+    dtype : dtype, default=None
+        Of the table; None: float32 when the numbers of `X` are float32, else float64.
 
     Returns
     -------
     table : ndarray of shape (n_rows, n_features + len(columns) * len(kinds)), or a frame
-        float32 when the numbers of `X` are float32, else float64. A frame keeps its columns and
-        gains columns named ``<column>__<kind>``.
+        A frame keeps its columns and gains columns named ``<column>__<kind>``.
     inverse_scale : ndarray of shape (len(columns),)
         Mean over queries of 1 / sd_q, with 0 where sd_q is 0: the average slope of "zscore".
 
@@ -85,7 +90,8 @@ def add_context(
     values = column_values(X, columns)
     n_rows, n_columns = values.shape
     first = 0 if frame else n_columns
-    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    if dtype is None:
+        dtype = np.float32 if values.dtype == np.float32 else np.float64
     table = np.empty((n_rows, first + n_columns * len(kinds)), dtype=dtype)
     inverse = np.zeros(n_columns)
     cells = _RANK_BLOCK if "rank" in kinds else _BLOCK

@@ -9,38 +9,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import (
     check_table,
     content_keys,
-    is_frame,
     numeric_columns,
     split_column,
     take_rows,
 )
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.labels import read_labels
+from sklearn_rankcal.labels import GROUPS_REMEDY, read_labels
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.model_selection import splitter_cuts_queries
 from sklearn_rankcal.models import DocumentModel, default_regressor
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     _fit_context,
     inside,
-    split_under_way,
-)
-
-_REMEDY = (
-    "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
-    "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
-    "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
-    "scikit-learn passes groups= on by itself."
 )
 
 
@@ -246,7 +238,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         loss = get_loss(self.loss)
         started = time.perf_counter()
         X, relevance, queries, grouped = self._read(X, y, groups, reset=True)
-        weight = _check_weight(sample_weight, len(relevance))
+        weight = check_weight(sample_weight, len(relevance))
         self.grouped_ = grouped
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
         self.n_queries_ = queries.n_queries
@@ -425,7 +417,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, relevance, queries, _ = self._read(X, y, groups, reset=False)
-        weight = _check_weight(sample_weight, len(relevance))
+        weight = check_weight(sample_weight, len(relevance))
         values = self.loss_.metric(relevance, self._decode(X, queries), queries)
         return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
 
@@ -452,7 +444,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         elif of_labels is not None and not queries.same_partition(of_labels):
             raise ValueError("groups and the structured labels put the rows in different queries.")
         if queries is not None:
-            if reset and of_labels is None and _splitter_cuts_queries(self.group_column):
+            if reset and of_labels is None and splitter_cuts_queries(self.group_column):
                 raise ValueError(
                     "The cross-validation under way tests on parts of queries, or trains on one "
                     "part and tests on another. Split by query: cv=QueryKFold(), or GroupKFold() "
@@ -460,16 +452,18 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
                 )
             return X, relevance, queries, True
         if not reset and self.grouped_:
-            raise ValueError(f"This ranker was fitted with query ids and needs them. {_REMEDY}")
+            raise ValueError(
+                f"This ranker was fitted with query ids and needs them. {GROUPS_REMEDY}"
+            )
         if inside("sklearn.model_selection.", "sklearn.feature_selection."):
             raise ValueError(
                 "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
-                f"only, unless metadata routing is on. {_REMEDY} (cross_val_predict with "
+                f"only, unless metadata routing is on. {GROUPS_REMEDY} (cross_val_predict with "
                 "method='decision_function' takes y for classes and loses them in every way: use "
                 "its default method with group_column.)"
             )
         warnings.warn(
-            f"No query ids: all {len(relevance)} rows are ranked as ONE query. {_REMEDY}",
+            f"No query ids: all {len(relevance)} rows are ranked as ONE query. {GROUPS_REMEDY}",
             MissingGroupsWarning,
             stacklevel=3,
         )
@@ -552,61 +546,3 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     def _say(self, what: str, started: float) -> None:
         if self.verbose:
             print(f"[CalibratedRanker] {what} ({time.perf_counter() - started:.2f} s)")
-
-
-def _splitter_cuts_queries(column: str | None) -> bool:
-    """Whether the cross-validation around `fit` does not keep the test queries whole."""
-    split = split_under_way()
-    if split is None:
-        return False
-    X, ids, train, test = split
-    if column is not None and is_frame(X) and column in list(X.columns):
-        ids = X[column]
-    if ids is None:
-        return False
-    queries = Queries.from_groups(ids)
-    codes = queries.codes
-    tested = np.bincount(codes[test], minlength=queries.n_queries)
-    trained = np.bincount(codes[train], minlength=queries.n_queries)
-    return bool(((tested > 0) & ((tested < queries.sizes) | (trained > 0))).any())
-
-
-def _check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Non-negative finite weights, one per row, not all 0."""
-    if weight is None:
-        return None
-    values = np.asarray(weight, dtype=np.float64)
-    if values.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row."
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("Input sample_weight contains NaN or infinity.")
-    if values.min() < 0:
-        raise ValueError(f"Negative values in data passed to sample_weight: {values.min():g}.")
-    if not values.any():
-        raise ValueError("sample_weight is zero for every row.")
-    return values
-
-
-def mean_over_queries(
-    values: NDArray[np.float64],
-    queries: Queries,
-    weight: NDArray[np.float64] | None,
-    name: str,
-) -> float:
-    """Mean of a measure over the queries where it is defined; NaN with a warning if nowhere."""
-    defined = ~np.isnan(values)
-    if not defined.any():
-        warnings.warn(
-            f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
-        return float("nan")
-    if weight is None:
-        return float(values[defined].mean())
-    per_query = queries.mean(weight / weight.max())[defined]  # no sum overflows
-    if not per_query.any():
-        raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
-    return float(np.average(values[defined], weights=per_query))

@@ -15,6 +15,13 @@ from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal._queries import Queries
 
+GROUPS_REMEDY = (
+    "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
+    "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
+    "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
+    "scikit-learn passes groups= on by itself."
+)
+
 RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")])
 
 

@@ -12,7 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import is_frame
 from sklearn_rankcal.labels import groups_of_labels
+from sklearn_rankcal.utils._sklearn_compat import split_under_way
+
+__all__ = ["QueryKFold"]
 
 
 class QueryKFold(BaseCrossValidator):
@@ -106,3 +110,20 @@ class QueryKFold(BaseCrossValidator):
         for number in range(n_splits):
             test = fold_of_row == number
             yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def splitter_cuts_queries(column: str | None) -> bool:
+    """Whether the cross-validation around `fit` does not keep the test queries whole."""
+    split = split_under_way()
+    if split is None:
+        return False
+    X, ids, train, test = split
+    if column is not None and is_frame(X) and column in list(X.columns):
+        ids = X[column]
+    if ids is None:
+        return False
+    queries = Queries.from_groups(ids)
+    codes = queries.codes
+    tested = np.bincount(codes[test], minlength=queries.n_queries)
+    trained = np.bincount(codes[train], minlength=queries.n_queries)
+    return bool(((tested > 0) & ((tested < queries.sizes) | (trained > 0))).any())

@@ -11,9 +11,7 @@ memory
     Peak resident memory (`resource.getrusage`), in a process each, of fit, predict and score, above
     what was in use when the data stood ready, in multiples of the bytes of X: the regressor alone
     on X and centred labels, the ranker without context, and with its default context; for gradient
-    boosting and for ridge regression. The package's own part is what is left of a ranker's without
-    the regressor's (taken to be proportional to the columns it sees) and, with context, without
-    the table of twice the columns.
+    boosting and for ridge regression.
 groups
     `Queries.from_groups` on contiguous and shuffled ids, integers and strings, against
     `numpy.unique(ids, return_inverse=True)`.
@@ -211,14 +209,12 @@ def report_memory(arguments: argparse.Namespace) -> None:
             found = json.loads(result.stdout)
             extra = found["extra"] / found["table"]
             alone = extra if what == WORKERS[0] else alone
-            explained = 2 * alone + 2 if what == WORKERS[2] else alone
-            rows.append([f"{regressor}: {what}", f"{extra:.2f}", f"{extra / alone:.2f}x",
-                         "" if what == WORKERS[0] else f"{extra - explained:.2f}"])
+            rows.append([f"{regressor}: {what}", f"{extra:.2f}", f"{extra / alone:.2f}x"])
     table = arguments.documents * arguments.features * 4 / 2**20
     print_table(
         f"Peak memory above the data, in multiples of X ({table:.0f} MiB{_order(arguments)}); "
         f"{arguments.memory_trees} trees",
-        ["process", "extra / X", "ratio to regressor alone", "the package's own / X"],
+        ["process", "extra / X", "ratio to regressor alone"],
         rows,
     )
 

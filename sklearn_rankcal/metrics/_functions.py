@@ -6,13 +6,11 @@ gives them names; the public functions check their input and average.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sklearn_rankcal._ranker import mean_over_queries
 from sklearn_rankcal.losses import (
     AUC,
     DCG,
@@ -26,62 +24,15 @@ from sklearn_rankcal.losses import (
     split_cutoff,
 )
 from sklearn_rankcal.losses._positional import Gain
-from sklearn_rankcal.metrics._checks import fill_undefined, read_ranking
+from sklearn_rankcal.metrics._checks import _documented, _score, fill_undefined, read_ranking
 from sklearn_rankcal.metrics._registry import (
     BINARY_METRICS,
-    PerQuery,
     _disagreement,
     _kendall,
     _mrr,
     get_metric,
     of_loss,
 )
-
-_SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
-        Relevance, larger is better; or the structured array of `relevance_labels`.
-    y_score : array-like of the shape of `y_true`, default=None
-        Scores, larger is better. Pass scores or `ranks`.
-    ranks : array-like of the shape of `y_true`, default=None
-        Positions inside each query, 1 = top, without ties.
-    groups : array-like of shape (n_documents,), default=None
-        Query id of each row. None: as structured labels say, or each row of a 2-D `y_true`, or one
-        query.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        What equal scores mean: the mean over all orders they allow, in closed form; the order of
-        the rows; the least or the most favourable order.
-    zero_division : {"skip", 0, 1}, default="skip"
-        A query on which the metric is undefined is left out of the mean, or counts 0 or 1.
-    sample_weight : array-like of the shape of `y_true`, default=None
-        A query's weight is the mean of its rows' weights.
-    return_per_query : bool, default=False
-        Return one value per query (in order of first appearance; NaN where undefined and skipped)
-        instead of their mean."""
-
-
-def _documented(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Put the parameters that all metrics share into a docstring."""
-    if function.__doc__:  # absent under python -OO
-        function.__doc__ = function.__doc__.replace("{shared}", _SHARED)
-    return function
-
-
-def _score(
-    per_query: PerQuery,
-    name: str,
-    y_true: Any,
-    y_score: ArrayLike | None,
-    ranks: ArrayLike | None,
-    groups: ArrayLike | None,
-    ties: str,
-    zero_division: str | float,
-    sample_weight: ArrayLike | None,
-    return_per_query: bool,
-) -> float | NDArray[np.float64]:
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    values = fill_undefined(per_query(data.ranked, data.relevance), zero_division)
-    if return_per_query:
-        return values
-    return mean_over_queries(values, data.ranked.queries, data.weight, name)
 
 
 @_documented

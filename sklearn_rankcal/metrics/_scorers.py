@@ -10,12 +10,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._ranker import _REMEDY, RankerMixin, _check_weight, mean_over_queries
+from sklearn_rankcal._ranker import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
 from sklearn_rankcal.decoders import check_scores
-from sklearn_rankcal.labels import read_labels
+from sklearn_rankcal.labels import GROUPS_REMEDY, read_labels
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
 
@@ -102,7 +103,7 @@ class RankingScorer:
             self.name.removeprefix("neg_"), **self.parameters
         )
         values = fill_undefined(per_query(ranked, relevance), self.zero_division)
-        weight = _check_weight(sample_weight, len(relevance))
+        weight = check_weight(sample_weight, len(relevance))
         mean = mean_over_queries(values, queries, weight, self.name)
         return mean if greater_is_better else -mean
 
@@ -123,7 +124,9 @@ class RankingScorer:
         if column is not None and is_frame(X):
             ids = split_column(X, column)[1]
             return Queries.from_groups(ids, n_rows), ids
-        raise ValueError(f"The scorer {self.name!r} cannot tell the queries of the rows. {_REMEDY}")
+        raise ValueError(
+            f"The scorer {self.name!r} cannot tell the queries of the rows. {GROUPS_REMEDY}"
+        )
 
     # ---------------------------------------------------------------- scikit-learn's protocol
 
