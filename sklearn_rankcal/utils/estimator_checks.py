@@ -63,7 +63,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "weights, not repetitions."
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
-        reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
+        if get_tags(estimator).input_tags.sparse:
+            reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
     return reasons
 
 
