@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import get_tags
 
 from sklearn_rankcal._queries import Queries
@@ -32,6 +33,9 @@ __all__ = [
     "expected_failed_checks",
     "yield_ranker_checks",
 ]
+
+
+_DENSE_ONLY = (type(None), HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
@@ -63,7 +67,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "weights, not repetitions."
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
-        if get_tags(estimator).input_tags.sparse:
+        # not by the tag: in scikit-learn 1.6 Ridge takes sparse tables without saying so
+        if not isinstance(estimator.regressor, _DENSE_ONLY):
             reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
     return reasons
 
