@@ -25,7 +25,7 @@ from sklearn_rankcal._tables import (
 )
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.labels import GROUPS_REMEDY, read_labels
+from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.model_selection import splitter_cuts_queries
 from sklearn_rankcal.models import DocumentModel, default_regressor
@@ -435,14 +435,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self, X: Any, y: Any, groups: ArrayLike | None, reset: bool
     ) -> tuple[Any, NDArray[np.float64], Queries, bool]:
         """Checked table, relevance, queries, and whether anybody said what the queries are."""
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
         X, queries = self._table_and_queries(X, groups, reset)
         relevance, of_labels = read_labels(y, X.shape[0])
-        if queries is None:
-            queries = of_labels
-        elif of_labels is not None and not queries.same_partition(of_labels):
-            raise ValueError("groups and the structured labels put the rows in different queries.")
+        queries = agreed_queries(queries, of_labels)
         if queries is not None:
             if reset and of_labels is None and splitter_cuts_queries(self.group_column):
                 raise ValueError(

@@ -107,6 +107,21 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
     return relevance, queries
 
 
+def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
+    """The queries that groups and labels tell, whichever tells them.
+
+    Raises
+    ------
+    ValueError
+        Both tell them, and they differ.
+    """
+    if given is None or of_labels is None:
+        return given or of_labels
+    if not given.same_partition(of_labels):
+        raise ValueError("groups and the structured labels put the rows in different queries.")
+    return given
+
+
 def groups_of_labels(y: Any) -> NDArray[np.int64] | None:
     """The query of each row where `y` is structured labels, else None."""
     return y["query"] if is_structured(y) and "query" in y.dtype.names else None

@@ -76,7 +76,7 @@ class ERR(Loss):
         return self.satisfaction(relevance)
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        top = relevance.max() if self.max_relevance is None else self.max_relevance
+        # satisfaction is asked for part of the labels, the top grade is that of all
         return expected_reciprocal_rank(
-            ranked, relevance, ERR(max_relevance=top).satisfaction, self.k
+            ranked, relevance, self.resolve(relevance).satisfaction, self.k
         )

@@ -13,7 +13,7 @@ from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
 from sklearn_rankcal.decoders import check_scores
-from sklearn_rankcal.labels import read_labels
+from sklearn_rankcal.labels import agreed_queries, read_labels
 from sklearn_rankcal.metrics._registry import PerQuery
 
 
@@ -25,11 +25,17 @@ class RankingData:
     ranked: Ranked
     weight: NDArray[np.float64] | None
 
-    def average(
-        self, values: NDArray[np.float64], zero_division: str | float, name: str
-    ) -> float:
-        """(Weighted) mean over queries, undefined ones by the rule of `zero_division`."""
-        values = fill_undefined(values, zero_division)
+    def score(
+        self,
+        metric: PerQuery,
+        name: str,
+        zero_division: str | float,
+        return_per_query: bool,
+    ) -> float | NDArray[np.float64]:
+        """The metric per query, undefined ones by `zero_division`, or its (weighted) mean."""
+        values = fill_undefined(metric(self.ranked, self.relevance), zero_division)
+        if return_per_query:
+            return values
         return mean_over_queries(values, self.ranked.queries, self.weight, name)
 
 
@@ -62,10 +68,7 @@ def read_ranking(
     relevance, of_labels = read_labels(y_true)
     if groups is not None:
         queries = Queries.from_groups(groups, len(relevance))
-        if of_labels is not None and not queries.same_partition(of_labels):
-            raise ValueError("groups and the structured labels put the rows in different queries.")
-    elif queries is None:
-        queries = of_labels or Queries.single(len(relevance))
+    queries = agreed_queries(queries, of_labels) or Queries.single(len(relevance))
     weight = check_weight(sample_weight, len(relevance))
     if ranks is not None:
         ranked = Ranked.from_ranks(check_ranks(ranks, queries), queries)
@@ -143,7 +146,4 @@ def _score(
     return_per_query: bool,
 ) -> float | NDArray[np.float64]:
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    values = fill_undefined(per_query(data.ranked, data.relevance), zero_division)
-    if return_per_query:
-        return values
-    return mean_over_queries(values, data.ranked.queries, data.weight, name)
+    return data.score(per_query, name, zero_division, return_per_query)

@@ -24,7 +24,7 @@ from sklearn_rankcal.losses import (
     split_cutoff,
 )
 from sklearn_rankcal.losses._positional import Gain
-from sklearn_rankcal.metrics._checks import _documented, _score, fill_undefined, read_ranking
+from sklearn_rankcal.metrics._checks import _documented, _score, read_ranking
 from sklearn_rankcal.metrics._registry import (
     BINARY_METRICS,
     _disagreement,
@@ -80,19 +80,11 @@ def evaluate_rankings(
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     values: dict[str, Any] = {}
     for name in [metrics] if isinstance(metrics, str) else metrics:
-        parameters = {} if threshold is None else {"threshold": threshold}
-        if split_cutoff(name)[0] not in BINARY_METRICS:
-            parameters = {}
+        binary = threshold is not None and split_cutoff(name)[0] in BINARY_METRICS
+        parameters = {"threshold": threshold} if binary else {}
         per_query, _ = get_metric(name, **parameters)
-        result = per_query(data.ranked, data.relevance)
-        values[name] = (
-            fill_undefined(result, zero_division)
-            if return_per_query
-            else data.average(result, zero_division, name)
-        )
+        values[name] = data.score(per_query, name, zero_division, return_per_query)
     return values
-
-
 
 
 @_documented

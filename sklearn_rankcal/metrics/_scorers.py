@@ -16,7 +16,7 @@ from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._ranker import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
 from sklearn_rankcal.decoders import check_scores
-from sklearn_rankcal.labels import GROUPS_REMEDY, read_labels
+from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
 
@@ -113,10 +113,7 @@ class RankingScorer:
         """The queries of the rows, and the ids to hand to `predict`."""
         if groups is not None:
             queries = Queries.from_groups(groups, n_rows)
-            if of_labels is not None and not queries.same_partition(of_labels):
-                raise ValueError(
-                    "groups and the structured labels put the rows in different queries."
-                )
+            agreed_queries(queries, of_labels)
             return queries, groups
         if of_labels is not None:
             return of_labels, of_labels.codes
