@@ -160,3 +160,126 @@ def per_query(measure, y, scores, groups, **parameters):
             for rows in split(groups)
         ]
     )
+
+
+# ------------------------------------------------------------------ decoders of matrices
+
+
+def preference_loss(u, order):
+    """What u loses by the order: u_ij counts when j is placed before i."""
+    ranks, r = ranks_of(order), len(order)
+    return sum(u[i][j] for i in range(r) for j in range(r) if i != j and ranks[i] > ranks[j])
+
+
+def average_precision_loss(u, order):
+    ranks = ranks_of(order)
+    return 1 - sum(
+        u[i][j] / max(ranks[i], ranks[j]) for i in range(len(order)) for j in range(i + 1)
+    )
+
+
+def least_loss(loss, u):
+    return min(loss(u, order) for order in all_orders(len(u)))
+
+
+def least_preference_loss_by_sets(u):
+    """A document placed after a set loses what the set lost to it, whatever the set's order."""
+    return _least_by_sets(len(u), lambda d, placed: sum(u[d][other] for other in placed))
+
+
+def least_average_precision_loss_by_sets(u):
+    def cost(d, placed):
+        return -(u[d][d] + sum(u[d][other] for other in placed)) / (len(placed) + 1)
+
+    return 1 + _least_by_sets(len(u), cost)
+
+
+def _least_by_sets(r, cost):
+    least = {frozenset(): 0.0}
+    for size in range(1, r + 1):
+        for chosen in itertools.combinations(range(r), size):
+            placed = frozenset(chosen)
+            least[placed] = min(least[placed - {d}] + cost(d, placed - {d}) for d in chosen)
+    return least[frozenset(range(r))]
+
+
+def insertions(order):
+    """Every order in which one document has moved to another place."""
+    for start in range(len(order)):
+        rest = [*order[:start], *order[start + 1 :]]
+        for stop in range(len(order)):
+            if stop != start:
+                yield [*rest[:stop], order[start], *rest[stop:]]
+
+
+def preference_edges(u):
+    """(weight, i, j) of every strict preference, in document order."""
+    r = len(u)
+    return [
+        (u[i][j] - u[j][i], i, j)
+        for i in range(r)
+        for j in range(r)
+        if i != j and u[i][j] - u[j][i] > 0
+    ]
+
+
+def reaches(start, goal, edges):
+    """Whether a path of at least one edge leads from start to goal."""
+    seen, waiting = set(), [start]
+    while waiting:
+        here = waiting.pop()
+        for _, i, j in edges:
+            if i == here and j not in seen:
+                seen.add(j)
+                waiting.append(j)
+    return goal in seen
+
+
+def has_cycle(r, edges):
+    return any(reaches(d, d, edges) for d in range(r))
+
+
+def literal_greedy_dag(u):
+    """Algorithm 1 of P1 to the letter: the heaviest weight deleted (0: none) and the edges kept."""
+    edges, threshold = preference_edges(u), 0.0
+    while has_cycle(len(u), edges):
+        lightest = min(edges, key=lambda edge: edge[0])  # the first of equal ones
+        threshold = lightest[0]
+        edges.remove(lightest)
+    return threshold, edges
+
+
+def ranked_pairs(u):
+    """Edges inserted in the reverse of the order in which Algorithm 1 would delete all of them."""
+    inserted = []
+    for weight, i, j in sorted(preference_edges(u), key=lambda edge: edge[0])[::-1]:
+        if not reaches(j, i, inserted):
+            inserted.append((weight, i, j))
+    return inserted
+
+
+def heaviest_lightest_edge(u):
+    """The largest, over all cycles, of the lightest edge of the cycle; 0 without cycles."""
+    weight = {(i, j): w for w, i, j in preference_edges(u)}
+    found = [0.0]
+    for size in range(3, len(u) + 1):
+        for cycle in itertools.permutations(range(len(u)), size):
+            steps = list(zip(cycle, cycle[1:] + cycle[:1], strict=True))
+            if all(step in weight for step in steps):
+                found.append(min(weight[step] for step in steps))
+    return max(found)
+
+
+def is_topological(order, edges):
+    ranks = ranks_of(order)
+    return all(ranks[i] < ranks[j] for _, i, j in edges)
+
+
+def first_topological_order(r, edges):
+    """At every place the smallest document that nothing left has to precede."""
+    order = []
+    while len(order) < r:
+        left = [d for d in range(r) if d not in order]
+        free = [d for d in left if not any(j == d and i in left for _, i, j in edges)]
+        order.append(free[0])
+    return order

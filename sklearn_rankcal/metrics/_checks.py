@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
-from sklearn_rankcal.decoders import check_scores
+from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import agreed_queries, read_labels
 from sklearn_rankcal.metrics._registry import PerQuery
 

@@ -15,7 +15,7 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._ranker import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
-from sklearn_rankcal.decoders import check_scores
+from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.metrics._registry import METRICS, get_metric

@@ -11,7 +11,10 @@ OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost")
 
 
 def show_versions() -> None:
-    """Print the versions of Python, the package and its dependencies.
+    """Print the versions of Python, the package and its dependencies, and which kernels run.
+
+    Kernels are ``compiled``, or ``numpy`` where the package was built without a C compiler or the
+    environment variable ``SKLEARN_RANKCAL_KERNELS`` says so.
 
     Examples
     --------
@@ -21,10 +24,12 @@ def show_versions() -> None:
     ...
     """
     import sklearn_rankcal
+    from sklearn_rankcal.decoders import KERNELS
 
     print("System:")
     print(f"    python: {sys.version.split()[0]}")
     print(f"   machine: {platform.platform()}")
+    print(f"   kernels: {KERNELS}")
     print("Packages:")
     print(f"{'sklearn_rankcal':>18}: {sklearn_rankcal.__version__}")
     for name in DEPENDENCIES + OPTIONAL:

@@ -1,12 +1,8 @@
-"""Decoders: surrogate predictions come in, a permutation of every query comes out.
-
-`DECODERS` maps (space, name) to classes. For scores the exact decoder is a sort.
-"""
+"""Scores in, a sort of every query out: the exact decoder of every score loss."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,27 +10,9 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import queries_equal_neighbours
+from sklearn_rankcal.decoders._result import DecodeResult
 
 TieKeys = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
-
-
-@dataclass
-class DecodeResult:
-    """What a decoder returns.
-
-    Attributes
-    ----------
-    ranks : ndarray of shape (n_documents,)
-        Position of every row inside its query, 1 = top.
-    optimal : bool
-        Whether every ranking is proved to minimise the decoder's objective.
-    method : str
-        What produced it.
-    """
-
-    ranks: NDArray[np.int64]
-    optimal: bool
-    method: str
 
 
 def decode_scores(
@@ -54,6 +32,7 @@ def decode_scores(
     Returns
     -------
     result : DecodeResult
+        Optimal for every positional loss at once, hence with no single objective (NaN).
 
     Raises
     ------
@@ -145,35 +124,4 @@ class Sort(BaseEstimator):
                 block = np.cumsum(~equal)[places]
                 rows = order[places]
                 order[places] = rows[np.lexsort((tie_keys(rows), block))]
-        return DecodeResult(queries.rank(order), True, "sort")
-
-
-DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {("scores", "sort"): Sort}
-
-
-def get_decoder(decoder: str | BaseEstimator, space: str, default: str = "sort") -> BaseEstimator:
-    """A decoder object from a name (``"auto"`` is `default`), or the object itself.
-
-    Raises
-    ------
-    ValueError
-        An unknown name, or a decoder of another space than the loss's.
-    TypeError
-        Neither a string nor a decoder.
-    """
-    if isinstance(decoder, str):
-        name = default if decoder == "auto" else decoder
-        if (space, name) not in DECODERS:
-            fitting = sorted(known for kind, known in DECODERS if kind == space)
-            raise ValueError(
-                f"Unknown decoder {decoder!r} for a loss on {space}. Known: "
-                f"{', '.join(['auto', *fitting])}."
-            )
-        return DECODERS[space, name]()
-    if not hasattr(decoder, "decode"):
-        raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
-    if getattr(decoder, "space", space) != space:
-        raise ValueError(
-            f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
-        )
-    return decoder
+        return DecodeResult(queries.rank(order), np.nan, np.nan, True, "sort")

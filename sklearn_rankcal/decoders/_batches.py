@@ -1,0 +1,192 @@
+"""Matrices of a user, or flat vectors of a model, in; equal-sized stacks for the decoders; back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal.decoders._backend import KERNELS
+from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Largest stack handed to a decoder at once, in matrix entries: 1 MB stays in the cache.
+STACK_ENTRIES = 2**17
+#: Sums over a matrix of such entries stay finite.
+LARGEST_ENTRY = 1e290
+
+
+class Matrices:
+    """One square matrix, or a batch of them, checked; `stacks` gives equal-sized ones together."""
+
+    def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
+        self.form = "array"  # or "one", or "list"
+        self.matrices: Any  # (n, r, r), or a list
+        if issparse(u):
+            raise ValueError("u must be a dense matrix; call u.toarray() first.")
+        if isinstance(u, (list, tuple)) and (len(u) == 0 or np.ndim(u[0]) == 2):
+            self.form = "list"
+            self.matrices = [_numbers(matrix, f"u[{q}]") for q, matrix in enumerate(u)]
+        else:
+            whole = _numbers(u, "u")
+            if whole.ndim == 2:
+                self.form, whole = "one", whole[None]
+            if whole.ndim != 3:
+                raise ValueError(
+                    "u must be an r x r matrix, a list of them, or an array (n_queries, r, r); "
+                    f"it has shape {np.shape(u)}."
+                )
+            self.matrices = whole
+        if len(self.matrices) == 0:
+            raise ValueError("u is empty: at least one matrix is needed.")
+        for q, matrix in enumerate(self.matrices if self.form == "list" else self.matrices[:1]):
+            name = f"u[{q}]" if self.form == "list" else "u"
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+                raise ValueError(
+                    f"{name} must be square, one row and column a document; it has shape "
+                    f"{matrix.shape}."
+                )
+            if len(matrix) == 0:
+                raise ValueError(f"{name} has no documents (r = 0).")
+        self.sizes = self._check_sizes(sizes)
+
+    def _check_sizes(self, sizes: ArrayLike | None) -> Ints:
+        if sizes is None:
+            return np.array([len(matrix) for matrix in self.matrices], dtype=np.int64)
+        if self.form != "array":
+            raise ValueError("sizes goes with a padded array (n_queries, r, r) only.")
+        given = np.asarray(sizes)
+        n, widest = self.matrices.shape[:2]
+        if given.shape != (n,) or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"sizes must be {n} integers, one a matrix; it is {given.dtype} of shape "
+                f"{given.shape}."
+            )
+        if given.min() < 1 or given.max() > widest:
+            wrong = given[(given < 1) | (given > widest)][0]
+            raise ValueError(f"sizes must lie between 1 and {widest}, the width of u; got {wrong}.")
+        return given.astype(np.int64)
+
+    def stack(self, which: Ints, r: int) -> Floats:
+        """Those matrices, (len(which), r, r) and contiguous; finite, or an error."""
+        stacked: Floats
+        if self.form == "list":
+            stacked = np.stack([self.matrices[q] for q in which])
+        else:
+            first, last = which[0], which[-1] + 1
+            run = last - first == len(which)
+            stacked = self.matrices[first:last] if run else self.matrices[which]
+            stacked = stacked[:, :r, :r]
+        stacked = np.ascontiguousarray(stacked, dtype=np.float64)
+        largest = max(-stacked.min(), stacked.max())
+        if not largest < LARGEST_ENTRY:  # NaN is not
+            if np.isfinite(stacked).all():
+                raise ValueError(f"u has entries beyond {LARGEST_ENTRY:.0e}: sums would overflow.")
+            q, i, j = np.argwhere(~np.isfinite(stacked))[0]
+            where = f"[{i}, {j}]" if self.form == "one" else f"[{which[q]}][{i}, {j}]"
+            raise ValueError(f"u contains NaN or infinity (first at u{where}).")
+        return stacked
+
+    def result(self, decoded: list[tuple[Ints, Decoded]]) -> DecodeResult:
+        """Put the parts back in the order of the input."""
+        n = len(self.sizes)
+        if self.form == "list":
+            ranks: Any = [np.empty(r, dtype=np.int64) for r in self.sizes]
+            for which, part in decoded:
+                for q, order in zip(which, part.order, strict=True):
+                    ranks[q][order] = np.arange(1, len(order) + 1)
+        else:
+            ranks = np.zeros((n, self.matrices.shape[1]), dtype=np.int64)
+            for which, part in decoded:
+                ranks[which[:, None], part.order] = np.arange(1, part.order.shape[1] + 1)
+        result = account(decoded, n, ranks)
+        if self.form != "one":
+            return result
+        return DecodeResult(
+            ranks[0],
+            float(result.objective[0]),
+            float(result.lower_bound[0]),
+            bool(result.optimal[0]),
+            str(result.method[0]),
+            int(result.n_iter[0]),
+            None if result.threshold is None else float(result.threshold[0]),
+        )
+
+
+def _numbers(matrix: Any, name: str) -> Floats:
+    try:
+        array = np.asarray(matrix)
+        if array.dtype.kind == "c":
+            raise TypeError("complex")
+        return array if array.dtype.kind == "f" else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a matrix of real numbers.") from error
+
+
+def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:
+    """The parts' accounts as arrays over n queries; warns if a proof was asked for and not had."""
+    result = DecodeResult(
+        ranks,
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, dtype=bool),
+        np.empty(n, dtype=object),
+        np.zeros(n, dtype=np.int64),
+        None if decoded[0][1].threshold is None else np.zeros(n),
+    )
+    for which, part in decoded:
+        result.objective[which] = part.objective
+        result.lower_bound[which] = part.lower_bound
+        result.optimal[which] = part.optimal
+        result.method[which] = part.method
+        result.n_iter[which] = part.n_iter
+        if part.threshold is not None:
+            result.threshold[which] = part.threshold
+    unproved = (result.method == "exact") & ~result.optimal
+    if unproved.any():
+        warnings.warn(
+            f"time_limit passed before {unproved.sum()} of {n} rankings were proved optimal; see "
+            "lower_bound for how far they can be from it.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return result
+
+
+def stacks(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
+    """(r, queries of r documents), in pieces that fit `STACK_ENTRIES` and occupy every job."""
+    workers = effective_n_jobs(n_jobs)
+    order = np.argsort(sizes, kind="stable")
+    edges = np.flatnonzero(np.diff(sizes[order], prepend=-1, append=-1))
+    for first, last in pairwise(edges):
+        r = int(sizes[order[first]])
+        step = max(1, STACK_ENTRIES // (r * r))
+        if workers > 1:
+            step = min(step, -(-len(sizes) // (4 * workers)))
+        for start in range(first, last, step):
+            yield r, order[start : min(start + step, last)]
+
+
+def run(
+    decode: Callable[[Floats], Decoded],
+    stack: Callable[[Ints, int], Floats],
+    sizes: Ints,
+    n_jobs: int | None,
+) -> list[tuple[Ints, Decoded]]:
+    """Decode stack by stack. Compiled kernels let threads run; their twins need processes."""
+    pieces = list(stacks(sizes, n_jobs))
+    if len(pieces) == 1 or effective_n_jobs(n_jobs) == 1:
+        return [(which, decode(stack(which, r))) for r, which in pieces]
+    prefer = "threads" if KERNELS == "compiled" else "processes"
+    parts = Parallel(n_jobs=n_jobs, prefer=prefer)(
+        delayed(decode)(stack(which, r)) for r, which in pieces
+    )
+    return [(which, part) for (_, which), part in zip(pieces, parts, strict=True)]

@@ -1,0 +1,49 @@
+"""`DECODERS`: (space of the surrogate predictions, name) -> decoder class."""
+
+from __future__ import annotations
+
+from sklearn.base import BaseEstimator
+
+from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
+from sklearn_rankcal.decoders._sort import Sort
+
+DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
+    ("scores", "sort"): Sort,
+    **{("pairs", decoder.method): decoder for decoder in PREFERENCE_DECODERS},
+    **{("sym_pairs", decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
+}
+
+
+def get_decoder(
+    decoder: str | BaseEstimator, space: str, default: str | None = None
+) -> BaseEstimator:
+    """A decoder object from a name, or the object itself.
+
+    ``"auto"`` is `default`; where that is None, ``"sort"`` for scores and the decoder of that name
+    for matrices.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or a decoder of another space than the loss's.
+    TypeError
+        Neither a string nor a decoder.
+    """
+    if isinstance(decoder, str):
+        if default is None:
+            default = "sort" if space == "scores" else "auto"
+        name = default if decoder == "auto" else decoder
+        if (space, name) not in DECODERS:
+            fitting = sorted(known for kind, known in DECODERS if kind == space)
+            raise ValueError(
+                f"Unknown decoder {decoder!r} for a loss on {space}. Known: "
+                f"{', '.join(sorted({'auto', *fitting}))}."
+            )
+        return DECODERS[space, name]()
+    if not hasattr(decoder, "decode"):
+        raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
+    if getattr(decoder, "space", space) != space:
+        raise ValueError(
+            f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
+        )
+    return decoder

@@ -1,0 +1,91 @@
+"""Iterated local search: the options of the public functions, the random kicks, the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: A kick moves between 1 and this many documents: few mend a part, many leave a valley.
+MOST_MOVES = 12
+#: A descent ends by itself; rounding alone could keep it going, so it is bounded.
+MAX_SWEEPS = 1000
+#: Kicks between two looks at the clock.
+KICKS_A_LOOK = 16
+
+
+class SearchOptions(NamedTuple):
+    """What iterated local search needs to know."""
+
+    n_kicks: int
+    seed: int
+    time_limit: float | None = None
+
+
+@lru_cache(maxsize=8)
+def draw_kicks(n_kicks: int, seed: int) -> Floats:
+    """(n_kicks, 2 * MOST_MOVES) moves from and to, as fractions of r; a move may stay."""
+    rng = np.random.default_rng(seed)
+    moves = rng.random((n_kicks, MOST_MOVES, 2))
+    idle = np.arange(MOST_MOVES) >= rng.integers(1, MOST_MOVES + 1, size=(n_kicks, 1))
+    moves[..., 1] = np.where(idle, moves[..., 0], moves[..., 1])
+    kicks = moves.reshape(n_kicks, 2 * MOST_MOVES)
+    kicks.flags.writeable = False
+    return kicks
+
+
+def check_options(
+    method: str,
+    methods: Iterable[str],
+    n_kicks: int,
+    time_limit: float | None,
+    random_state: int | np.random.RandomState | None,
+) -> SearchOptions:
+    """The options of a decoding function, checked."""
+    if method not in methods:
+        raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
+    if not isinstance(n_kicks, Integral) or isinstance(n_kicks, bool) or n_kicks < 0:
+        raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    return SearchOptions(int(n_kicks), int(seed), None if time_limit is None else float(time_limit))
+
+
+def search(
+    kernel: Callable[..., tuple[Ints, int]],
+    matrix: Floats,
+    starts: Ints,
+    cost: Callable[[Ints], Floats],
+    options: SearchOptions,
+    ends: float | None,
+) -> tuple[Ints, int]:
+    """Iterated local search from each of `starts` (n_starts, r), the kicks shared out; the best.
+
+    `cost` gives the costs of orders (n_orders, r). A chain that runs long stays in its valley, so
+    a few shorter ones find more than one of their total length.
+    """
+    # what the sums along a row can be off by, added up; a smaller gain is no gain
+    tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
+    kicks = draw_kicks(options.n_kicks, options.seed)
+    step = len(kicks) if ends is None else KICKS_A_LOOK
+    orders, sweeps = np.array(starts), 0
+    for chain, order in enumerate(orders):
+        own = np.ascontiguousarray(kicks[chain :: len(starts)])
+        for first in range(0, max(len(own), 1), max(step, 1)):
+            late = ends is not None and time.monotonic() > ends
+            some = own[:0] if late else own[first : first + step]
+            order, more = kernel(matrix, order, some, tolerance, MAX_SWEEPS)
+            sweeps += more
+            if late:
+                break
+        orders[chain] = order
+    return orders[cost(orders).argmin()], sweeps

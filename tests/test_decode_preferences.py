@@ -1,0 +1,366 @@
+"""Decoding preferences: against all orders, the literal algorithms, and published optima."""
+
+import csv
+import itertools
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal.decoders import KERNELS, decode_preferences
+
+from . import matrices, oracles
+from .matrices import FAMILIES, SIX_EDGES, preference_losses, rounding
+
+METHODS = ["auto", "greedy_dag", "exact", "local_search", "borda", "copeland", "sort"]
+EVERY_WAY = [*((method, {}) for method in METHODS), ("greedy_dag", {"order": "topological"})]
+drawn = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+@st.composite
+def small_matrices(draw):
+    r = draw(st.integers(1, 6))
+    entry = draw(
+        st.sampled_from(
+            [st.integers(-1, 2), st.integers(0, 1), st.floats(-1e6, 1e6, allow_subnormal=False)]
+        )
+    )
+    row = st.lists(entry, min_size=r, max_size=r)
+    return np.array(draw(st.lists(row, min_size=r, max_size=r)), dtype=float)
+
+
+def many(family, sizes, n, seed=0):
+    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's are an order of magnitude slower
+    rng = np.random.default_rng(seed)
+    return [FAMILIES[family](r, rng) for r in sizes for _ in range(n)]
+
+
+def order_of(ranks):
+    return np.argsort(ranks).tolist()
+
+
+def differences(u):
+    return u - u.T
+
+
+def best_known(u):
+    return preference_losses(u).min()
+
+
+def check(result, us):
+    """What holds of every result: a permutation, its true objective, a bound below it."""
+    assert len(result.ranks) == len(us)
+    for k, u in enumerate(us):
+        ranks = result.ranks[k]
+        assert ranks.dtype == np.int64 and sorted(ranks) == list(range(1, len(u) + 1))
+        loss = oracles.preference_loss(u.tolist(), order_of(ranks))
+        assert result.objective[k] == pytest.approx(loss, rel=0, abs=rounding(u))
+        assert result.lower_bound[k] <= result.objective[k]
+    np.testing.assert_array_equal(result.gap, result.objective - result.lower_bound)
+    return result
+
+
+def check_small(us):
+    """The least loss of all orders, and each method against it."""
+    least = np.array([best_known(u) for u in us])
+    slack = np.array([rounding(u) for u in us])
+    for method, options in EVERY_WAY:
+        result = check(decode_preferences(us, method, **options), us)
+        assert (result.lower_bound <= least + slack).all(), method
+        assert (result.objective <= least + slack)[result.optimal].all(), method
+        if method in ("exact", "auto"):
+            assert result.optimal.all(), method
+        if method != "greedy_dag":
+            values = result.threshold
+            assert values is None or np.isnan(values).all()
+
+
+# ------------------------------------------------------------------ the oracles themselves
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_oracles_agree(family):
+    for u in many(family, range(1, 6), 3):
+        orders, slack = oracles.all_orders(len(u)), rounding(u)
+        losses = [oracles.preference_loss(u, order) for order in orders]
+        np.testing.assert_allclose(preference_losses(u), losses, rtol=0, atol=slack)
+        least = oracles.least_loss(oracles.preference_loss, u)
+        assert min(losses) == least
+        assert abs(oracles.least_preference_loss_by_sets(u) - least) <= slack
+        threshold, kept = oracles.literal_greedy_dag(u)
+        inserted = oracles.ranked_pairs(u)
+        assert threshold == oracles.heaviest_lightest_edge(u)
+        assert set(kept) <= set(inserted) <= set(oracles.preference_edges(u))
+        assert all(w >= threshold for w, *_ in kept) and not oracles.has_cycle(len(u), inserted)
+        possible = [order for order in orders if oracles.is_topological(order, kept)]
+        assert list(possible[0]) == oracles.first_topological_order(len(u), kept)
+
+
+@pytest.mark.parametrize("family", ["ties", "negative"])
+def test_chains_lose_what_their_blocks_lose(family):
+    blocks = many(family, [3, 2, 4], 1)[:3]
+    u, added = matrices.chained(blocks, 1)
+    least = added + sum(map(best_known, blocks))
+    assert abs(oracles.least_preference_loss_by_sets(u.tolist()) - least) <= rounding(u)
+
+
+# ------------------------------------------------------------------ small, against all orders
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_against_all_orders(family):
+    check_small(many(family, range(1, 8), 30))
+
+
+@drawn
+@given(st.lists(small_matrices(), min_size=1, max_size=3))
+def test_drawn_matrices_against_all_orders(us):
+    check_small(us)
+
+
+@pytest.mark.parametrize("family", ["uniform", "ties", "sparse", "tournament", "tiny", "huge"])
+def test_exact_against_all_sets(family):
+    us = many(family, range(8, 11), 2)
+    result = check(decode_preferences(us, "exact"), us)
+    for u, objective in zip(us, result.objective, strict=True):
+        assert abs(objective - oracles.least_preference_loss_by_sets(u.tolist())) <= rounding(u)
+
+
+def test_outside_p_dag():
+    greedy = decode_preferences(SIX_EDGES, "greedy_dag")
+    assert greedy.ranks.tolist() == [4, 2, 1, 3] and greedy.objective == 6
+    assert not greedy.optimal and greedy.threshold == 3 and greedy.method == "greedy_dag"
+    assert decode_preferences(SIX_EDGES, "greedy_dag", order="topological").objective == 6
+    for method in ("exact", "auto", "local_search"):
+        result = decode_preferences(SIX_EDGES, method)
+        assert result.ranks.tolist() == [2, 4, 3, 1] and result.objective == 4
+    assert decode_preferences(SIX_EDGES, "exact").lower_bound == 4
+
+
+# ------------------------------------------------------------------ Algorithm 1
+
+
+def check_greedy_dag(us):
+    lexical = decode_preferences(us, "greedy_dag", order="topological")
+    paired = decode_preferences(us, "greedy_dag", order="ranked_pairs")
+    for k, u in enumerate(us):
+        threshold, kept = oracles.literal_greedy_dag(u)
+        assert lexical.threshold[k] == paired.threshold[k] == threshold
+        assert order_of(lexical.ranks[k]) == oracles.first_topological_order(len(u), kept)
+        assert oracles.is_topological(order_of(paired.ranks[k]), kept)
+        assert oracles.is_topological(order_of(paired.ranks[k]), oracles.ranked_pairs(u))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_dag_is_algorithm_1(family):
+    check_greedy_dag(many(family, range(1, 9), 12))
+
+
+@pytest.mark.parametrize("family", ["ties", "tournament", "sparse", "components", "btl"])
+def test_greedy_dag_is_algorithm_1_on_larger_graphs(family):
+    check_greedy_dag(many(family, (12, 20), 4))
+
+
+@drawn
+@given(st.lists(small_matrices(), min_size=1, max_size=4))
+def test_drawn_graphs_greedy_dag(us):
+    check_greedy_dag(us)
+
+
+@pytest.mark.parametrize("family", ["acyclic", "acyclic_sparse", "zero"])
+@pytest.mark.parametrize("method", ["greedy_dag topological", "greedy_dag", "exact", "auto"])
+def test_acyclic_graphs_are_decoded_exactly(family, method):
+    """P1, theorem 7."""
+    method, *order = method.split()
+    options = {"order": order[0]} if order else {}
+    us = many(family, (1, 2, 3, 5, 8, 30, 130), 12)
+    result = check(decode_preferences(us, method, **options), us)
+    least = [np.minimum(u, u.T)[np.triu_indices(len(u), 1)].sum() for u in us]
+    assert result.optimal.all()
+    np.testing.assert_allclose(result.objective, least, rtol=1e-12)
+    np.testing.assert_allclose(result.lower_bound, least, rtol=1e-12)
+    if method == "greedy_dag":
+        assert (result.threshold == 0).all()
+    for u, ranks in zip(us, result.ranks, strict=True):
+        order = order_of(ranks)
+        assert (np.tril(differences(u)[np.ix_(order, order)]) <= 0).all()
+
+
+# ------------------------------------------------------------------ sums, signs, sort
+
+
+@pytest.mark.parametrize("family", [*FAMILIES])
+def test_sums_signs_and_sort_by_their_definitions(family):
+    us = many(family, (1, 2, 3, 4, 6, 9, 17, 40), 8)
+    copeland, sort = decode_preferences(us, "copeland"), decode_preferences(us, "sort")
+    borda = decode_preferences(us, "borda")
+    for k, u in enumerate(us):
+        d, r = differences(u), len(u)
+        wins = [sum(np.sign(d[i])) for i in range(r)]
+        assert order_of(copeland.ranks[k]) == sorted(range(r), key=lambda i: (-wins[i], i))
+        for better, worse in itertools.pairwise(order_of(sort.ranks[k])):
+            assert d[worse, better] <= 0
+        sums = [sum(d[i]) for i in range(r)]
+        whole = (4 * u == np.round(4 * u)).all()  # such sums are exact, their ties too
+        slack = 0 if whole else 1e-13 * np.abs(u).sum()
+        for better, worse in itertools.pairwise(order_of(borda.ranks[k])):
+            assert sums[better] >= sums[worse] - slack
+            assert sums[better] > sums[worse] or better < worse or not whole
+
+
+def test_sort_is_stable_and_sees_signs_only():
+    rng = np.random.default_rng(0)
+    for r in (2, 3, 5, 12, 33):
+        scores = rng.integers(0, 4, size=r).astype(float)
+        u = np.maximum(scores[:, None] - scores, 0)
+        ranks = decode_preferences(u, "sort").ranks
+        assert order_of(ranks) == sorted(range(r), key=lambda i: (-scores[i], i))
+        cyclic = rng.normal(size=(r, r))
+        signs = np.where(differences(cyclic) > 0, rng.random((r, r)), 0)
+        by_weights, by_signs = decode_preferences([cyclic, signs], "sort").ranks
+        assert by_weights.tolist() == by_signs.tolist()
+
+
+# ------------------------------------------------------------------ local search
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("n_kicks", [None, 0])
+def test_local_search_is_a_local_optimum(family, n_kicks):
+    options = {} if n_kicks is None else {"n_kicks": n_kicks}
+    us = many(family, range(1, 8), 12, seed=1)
+    result = decode_preferences(us, "local_search", **options)
+    for u, ranks, objective in zip(us, result.ranks, result.objective, strict=True):
+        around = matrices.insertion_losses(preference_losses(u), u, ranks)
+        assert objective <= min(around, default=np.inf) + rounding(u)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_local_search_is_not_worse_than_where_it_starts(family):
+    us = many(family, (2, 4, 7, 12, 30, 45), 5, seed=2)
+    slack = np.array([rounding(u) for u in us])
+    for n_kicks in (0, 3):
+        found = check(decode_preferences(us, "local_search", n_kicks=n_kicks), us).objective
+        for method in ("borda", "greedy_dag"):
+            assert (found <= decode_preferences(us, method).objective + slack).all(), method
+    for u in us[-5:]:
+        order = order_of(decode_preferences(u, "local_search").ranks)
+        d = differences(u)[np.ix_(order, order)]
+        for start in range(len(u)):  # moving up past all of those just above, or down
+            up, down = d[start, :start][::-1].cumsum(), d[start + 1 :, start].cumsum()
+            assert max([*up, *down]) <= 10 * rounding(u)
+
+
+# ------------------------------------------------------------------ larger
+
+
+def chain(family, n_blocks, heavy, scale=1):
+    """A strongly connected matrix, its least loss, and what this may be off by (integers: 0)."""
+    blocks = many(family, [7] * n_blocks, 1, seed=3)
+    u, added = matrices.chained(blocks, heavy)
+    least = scale * (added + sum(best_known(block) for block in blocks))
+    order = np.random.default_rng(0).permutation(len(u))
+    u = scale * u[np.ix_(order, order)]
+    return u, least, 0 if (u == np.round(u)).all() else 10 * rounding(u)
+
+
+@pytest.mark.parametrize("heavy", [1, 1000])
+@pytest.mark.parametrize("scale", [1, 1e-12, 1e12])
+@pytest.mark.parametrize("family", ["uniform", "ties", "negative"])
+def test_exact_on_chains_of_known_optimum(family, scale, heavy):
+    for n_blocks in (3, 4, 6):
+        u, least, slack = chain(family, n_blocks, heavy, scale)
+        result = decode_preferences(u, "exact", time_limit=60)
+        assert result.optimal and abs(result.objective - least) <= slack
+        assert least - 1e3 * slack <= result.lower_bound <= least + slack
+
+
+@pytest.mark.parametrize("heavy", [1, 1000, 1e7])
+@pytest.mark.parametrize("family", ["uniform", "ties", "negative"])
+def test_no_claim_beyond_what_is_proved(family, heavy):
+    """Weights of many sizes: what is small beside their sum is not small beside the loss."""
+    for n_blocks, limit in ((3, 1e-3), (5, 1e-3), (5, 0.3), (6, 1e-3), (8, 1e-3)):
+        u, least, slack = chain(family, n_blocks, heavy)
+        with warnings.catch_warnings():  # some are proved within any limit
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = decode_preferences(u, "exact", time_limit=limit)
+        assert result.lower_bound - slack <= least <= result.objective + slack
+        assert abs(result.objective - least) <= slack or not result.optimal
+
+
+MEDIUM = {"btl": (45, 60), "ties": (30,), "components": (60,), "sparse": (30,), "tiny": (30,)}
+
+
+@pytest.mark.parametrize("family", MEDIUM)
+def test_exact_and_local_search_on_medium_sizes(family):
+    us = many(family, MEDIUM[family], 2, seed=4)
+    exact = check(decode_preferences(us, "exact", time_limit=60), us)
+    slack = np.array([rounding(u) for u in us])
+    assert exact.optimal.all()
+    found = check(decode_preferences(us, "local_search"), us)
+    auto = check(decode_preferences(us, "auto"), us)
+    for other in (found, auto):
+        assert (other.objective >= exact.objective - slack).all()
+        assert (other.lower_bound <= exact.objective + slack).all()
+        assert (other.objective <= exact.objective + slack)[other.optimal].all()
+    assert (found.objective <= 1.04 * exact.objective + slack).all()
+
+
+LOLIB = Path(__file__).parents[2] / "shared" / "data" / "linear_ordering"
+needs_lolib = pytest.mark.skipif(not LOLIB.exists(), reason="the LOLIB instances are not here")
+
+
+def lolib(name):
+    size, *entries = (LOLIB / f"{name}.txt").read_text().split()
+    return np.array(entries, dtype=float).reshape(int(size), int(size))
+
+
+def lolib_optima():
+    with open(LOLIB / "optima.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            u = lolib(row["instance"])
+            yield row["instance"], u, u.sum() - np.trace(u) - float(row["optimum"])
+
+
+@needs_lolib
+@pytest.mark.parametrize(
+    "name", ["IO_t59i11xx", "IO_t65l11xx", "IO_t75d11xx", "IO_be75oi", "IO_tiw56r54"]
+)
+def test_exact_reaches_the_published_optima(name):
+    _, u, least = next(row for row in lolib_optima() if row[0] == name)
+    result = decode_preferences(u, "exact", time_limit=60)
+    assert result.objective == least and result.optimal
+    assert least * (1 - 1e-6) <= result.lower_bound <= least
+
+
+@needs_lolib
+def test_local_search_near_the_published_optima():
+    names, us, least = zip(*lolib_optima(), strict=True)
+    result = check(decode_preferences(list(us), "local_search"), us)
+    for name, u, best, objective in zip(names, us, least, result.objective, strict=True):
+        kept = u.sum() - np.trace(u) - best  # LOLIB's own measure: the sum above the diagonal
+        assert best <= objective <= best + 1e-3 * kept, name
+    assert (result.lower_bound <= least).all()
+
+
+def test_time_limit():
+    u = matrices.uniform(60, np.random.default_rng(5))
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        result = decode_preferences(u, "exact", time_limit=1e-3)
+    assert not result.optimal and result.lower_bound < result.objective
+    assert result.gap == result.objective - result.lower_bound
+    check(decode_preferences([u], "local_search"), [u])
+    assert result.objective <= decode_preferences(u, "borda").objective
+
+
+def test_component_beyond_the_exact_size():
+    u = matrices.uniform(101, np.random.default_rng(6))
+    with pytest.raises(ValueError, match=r"(?s)101.*(time_limit|local_search)"):
+        decode_preferences(u, "exact")
+    with pytest.warns(ConvergenceWarning):
+        assert not decode_preferences(u, "exact", time_limit=1e-3).optimal
+    check(decode_preferences([u], "auto"), [u])

@@ -1,0 +1,296 @@
+"""The exact solver of one component: proved optima, bounds that hold, honest time limits."""
+
+import csv
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import OptimizeResult
+
+from sklearn_rankcal.decoders import _linear_ordering as module
+from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
+
+
+def lost_weight(d, order):
+    return sum(max(d[late, early], 0.0) for k, late in enumerate(order) for early in order[:k])
+
+
+def least_lost(d):
+    """Subset dynamic programming, one set at a time."""
+    r = len(d)
+    least = {0: 0.0}
+    for members in range(1, 1 << r):
+        inside = [i for i in range(r) if members >> i & 1]
+        least[members] = min(
+            least[members ^ (1 << last)] + sum(max(d[last, i], 0.0) for i in inside)
+            for last in inside
+        )
+    return least[(1 << r) - 1]
+
+
+def antisymmetric(u):
+    upper = np.triu(u, 1)
+    return upper - upper.T
+
+
+def normal(rng, r):
+    return rng.standard_normal((r, r))
+
+
+def sparse(rng, r):
+    return rng.standard_normal((r, r)) * (rng.random((r, r)) < 0.4)
+
+
+def integers(rng, r):
+    return rng.integers(-3, 4, (r, r)).astype(float)
+
+
+def signs(rng, r):
+    return rng.choice([-1.0, 1.0], (r, r))
+
+
+def even(rng, r):
+    return 2.0 * rng.integers(-(10**6), 10**6, (r, r))
+
+
+def tenths(rng, r):
+    return rng.choice([-0.3, 0.1, 0.2, 0.0, 0.7], (r, r))
+
+
+def lopsided(rng, r):
+    return np.exp(6 * rng.standard_normal((r, r))) * signs(rng, r) * 10.0 ** rng.integers(-200, 200)
+
+
+def btl(rng, r, noise):
+    s = rng.standard_normal(r)
+    return antisymmetric(1 / (1 + np.exp(s - s[:, None])) - 0.5 + noise * normal(rng, r))
+
+
+def fence(rng):
+    """A 3-fence, which loses 2 but 1.5 in the relaxation; noise keeps rounding from proving it."""
+    arms = np.zeros((6, 6))
+    arms[:3, 3:] = 2 * np.eye(3) - 1
+    return arms - arms.T + antisymmetric(0.01 * normal(rng, 6))
+
+
+@pytest.fixture
+def no_local_search(monkeypatch):
+    """The search alone must find the best order, not only prove it."""
+
+    def keep_if_better(self, order):
+        lost = lost_weight(self.d, order)
+        if lost < self.lost:
+            self.best, self.lost = order, lost
+
+    monkeypatch.setattr(module._Search, "improve", keep_if_better)
+
+
+KINDS = [normal, sparse, integers, signs, even, tenths, lopsided]
+
+
+def check_proved(d, found, least):
+    total = np.abs(d).sum()
+    assert sorted(found.order) == list(range(len(d)))
+    assert found.optimal and found.lower_bound == found.lost
+    assert found.lost == pytest.approx(lost_weight(d, found.order), rel=0, abs=1e-13 * total)
+    assert found.lost == pytest.approx(least, rel=1e-10, abs=1e-15 * total)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_optimal_from_any_start(kind):
+    rng = np.random.RandomState(0)
+    for r in [1, 2, 3, 4, 5, 6, 7, 8, 8, 9]:
+        d = antisymmetric(kind(np.random.default_rng(rng.randint(1 << 30)), r))
+        check_proved(d, solve_linear_ordering(d, rng.permutation(r)), least_lost(d))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"_MAX_SETS": 0},
+        {"_MAX_SETS": 2},
+        {"_STALLED": 0},
+        {"_STALLED": 0, "_MAX_SETS": 3},
+        {"_STALLED": 1, "_CUTS_PER_PAIR": 1, "_MAX_CANDIDATES": 9},
+    ],
+    ids=["branch only", "branch and few sets", "sets only", "no programme", "few cuts"],
+)
+def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
+    rng = np.random.default_rng(1)
+    for r in [4, 6, 7]:
+        d = antisymmetric(kind(rng, r))
+        check_proved(d, solve_linear_ordering(d, rng.permutation(r)), least_lost(d))
+
+
+def test_any_multipliers_bound_every_order():
+    """The bound does not lean on the solver: random multipliers, and x of random orders."""
+    rng = np.random.default_rng(0)
+    d = antisymmetric(normal(rng, 6))
+    search = module._Search(d, np.arange(6), None)
+    n_pairs = len(search.cost)
+    cycles = np.array([rng.permutation(6)[:3] for _ in range(30)])
+    for _ in range(20):
+        box = search.bounded(
+            np.zeros(n_pairs), np.ones(n_pairs), cycles, rng.exponential(size=30), np.ones(n_pairs)
+        )
+        assert box.bound * search.scale <= least_lost(d)
+
+
+def fail(*args, **kwargs):
+    """A linprog that gives up."""
+    return OptimizeResult(status=4)
+
+
+@pytest.mark.parametrize("n_sets", [0, 6])
+def test_solver_failure_costs_time_not_truth(monkeypatch, no_local_search, n_sets):
+    monkeypatch.setattr(module, "linprog", fail)
+    monkeypatch.setattr(module, "_MAX_SETS", n_sets)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        d = antisymmetric(normal(rng, 6))
+        check_proved(d, solve_linear_ordering(d, rng.permutation(6)), least_lost(d))
+
+
+def test_multipliers_of_the_wrong_sign_cost_time_not_truth(monkeypatch, no_local_search):
+    solve = module.linprog
+
+    def careless(*args, **kwargs):
+        result = solve(*args, **kwargs)
+        result.ineqlin.marginals += np.where(result.slack > 0.1, rng.exponential(), 0)
+        return result
+
+    monkeypatch.setattr(module, "linprog", careless)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        d = antisymmetric(normal(rng, 8))
+        check_proved(d, solve_linear_ordering(d, rng.permutation(8)), least_lost(d))
+
+
+def test_gap_of_the_relaxation_is_closed(no_local_search):
+    d = fence(np.random.default_rng(0))
+    search = module._Search(d, np.arange(6), None)
+    majority = np.where(search.cost < 0, 1.0, 0.0)
+    free = np.zeros(15), np.ones(15), np.zeros((0, 3), dtype=int), np.zeros(0), majority
+    relaxed = search.relax(search.bounded(*free))
+    assert relaxed.bound * search.scale == pytest.approx(1.5, abs=0.1)
+    assert least_lost(d) == pytest.approx(2, abs=0.1)
+    check_proved(d, solve_linear_ordering(d, np.arange(6)), least_lost(d))
+
+
+def test_more_documents_than_bits_of_a_word(no_local_search):
+    """Twelve fences, one preferred to the next: the sum of their optima."""
+    rng = np.random.default_rng(1)
+    fences = [fence(rng) for _ in range(12)]
+    d = antisymmetric(np.ones((72, 72)))
+    for k, block in enumerate(fences):
+        d[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] = block
+    mixed = rng.permutation(72)
+    found = solve_linear_ordering(d[np.ix_(mixed, mixed)], rng.permutation(72))
+    check_proved(d[np.ix_(mixed, mixed)], found, sum(least_lost(block) for block in fences))
+
+
+def test_acyclic_from_the_reversed_order():
+    d = antisymmetric(np.arange(1.0, 1601).reshape(40, 40))
+    found = solve_linear_ordering(d, np.arange(40)[::-1])
+    assert found.optimal and found.lost == 0 and found.order.tolist() == list(range(40))
+
+
+def test_all_zero():
+    found = solve_linear_ordering(np.zeros((5, 5)), np.array([3, 1, 0, 2, 4]))
+    assert found == (pytest.approx([3, 1, 0, 2, 4]), 0, 0, True, 0)
+
+
+def test_numbers_of_documents_do_not_matter():
+    rng = np.random.default_rng(4)
+    d = btl(rng, 40, 0.3)
+    found = solve_linear_ordering(d, np.arange(40))
+    mixed = rng.permutation(40)
+    again = solve_linear_ordering(d[np.ix_(mixed, mixed)], rng.permutation(40))
+    assert found.optimal and again.optimal
+    assert mixed[again.order].tolist() == found.order.tolist()
+    assert again.lost == pytest.approx(found.lost)
+
+
+def test_same_result_again():
+    d = antisymmetric(normal(np.random.default_rng(5), 24))
+    first, second = (solve_linear_ordering(d, np.arange(24)) for _ in range(2))
+    np.testing.assert_array_equal(first.order, second.order)
+    assert first[1:] == second[1:]
+
+
+def test_hundred_documents():
+    d = btl(np.random.default_rng(6), 100, 0.1)
+    found = solve_linear_ordering(d, np.argsort(-d.sum(axis=1)))
+    assert found.optimal and found.lost == pytest.approx(lost_weight(d, found.order))
+
+
+@pytest.mark.parametrize("programme", [module.linprog, fail])
+@pytest.mark.parametrize("kind", [normal, signs])
+def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, programme):
+    """Time is counted in looks at the clock, so that the search stops at every kind of place."""
+    rng = np.random.default_rng(7)
+    d = antisymmetric(kind(rng, 12))
+    start = rng.permutation(12)
+    best = solve_linear_ordering(d, start)
+    assert best.optimal
+
+    class Clock:
+        now = 0.0
+
+        @classmethod
+        def monotonic(cls):
+            cls.now += 1.0
+            return cls.now
+
+    monkeypatch.setattr(module, "time", Clock)
+    monkeypatch.setattr(module, "_MAX_SETS", 4)
+    monkeypatch.setattr(module, "_CUTS_PER_PAIR", 1)
+    monkeypatch.setattr(module, "linprog", programme)
+    for steps in [*range(0, 60, 3), 200, 400, 800, 1600]:
+        found = solve_linear_ordering(d, start, time_limit=steps + 0.5)
+        assert sorted(found.order) == list(range(12))
+        assert found.lost == pytest.approx(lost_weight(d, found.order))
+        assert found.lower_bound <= best.lost + 1e-9 <= found.lost + 2e-9
+        if found.optimal:
+            assert found.lost == pytest.approx(best.lost)
+        else:
+            assert found.lower_bound < found.lost
+
+
+def test_time_limit_is_kept():
+    d = antisymmetric(np.random.default_rng(8).choice([-1.0, 1.0], (60, 60)))
+    began = time.monotonic()
+    found = solve_linear_ordering(d, np.arange(60), time_limit=0.3)
+    assert time.monotonic() - began < 5  # measured: 0.31
+    assert not found.optimal and found.lower_bound < found.lost
+
+
+# ------------------------------------------------------------------------ LOLIB
+
+LOLIB = Path(__file__).parents[2] / "shared" / "data" / "linear_ordering"
+needs_lolib = pytest.mark.skipif(not LOLIB.exists(), reason="the LOLIB instances are not here")
+
+
+def lolib_optima():
+    if not LOLIB.exists():
+        return []
+    with open(LOLIB / "optima.csv") as file:
+        return [(row["instance"], float(row["optimum"])) for row in csv.DictReader(file)]
+
+
+@needs_lolib
+@pytest.mark.parametrize(("name", "optimum"), lolib_optima())
+def test_published_optima(name, optimum):
+    numbers = np.array((LOLIB / f"{name}.txt").read_text().split(), dtype=float)
+    n = int(numbers[0])
+    matrix = numbers[1:].reshape(n, n)
+    np.fill_diagonal(matrix, 0)
+    d = matrix - matrix.T
+    found = solve_linear_ordering(d, np.argsort(-d.sum(axis=1), kind="stable"))
+    ordered = matrix[np.ix_(found.order, found.order)]
+    assert found.optimal and np.triu(ordered).sum() == optimum
+    assert found.lost == found.lower_bound == lost_weight(d, found.order)
