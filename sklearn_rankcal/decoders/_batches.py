@@ -163,6 +163,9 @@ def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeRe
 
 def stacks(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
     """(r, queries of r documents), in pieces that fit `STACK_ENTRIES` and occupy every job."""
+    if len(sizes) == 1:
+        yield int(sizes[0]), np.zeros(1, dtype=np.int64)
+        return
     workers = effective_n_jobs(n_jobs)
     order = np.argsort(sizes, kind="stable")
     edges = np.flatnonzero(np.diff(sizes[order], prepend=-1, append=-1))

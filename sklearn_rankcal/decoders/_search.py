@@ -56,8 +56,11 @@ def check_options(
         raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
-    seed = check_random_state(random_state).randint(2**31 - 1)
-    return SearchOptions(int(n_kicks), int(seed), None if time_limit is None else float(time_limit))
+    if isinstance(random_state, Integral) and 0 <= random_state < 2**32:
+        seed = int(random_state)  # a RandomState takes longer to make than many a query to decode
+    else:
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+    return SearchOptions(int(n_kicks), seed, None if time_limit is None else float(time_limit))
 
 
 def search(
