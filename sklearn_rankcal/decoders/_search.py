@@ -14,8 +14,10 @@ from sklearn.utils import check_random_state
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: A kick moves between 1 and this many documents: few mend a part, many leave a valley.
-MOST_MOVES = 12
+#: A kick moves this many documents, at least and at most, each by up to a fifth of the list. On
+#: matrices of known optimum that found it more often than fewer, longer or shorter moves.
+MOVES = (8, 24)
+REACH = 0.2
 #: A descent ends by itself; rounding alone could keep it going, so it is bounded.
 MAX_SWEEPS = 1000
 #: Kicks between two looks at the clock.
@@ -32,12 +34,14 @@ class SearchOptions(NamedTuple):
 
 @lru_cache(maxsize=8)
 def draw_kicks(n_kicks: int, seed: int) -> Floats:
-    """(n_kicks, 2 * MOST_MOVES) moves from and to, as fractions of r; a move may stay."""
+    """(n_kicks, 2 * most moves) moves from and to, as fractions of r; a move may stay."""
     rng = np.random.default_rng(seed)
-    moves = rng.random((n_kicks, MOST_MOVES, 2))
-    idle = np.arange(MOST_MOVES) >= rng.integers(1, MOST_MOVES + 1, size=(n_kicks, 1))
-    moves[..., 1] = np.where(idle, moves[..., 0], moves[..., 1])
-    kicks = moves.reshape(n_kicks, 2 * MOST_MOVES)
+    least, most = MOVES
+    moves = rng.random((n_kicks, most, 2))
+    start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
+    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_kicks, 1))
+    moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
+    kicks = moves.reshape(n_kicks, 2 * most)
     kicks.flags.writeable = False
     return kicks
 
