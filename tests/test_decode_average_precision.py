@@ -185,3 +185,26 @@ def test_beyond_the_exact_size():
             decode_average_precision(u, "exact", **options)
     large = [u, matrices.symmetric(150, np.random.default_rng(1))]
     check(decode_average_precision(large, "auto"), large)
+
+
+def test_no_proof_beside_a_heavy_document():
+    """What is small beside the whole matrix is not small beside the value."""
+    u = np.zeros((5, 5))
+    u[1:, 1:] = matrices.OPPOSED
+    for heavy in (1.0, 1e6, 1e9):
+        u[0, 0] = heavy
+        assert not decode_average_precision(u, "diagonal").optimal
+        assert decode_average_precision(u, "exact").optimal
+
+
+def test_proved_means_no_gap():
+    rng = np.random.default_rng(0)
+    us = [matrices.symmetric(r, rng) for r in (1, 2, 2, 3, 3, 4) for _ in range(20)]
+    for method in ("diagonal", "local_search", "exact"):
+        result = decode_average_precision(us, method)
+        assert result.optimal.any() and (result.gap[result.optimal] == 0).all()
+
+
+def test_equal_documents_keep_their_order():
+    for method in ("auto", "local_search", "diagonal"):
+        assert decode_average_precision(np.ones((17, 17)), method).ranks.tolist() == [*range(1, 18)]

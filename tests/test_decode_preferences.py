@@ -364,3 +364,42 @@ def test_component_beyond_the_exact_size():
     with pytest.warns(ConvergenceWarning):
         assert not decode_preferences(u, "exact", time_limit=1e-3).optimal
     check(decode_preferences([u], "auto"), [u])
+
+
+# ------------------------------------------------------------------ extremes
+
+
+def test_weights_too_far_apart_for_one_sum():
+    """Heavy preferences that every good order keeps, 1e324 times the others."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        d = differences(matrices.negative(22, rng))
+        best = decode_preferences(np.maximum(d, 0), "exact")
+        order = order_of(best.ranks)
+        wide = d * 1e-35
+        for a, b in itertools.combinations(range(22), 2):
+            i, j = order[a], order[b]
+            if rng.random() < 0.05 and d[i, j] > 0:
+                wide[i, j], wide[j, i] = 1e289, -1e289
+        result = decode_preferences(np.maximum(wide, 0), "exact")
+        assert result.optimal
+        assert result.objective == pytest.approx(1e-35 * best.objective, rel=1e-9)
+
+
+def test_subnormal_weights():
+    rng = np.random.default_rng(0)
+    counts = matrices.sparse(22, rng)
+    best = decode_preferences(counts, "exact")
+    result = decode_preferences(counts * 5e-324, "exact")
+    assert result.optimal and result.objective == best.objective * 5e-324
+
+
+@pytest.mark.parametrize(("method", "r"), [("exact", 300), ("exact", 700), ("local_search", 700)])
+def test_time_limit_of_large_components(method, r):
+    """The bound, O(r^3), and one look at the clock may come on top of the limit."""
+    u = matrices.uniform(r, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = decode_preferences(u, method, time_limit=0.05)
+    assert not result.optimal and 0 <= result.lower_bound < result.objective
+    assert result.objective <= decode_preferences(u, "greedy_dag").objective

@@ -24,8 +24,10 @@ Ints = NDArray[np.int64]
 N_KICKS = 60
 #: "auto" is exact up to this size: a few milliseconds a query.
 DP_SIZE = 16
-#: "exact" goes no further: 128 MB and about a second.
+#: "exact" goes no further: 128 MB and about a second, compiled.
 DP_LARGEST = 24
+#: Relative error that the bound and the value, sums over the same entries, may have.
+ROUNDING = 1e-13
 
 
 def decode_average_precision(
@@ -41,7 +43,7 @@ def decode_average_precision(
     """Rank for the largest expected average precision.
 
     Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)`` (j <= i includes i): the decoder of
-    P1, section 4.2. With ``u_ij = E[y_i y_j / sum y]`` that is one minus the expected average
+    P1, section 6. With ``u_ij = E[y_i y_j / sum y]`` that is one minus the expected average
     precision. A score for each document cannot be enough: u has to be a matrix.
 
     Parameters
@@ -78,9 +80,9 @@ def decode_average_precision(
     Raises
     ------
     ValueError
-        A matrix that is not square or not symmetric, has no documents, or holds NaN or infinity;
-        sizes out of range; an unknown method; a time limit that is not positive; ``"exact"`` for
-        more than 24 documents.
+        A matrix that is not square or not symmetric (to 1e-8 of its largest entry), has no
+        documents, or holds NaN or infinity; sizes out of range; an unknown method; a time limit
+        that is not positive; ``"exact"`` for more than 24 documents.
 
     Notes
     -----
@@ -120,10 +122,11 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
     uneven = np.abs(u - turned)
     allowed = 1e-8 * np.abs(u).max(axis=(1, 2), keepdims=True)
     if (uneven > allowed).any():
-        _, i, j = np.argwhere(uneven > allowed)[0]
+        q, i, j = np.argwhere(uneven > allowed)[0]
         raise ValueError(
-            f"u must be symmetric: entries [{i}, {j}] and [{j}, {i}] of a matrix differ by "
-            f"{uneven.max():.3g}. For preferences use decode_preferences."
+            f"u must be symmetric: entries [{i}, {j}] and [{j}, {i}] of a matrix of {u.shape[1]} "
+            f"documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences use "
+            "decode_preferences."
         )
     return decode_symmetric((u + turned) / 2, method, options)
 
@@ -134,14 +137,10 @@ def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
     order, n_iter = METHODS[method](u, options)
     value = _value(u, order)
-    if method == "exact":
-        bound = value
-    else:
-        bound = np.maximum(_value_bound(u), value)
-    slack = 1e-12 * np.abs(u).sum(axis=(1, 2))
-    return Decoded(
-        order, 1.0 - value, 1.0 - bound, bound - value <= slack, [method] * len(u), n_iter
-    )
+    bound = value if method == "exact" else np.maximum(_value_bound(u), value)
+    optimal = bound - value <= ROUNDING * _value(np.abs(u), order)
+    bound = np.where(optimal, value, bound)
+    return Decoded(order, 1.0 - value, 1.0 - bound, optimal, [method] * len(u), n_iter)
 
 
 def _value(u: Floats, order: Ints) -> Floats:

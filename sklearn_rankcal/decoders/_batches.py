@@ -30,8 +30,6 @@ class Matrices:
     def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
         self.form = "array"  # or "one", or "list"
         self.matrices: Any  # (n, r, r), or a list
-        if issparse(u):
-            raise ValueError("u must be a dense matrix; call u.toarray() first.")
         if isinstance(u, (list, tuple)) and (len(u) == 0 or np.ndim(u[0]) == 2):
             self.form = "list"
             self.matrices = [_numbers(matrix, f"u[{q}]") for q, matrix in enumerate(u)]
@@ -122,6 +120,10 @@ class Matrices:
 
 
 def _numbers(matrix: Any, name: str) -> Floats:
+    if issparse(matrix):
+        raise ValueError(f"{name} must be a dense matrix; call toarray() first.")
+    if np.ma.is_masked(matrix):
+        raise ValueError(f"{name} has masked entries: every pair needs a weight, 0 for none.")
     try:
         array = np.asarray(matrix)
         if array.dtype.kind == "c":

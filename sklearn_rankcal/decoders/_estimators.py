@@ -12,13 +12,18 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import _average_precision, _preferences
 from sklearn_rankcal.decoders._backend import kernels
-from sklearn_rankcal.decoders._batches import account, run
+from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, account, run
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.decoders._sort import TieKeys, check_scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def _listed(sizes: Ints) -> str:
+    shown = ", ".join(map(str, sizes[:5]))
+    return f"{shown}, ..." if len(sizes) > 5 else shown
 
 
 class _MatrixDecoder(BaseEstimator):
@@ -68,7 +73,16 @@ class _MatrixDecoder(BaseEstimator):
         sizes, offsets = queries.sizes, queries.offsets
         n_entries = self._n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
-        values = check_scores(u, int(n_entries.sum()), "u") if n_entries.sum() else np.empty(0)
+        values = np.asarray(u)
+        if values.shape != (n_entries.sum(),):
+            raise ValueError(
+                f"u must have shape ({n_entries.sum()},), one entry a pair of documents, for "
+                f"queries of {_listed(sizes)} documents; it has shape {values.shape}."
+            )
+        if len(values):
+            values = check_scores(values, None, "u")
+            if not np.abs(values).max() < LARGEST_ENTRY:
+                raise ValueError(f"u has entries beyond {LARGEST_ENTRY:.0e}: sums would overflow.")
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         number = None  # of the document at each place, when keys order them
         if tie_keys is not None:

@@ -126,7 +126,6 @@ def _eliminate(d: Floats) -> tuple[Ints, Floats]:
 def _close(kept: NDArray[np.bool_], order: Ints) -> tuple[list[int], list[int]]:
     """Closure as Python integers of r bits: who is below each document, and who above."""
     r = len(order)
-    below, above = [0] * r, [0] * r
     edges = _integers(kept[order[:, None], order])
     reach = [0] * r
     for k in range(r - 1, -1, -1):
@@ -137,8 +136,7 @@ def _close(kept: NDArray[np.bool_], order: Ints) -> tuple[list[int], list[int]]:
             rest &= ~reach[k]
     closed = np.zeros((r, r), dtype=bool)
     closed[order[:, None], order] = [_row(bits, r) for bits in reach]
-    below, above = _integers(closed), _integers(closed.T)
-    return below, above
+    return _integers(closed), _integers(closed.T)
 
 
 def _integers(rows: NDArray[np.bool_]) -> list[int]:

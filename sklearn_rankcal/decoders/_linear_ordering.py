@@ -214,8 +214,14 @@ class _Search:
         cycles, amounts = [np.zeros((0, 3), dtype=np.int64)], [np.zeros(0)]
         for a in range(self.r - 2):
             after = slice(a + 1, None)  # each cycle once: a is the smallest
+            if self.time_is_up():
+                break
             excess = square[a, after, None] + square[after, after] + square[None, after, a] - 2
             b, c = np.nonzero(excess > _VIOLATED)
+            most = _CUTS_PER_PAIR * self.r  # more than can be used, and O(r^2) in all
+            if len(b) > most:
+                heaviest = np.argpartition(-excess[b, c], most)[:most]
+                b, c = b[np.sort(heaviest)], c[np.sort(heaviest)]
             amounts.append(excess[b, c])
             cycles.append(np.stack([np.full_like(b, a), b + a + 1, c + a + 1], axis=1))
         found = np.concatenate(cycles)[np.argsort(-np.concatenate(amounts), kind="stable")]

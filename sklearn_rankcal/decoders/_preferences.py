@@ -30,7 +30,7 @@ DP_SIZE = 16
 ROUNDING = 1e-12
 #: "exact" refuses larger components without a time limit.
 EXACT_SIZE = 100
-#: "local_search" and "auto" bound components up to this size; the bound takes O(r^3).
+#: Components are bounded, and searched for a proof, up to this size; beyond, O(r^3) is too much.
 BOUND_SIZE = 500
 
 
@@ -48,7 +48,7 @@ def decode_preferences(
     """Rank so as to contradict the least preference weight.
 
     Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement: the decoder of
-    P1, section 4.3. u need be neither antisymmetric nor non-negative, because the ranking depends
+    P1, section 7. u need be neither antisymmetric nor non-negative, because the ranking depends
     on ``d_ij = u_ij - u_ji`` alone; a ranking that contradicts no d_ij > 0 is optimal.
 
     Parameters
@@ -80,7 +80,8 @@ def decode_preferences(
         third of them from the Borda order, the others from ranked pairs.
     time_limit : float, default=None
         Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed
-        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`.
+        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`;
+        beyond 500 documents in one component that is the local search's.
     random_state : int, RandomState instance or None, default=0
         Seeds the kicks. The same for every query, so that a ranking does not depend on the batch.
     n_jobs : int, default=None
@@ -90,7 +91,8 @@ def decode_preferences(
     -------
     result : DecodeResult
         `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`, and `threshold` for
-        ``"greedy_dag"``. Documents that nothing tells apart keep their order.
+        ``"greedy_dag"``. With that method, ``"borda"`` and ``"copeland"`` documents that nothing
+        tells apart keep their order.
 
     Raises
     ------
@@ -258,15 +260,22 @@ def _solve_locally(d: Floats, options: SearchOptions, ends: float | None) -> _So
     def cost(orders: Ints) -> Floats:
         return kernels.lost_weight(np.repeat(d[None], len(orders), axis=0), orders)
 
-    # no better order contradicts a preference as heavy as the whole loss of a start: weights
-    # beyond it may as well be all alike, and would drown the others in rounding
-    limit = 2.0 ** (np.floor(np.log2(cost(starts).min())) + 1)
-    clipped = np.clip(d, -limit, limit)
+    clipped = _clip(d, float(cost(starts).min()))
     order, n_iter = search(kernels.preference_search, clipped, starts, cost, options, ends)
     bound = kernels.triangle_bound(d) if len(d) <= BOUND_SIZE else 0.0
     lost = float(cost(order[None])[0])
     # sums of weights, none negative: equal up to their rounding is a proof
     return _Solved(order, bound, lost - bound <= ROUNDING * lost, n_iter)
+
+
+def _clip(d: Floats, lost: float) -> Floats:
+    """d for the search of an order that loses less than `lost`.
+
+    No such order contradicts a preference as heavy as that: weights beyond it may as well be all
+    alike, and as they are would drown the others in rounding.
+    """
+    limit = np.ldexp(1.0, int(np.frexp(lost)[1]))  # a power of 2 above `lost`
+    return np.clip(d, -limit, limit)
 
 
 def _solve_by_subsets(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
@@ -291,12 +300,18 @@ def _solve_exactly(d: Floats, options: SearchOptions, ends: float | None) -> _So
             "method='local_search' or 'greedy_dag'."
         )
     started = _solve_locally(d, options, ends)
-    if started.proved:
+    if started.proved or len(d) > BOUND_SIZE:
         return started
     left = None if ends is None else max(ends - time.monotonic(), 1e-3)
-    solved = solve_linear_ordering(d, started.order, left)
-    bound = max(solved.lower_bound, started.bound)
-    return _Solved(solved.order, bound, solved.optimal, started.n_iter + solved.n_iter)
+    lost = kernels.lost_weight(d[None], started.order[None])[0]
+    exponent = int(np.frexp(lost)[1])
+    scaled = np.ldexp(_clip(d, lost), -exponent)
+    solved = solve_linear_ordering(scaled, started.order, left)
+    n_iter = started.n_iter + solved.n_iter
+    if kernels.lost_weight(d[None], solved.order[None])[0] > lost:
+        return started._replace(n_iter=n_iter)
+    bound = max(float(np.ldexp(solved.lower_bound, exponent)), started.bound)
+    return _Solved(solved.order, bound, solved.optimal, n_iter)
 
 
 METHODS: dict[str, Callable[[Floats, str, SearchOptions], _Found]] = {

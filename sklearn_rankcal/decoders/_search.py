@@ -20,8 +20,9 @@ MOVES = (8, 24)
 REACH = 0.2
 #: A descent ends by itself; rounding alone could keep it going, so it is bounded.
 MAX_SWEEPS = 1000
-#: Kicks between two looks at the clock.
+#: Kicks, and sweeps of a first descent, between two looks at the clock.
 KICKS_A_LOOK = 16
+SWEEPS_A_LOOK = 4
 
 
 class SearchOptions(NamedTuple):
@@ -54,11 +55,12 @@ def check_options(
     random_state: int | np.random.RandomState | None,
 ) -> SearchOptions:
     """The options of a decoding function, checked."""
-    if method not in methods:
+    if not isinstance(method, str) or method not in methods:
         raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
     if not isinstance(n_kicks, Integral) or isinstance(n_kicks, bool) or n_kicks < 0:
         raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
-    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+    timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (timed and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
     if isinstance(random_state, Integral) and 0 <= random_state < 2**32:
         seed = int(random_state)  # a RandomState takes longer to make than many a query to decode
@@ -78,21 +80,55 @@ def search(
     """Iterated local search from each of `starts` (n_starts, r), the kicks shared out; the best.
 
     `cost` gives the costs of orders (n_orders, r). A chain that runs long stays in its valley, so
-    a few shorter ones find more than one of their total length.
+    a few shorter ones find more than one of their total length. Kicks wander among equal orders:
+    what they found counts only if it is better than what the first descents did.
     """
     # what the sums along a row can be off by, added up; a smaller gain is no gain
     tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
     kicks = draw_kicks(options.n_kicks, options.seed)
-    step = len(kicks) if ends is None else KICKS_A_LOOK
-    orders, sweeps = np.array(starts), 0
-    for chain, order in enumerate(orders):
+    found, sweeps = [], 0
+    for start in starts:
+        if found and _late(ends):
+            break
+        order, more = _descend(kernel, matrix, start, kicks[:0], tolerance, ends)
+        found.append(order)
+        sweeps += more
+    n_descents = len(found)
+    for chain, order in enumerate(found[:n_descents]):
         own = np.ascontiguousarray(kicks[chain :: len(starts)])
-        for first in range(0, max(len(own), 1), max(step, 1)):
-            late = ends is not None and time.monotonic() > ends
-            some = own[:0] if late else own[first : first + step]
-            order, more = kernel(matrix, order, some, tolerance, MAX_SWEEPS)
-            sweeps += more
-            if late:
+        step = max(len(own) if ends is None else KICKS_A_LOOK, 1)
+        for first in range(0, len(own), step):
+            if _late(ends):
                 break
-        orders[chain] = order
-    return orders[cost(orders).argmin()], sweeps
+            order, more = kernel(matrix, order, own[first : first + step], tolerance, MAX_SWEEPS)
+            sweeps += more
+        found.append(order)
+    costs = cost(np.array(found))
+    best = costs[:n_descents].argmin()
+    kicked = n_descents + costs[n_descents:].argmin()
+    return found[kicked if costs[kicked] < costs[best] - tolerance else best], sweeps
+
+
+def _late(ends: float | None) -> bool:
+    return ends is not None and time.monotonic() > ends
+
+
+def _descend(
+    kernel: Callable[..., tuple[Ints, int]],
+    matrix: Floats,
+    start: Ints,
+    no_kicks: Floats,
+    tolerance: float,
+    ends: float | None,
+) -> tuple[Ints, int]:
+    """The first local search; with an end, a few sweeps between two looks at the clock."""
+    if ends is None:
+        return kernel(matrix, start, no_kicks, tolerance, MAX_SWEEPS)
+    order, sweeps = kernel(matrix, start, no_kicks, tolerance, SWEEPS_A_LOOK)
+    while sweeps < MAX_SWEEPS and not _late(ends):
+        before = order
+        order, more = kernel(matrix, before, no_kicks, tolerance, SWEEPS_A_LOOK)
+        sweeps += more
+        if np.array_equal(order, before):
+            break
+    return order, sweeps
