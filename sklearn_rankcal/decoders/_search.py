@@ -86,7 +86,8 @@ def search(
     # what the sums along a row can be off by, added up; a smaller gain is no gain
     tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
     kicks = draw_kicks(options.n_kicks, options.seed)
-    found, sweeps = [], 0
+    found: list[Ints] = []
+    sweeps = 0
     for start in starts:
         if found and _late(ends):
             break
