@@ -92,8 +92,13 @@ def test_read_only_input():
 def test_environment_variable(wanted, message):
     code = "import sklearn_rankcal.decoders as d; print(d.KERNELS)"
     environment = {**os.environ, "SKLEARN_RANKCAL_KERNELS": wanted}
+    # -P: the installed package, not the source tree in the working directory
     run = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if message is None:
         assert run.stdout.strip() == (wanted or "compiled"), run.stderr
