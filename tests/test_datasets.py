@@ -1,4 +1,4 @@
-"""Generated data: the ranking called Bayes must be the best; and the LETOR reader."""
+"""Generated data: the ranking called Bayes must be the best; and the readers."""
 
 import gzip
 import itertools
@@ -6,9 +6,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import minmax_scale
 
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal.datasets import load_letor, make_ranking
+from sklearn_rankcal.datasets import (
+    label_ranking_from_classes,
+    load_letor,
+    make_label_ranking,
+    make_preferences,
+    make_ranking,
+)
+from sklearn_rankcal.datasets._judges import (
+    draw_mallows,
+    draw_plackett_luce,
+    mallows_probabilities,
+)
+from sklearn_rankcal.datasets._preferences import _clockwise
+from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import LOSSES
 from sklearn_rankcal.metrics import ndcg_score
 
@@ -121,3 +138,285 @@ def test_mq2008_reads_whole():
     data = load_letor([MQ2008 / f"S{fold}.txt.gz" for fold in range(1, 6)])
     assert data.X.shape == (15211, 46) and len(set(data.groups)) == 784
     assert sorted(set(data.y)) == [0, 1, 2]
+
+
+# ------------------------------------------------------------------ preferences
+
+
+def matrices_of(data):
+    """(rows, P) of each query."""
+    return zip(oracles.split(data.groups.tolist()), data.probabilities, strict=True)
+
+
+def order_of(ranks):
+    return np.argsort(ranks).tolist()
+
+
+def check_bayes(probabilities, ranks, shares=None):
+    """The ranking contradicts as little as any of all orders, and what `shares` says."""
+    for P, position in zip(probabilities, ranks, strict=True):
+        assert sorted(position) == list(range(1, len(P) + 1))
+        off = ~np.eye(len(P), dtype=bool)
+        np.testing.assert_allclose((P + P.T)[off], 1)
+        assert (P[off] >= 0).all() and not P[~off].any()
+        loss = oracles.preference_loss(P.tolist(), order_of(position))
+        least = oracles.least_loss(oracles.preference_loss, P.tolist())
+        assert loss == pytest.approx(least, abs=1e-9)
+        if shares is not None:
+            shares.append(least / (len(P) * (len(P) - 1) / 2))
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.7, 5.0])
+@pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
+def test_bayes_ranking_of_preferences(kind, noise):
+    data = make_preferences(25, (2, 5), 3, kind=kind, noise=noise, random_state=2)
+    shares = []
+    check_bayes(
+        data.probabilities, [data.bayes_ranks[rows] for rows, _ in matrices_of(data)], shares
+    )
+    assert data.bayes_pd == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_clockwise_is_exact_beyond_brute_force(clustered):
+    """The closed form of the circle against dynamic programming, and in degenerate places."""
+    rng = np.random.default_rng(0)
+    for r in (3, 6, 11, 14):
+        angle = rng.uniform(0, 2 * np.pi, size=(20, r))
+        if clustered:
+            angle = angle[:, rng.integers(0, 3, size=r)] + 0.1 * rng.normal(size=(20, r))
+        w = np.maximum(np.sin(angle[:, :, None] - angle[:, None, :]), 0)
+        ranks = _clockwise(angle)
+        best = decode_preferences(w, "exact")
+        assert best.optimal.all()
+        for k in range(20):
+            loss = oracles.preference_loss(w[k].tolist(), order_of(ranks[k]))
+            assert loss == pytest.approx(best.objective[k], abs=1e-9)
+    even = np.arange(6)[None] * np.pi / 3  # the vectors sum to 0: all starts are as good
+    w = np.maximum(np.sin(even[0][:, None] - even[0]), 0).tolist()
+    least = oracles.least_loss(oracles.preference_loss, w)
+    assert oracles.preference_loss(w, order_of(_clockwise(even)[0])) == pytest.approx(least)
+
+
+@pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
+def test_preferences_follow_the_stated_probabilities(kind):
+    n = 3000
+    data = make_preferences(4, (3, 5), 4, kind=kind, n_judgements=n, random_state=1)
+    table = np.zeros((len(data.groups),) * 2)
+    np.add.at(table, tuple(data.pairs.T), 1)
+    for rows, P in matrices_of(data):
+        np.testing.assert_allclose(table[np.ix_(rows, rows)] / n, P, atol=4.5 * 0.5 / np.sqrt(n))
+    # y holds the same, judgement by judgement, and each judges every pair once
+    assert len(data.pairs) == n * sum(len(P) * (len(P) - 1) // 2 for P in data.probabilities)
+    preferences = read_preferences(data.y)
+    np.testing.assert_array_equal(table[preferences.winner, preferences.loser], preferences.weight)
+    for judge in (0, n - 1):
+        pairs = data.pairs[data.judgement == judge]
+        assert len({frozenset(pair) for pair in pairs.tolist()}) == len(pairs)
+    if kind in ("plackett_luce", "mallows"):  # orders: as many wins as places below
+        pairs = data.pairs[data.judgement == 7]
+        wins = np.bincount(pairs[:, 0], minlength=len(table))
+        assert all(sorted(wins[rows]) == list(range(len(rows))) for rows, _ in matrices_of(data))
+
+
+def test_mallows_draws_are_those_of_the_model():
+    """Shares of all 24 orders, and the pairs of the closed form, against the definition."""
+    noise, n = 1.3, 40_000
+    centre = np.array([3, 1, 4, 2])
+    ranks = draw_mallows(np.tile(centre, (n, 1)), noise, np.random.RandomState(0))
+    orders = [oracles.ranks_of(order) for order in oracles.all_orders(4)]
+    discordant = [
+        sum(
+            (a[i] - a[j]) * (centre[i] - centre[j]) < 0
+            for i, j in itertools.combinations(range(4), 2)
+        )
+        for a in orders
+    ]
+    chance = np.exp(-np.array(discordant) / noise)
+    chance /= chance.sum()
+    share = [(ranks == a).all(axis=1).mean() for a in orders]
+    np.testing.assert_allclose(share, chance, atol=4.5 * 0.5 / np.sqrt(n))
+    pairs = [[sum(p for p, a in zip(chance, orders, strict=True) if a[i] < a[j])
+              for j in range(4)] for i in range(4)]
+    np.testing.assert_allclose(mallows_probabilities(centre[None], noise)[0], pairs, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e4])
+def test_mallows_at_the_ends(noise):
+    centre = np.tile(np.arange(1, 8), (3000, 1))
+    ranks = draw_mallows(centre, noise, np.random.RandomState(0))
+    assert (np.sort(ranks, axis=1) == np.arange(1, 8)).all()
+    P = mallows_probabilities(centre[:1], noise)[0]
+    if noise < 1:
+        np.testing.assert_array_equal(ranks, centre)
+        np.testing.assert_array_equal(P, np.triu(np.ones((7, 7)), 1))
+    else:
+        np.testing.assert_allclose(ranks.mean(axis=0), 4, atol=0.2)
+        np.testing.assert_allclose(P + np.eye(7) / 2, 0.5, atol=1e-3)
+
+
+def test_plackett_luce_draws_are_those_of_the_model():
+    noise, n, scores = 0.7, 40_000, np.array([0.2, -0.5, 0.4])
+    ranks = draw_plackett_luce(np.tile(scores, (n, 1)), noise, np.random.RandomState(0))
+    odds = np.exp(scores / noise)
+    for order in oracles.all_orders(3):
+        chance = np.prod([odds[d] / sum(odds[list(order[k:])]) for k, d in enumerate(order)])
+        share = (ranks == oracles.ranks_of(order)).all(axis=1).mean()
+        assert share == pytest.approx(chance, abs=4.5 * 0.5 / np.sqrt(n))
+
+
+def test_cyclic_is_bilinear_and_no_score_is_enough():
+    data = make_preferences(60, 6, 4, kind="cyclic", noise=0.3, random_state=0)
+    A = np.zeros((4, 4))
+    A[1, 0], A[0, 1] = 1, -1
+    lost = 0
+    for rows, P in matrices_of(data):
+        net = np.tanh(1 / 0.6) * data.X[rows] @ A @ data.X[rows].T
+        np.testing.assert_allclose(P - P.T, net, atol=1e-12)
+        borda = oracles.preference_loss(P.tolist(), np.argsort(-P.sum(axis=1)).tolist())
+        best = oracles.preference_loss(P.tolist(), order_of(data.bayes_ranks[rows]))
+        lost += borda > best + 1e-9
+    assert lost > 10  # of 60 queries, where even the best sum of preferences is wrong
+    np.testing.assert_allclose((data.X[:, :2] ** 2).sum(axis=1), 1)
+
+
+def test_share_of_pairs_judged_and_seed():
+    one, two = (
+        make_preferences(200, (2, 8), 5, judged=0.3, n_judgements=2, random_state=4)
+        for _ in range(2)
+    )
+    for key in ("X", "pairs", "judgement", "groups", "bayes_ranks"):
+        np.testing.assert_array_equal(one[key], two[key])
+    n_pairs = 2 * sum(len(P) * (len(P) - 1) // 2 for P in one.probabilities)
+    assert len(one.pairs) / n_pairs == pytest.approx(0.3, abs=0.03)
+    keys = {(*sorted(p), judge) for p, judge in zip(one.pairs.tolist(), one.judgement, strict=True)}
+    assert len(keys) == len(one.pairs)
+    assert set(np.bincount(one.groups)) == set(range(2, 9))
+    numbers = np.concatenate(one.y["judgement"])
+    assert sorted(numbers) == sorted(one.judgement)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "elo"}, "Unknown kind 'elo'. Known: 'btl', 'plackett_luce', 'mallows', 'cyclic'"),
+        ({"n_queries": 0}, "n_queries must be at least 1"),
+        ({"n_documents": 1}, "n_documents must be at least 2"),
+        ({"n_documents": (5, 2)}, "must be a range"),
+        ({"n_features": 1, "kind": "cyclic"}, "n_features must be at least 2; got 1"),
+        ({"n_features": 0}, "n_features must be at least 1"),
+        ({"n_judgements": 0}, "n_judgements must be at least 1"),
+        ({"judged": 0}, r"judged must be in \(0, 1\]; got 0"),
+        ({"judged": 1.5}, r"judged must be in"),
+        ({"noise": 0}, "noise must be > 0"),
+        ({"noise": np.nan}, "noise must be > 0"),
+        ({"n_queries": 1, "n_documents": 2, "judged": 1e-9}, "No pair was drawn: judged=1e-09"),
+    ],
+)
+def test_bad_arguments_of_preferences(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_preferences(**arguments)
+
+
+# ------------------------------------------------------------------ label ranking
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5])
+@pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
+def test_bayes_ranking_of_labels(kind, n_labels):
+    data = make_label_ranking(25, n_labels, 3, kind=kind, random_state=2)
+    shares = []
+    check_bayes(data.probabilities, data.bayes_ranks, shares)
+    assert data.bayes_optimal.all() and data.bayes_pd == pytest.approx(np.mean(shares))
+    assert data.X.shape == (25, 3) and data.latent.shape == (25, n_labels)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
+def test_rankings_follow_the_stated_probabilities(kind, missing):
+    """Samples whose probability of a pair is alike, against the share in which it is so."""
+    n = 20_000
+    data = make_label_ranking(n, 4, 2, kind=kind, noise=0.8, missing=missing, random_state=3)
+    above = data.Y if kind == "btl" else rankings_to_preferences(data.Y)
+    assert data.Y.shape == ((n, 4, 4) if kind == "btl" else (n, 4))
+    for i, j in itertools.permutations(range(4), 2):
+        either = (above[:, i, j] + above[:, j, i]) > 0
+        assert either.mean() == pytest.approx((1 - missing) ** 2, abs=0.02)
+        chance = data.probabilities[either, i, j]
+        won = above[either, i, j]
+        for part in np.array_split(np.argsort(chance), 4):
+            error = won[part].mean() - chance[part].mean()
+            assert abs(error) < 4.5 * 0.5 / np.sqrt(len(part))
+
+
+@pytest.mark.parametrize("kind", ["plackett_luce", "mallows", "cyclic"])
+def test_ranks_of_labels(kind):
+    data = make_label_ranking(300, 5, kind=kind, missing=0.3, random_state=0)
+    assert 0.25 < np.isnan(data.Y).mean() < 0.35
+    for row in data.Y:
+        judged = row[~np.isnan(row)]
+        assert sorted(judged) == list(range(1, len(judged) + 1))
+    whole = make_label_ranking(300, 5, kind=kind, random_state=0)
+    assert not np.isnan(whole.Y).any()
+    again = make_label_ranking(300, 5, kind=kind, random_state=0)
+    np.testing.assert_array_equal(whole.Y, again.Y)
+
+
+def test_cyclic_label_ranking_is_cyclic():
+    data = make_label_ranking(50, 3, kind="cyclic", noise=0.1, random_state=0)
+    net = data.probabilities - data.probabilities.transpose(0, 2, 1)
+    around = (net[:, 0, 1] > 0) & (net[:, 1, 2] > 0) & (net[:, 2, 0] > 0)
+    assert around.mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "elo"}, "Unknown kind 'elo'. Known: 'mallows', 'plackett_luce', 'btl', 'cyclic'"),
+        ({"n_samples": 0}, "n_samples must be at least 1"),
+        ({"n_labels": 1}, "n_labels must be at least 2; got 1"),
+        ({"n_features": 0}, "n_features must be at least 1"),
+        ({"noise": -1}, "noise must be > 0"),
+        ({"noise": np.inf}, "noise must be > 0 and finite"),
+        ({"missing": 1}, r"missing must be in \[0, 1\); got 1"),
+    ],
+)
+def test_bad_arguments_of_label_ranking(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_label_ranking(**arguments)
+
+
+def test_label_ranking_from_classes():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["x", "b", "m"])[y]
+    exact = label_ranking_from_classes(X, names, decimals=None)
+    assert exact.dtype == np.int64 and exact.shape == (178, 3)
+    joint = GaussianNB().fit(X, names).predict_joint_log_proba(X)
+    for row, values in zip(exact, joint, strict=True):
+        assert row.tolist() == [1 + sum(other > value for other in values) for value in values]
+    rounded = label_ranking_from_classes(X, names)
+    chance = GaussianNB().fit(X, names).predict_proba(X).round(3)
+    for row, values in zip(rounded, chance.tolist(), strict=True):
+        order = sorted(range(3), key=lambda c: (-values[c], c))
+        assert row.tolist() == oracles.ranks_of(order)
+    with pytest.raises(ValueError, match="one class only"):
+        label_ranking_from_classes(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="decimals must be at least 0; got -1"):
+        label_ranking_from_classes(X, y, decimals=-1)
+
+
+BENCHMARK = Path(__file__).parents[2] / "shared" / "data" / "label_ranking"
+
+
+@pytest.mark.skipif(not BENCHMARK.exists(), reason="the label ranking benchmark is not here")
+@pytest.mark.parametrize(("name", "load"), [("iris", load_iris), ("wine", load_wine)])
+def test_the_benchmark_was_made_so(name, load):
+    with gzip.open(BENCHMARK / f"{name}.csv.gz", "rt") as file:
+        columns = file.readline().strip().split(",")
+        table = np.loadtxt(file, delimiter=",")
+    is_rank = np.array([column.startswith("L") for column in columns])
+    X, y = load(return_X_y=True)
+    scaled = minmax_scale(X, (-1, 1))
+    nearest = ((scaled[:, None] - table[None, :, ~is_rank]) ** 2).sum(axis=2).argmin(axis=1)
+    same = label_ranking_from_classes(X, y) == table[nearest][:, is_rank]
+    assert same.all(axis=1).mean() > 0.97

@@ -1,4 +1,4 @@
-"""Labels: what a user hands in as `y` comes in; a relevance per row and its queries come out.
+"""Relevance labels: a relevance per row comes in, or carries its query; both come out, checked.
 
 `y` is one relevance per row, or the structured array of `relevance_labels`, in which every row
 carries its own query. The second survives every splitter of scikit-learn, so it is the way to
@@ -88,13 +88,29 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
             f"groups) are {RELEVANCE_DTYPE.names}."
         )
     relevance = check_relevance(y["relevance"], n_rows)
-    queries = Queries.from_groups(y["query"], len(relevance))
-    low, high = queries.min(y["size"]), queries.max(y["size"])
+    return relevance, whole_queries(y, "relevance_labels")
+
+
+def put_together(what: str, function: str) -> ValueError:
+    """The error of structured labels that are not those of one call."""
+    return ValueError(
+        f"Structured labels of several calls were put together, or rows repeated: {what}. "
+        f"Call {function} once, on all rows."
+    )
+
+
+def whole_queries(labels: NDArray[Any], function: str) -> Queries:
+    """The queries of structured labels that `function` made, refused where one is not whole.
+
+    Raises
+    ------
+    ValueError
+        A query with more rows than its labels say, or with fewer.
+    """
+    queries = Queries.from_groups(labels["query"], len(labels))
+    low, high = queries.min(labels["size"]), queries.max(labels["size"])
     if (low != high).any() or (low < queries.sizes).any():
-        raise ValueError(
-            "Structured labels of several calls were put together, or rows repeated: a query has "
-            "more rows than its labels say. Call relevance_labels once, on all rows."
-        )
+        raise put_together("a query has more rows than its labels say", function)
     cut = np.flatnonzero(high > queries.sizes)
     if len(cut):
         q = cut[0]
@@ -104,7 +120,7 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
             "Split by query: cv=QueryKFold(), or GroupKFold() with groups=. (learning_curve and "
             "max_samples cut queries whatever the splitter.)"
         )
-    return relevance, queries
+    return queries
 
 
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
@@ -127,6 +143,14 @@ def groups_of_labels(y: Any) -> NDArray[np.int64] | None:
     return y["query"] if is_structured(y) and "query" in y.dtype.names else None
 
 
+def bare_pairs(shape: tuple[int, ...], wanted: str) -> ValueError:
+    """The error of a `y` that looks like pairs of row numbers."""
+    return ValueError(
+        f"y has shape {shape}. {wanted} Pairs of row numbers cannot survive cross-validation and "
+        "are not accepted as y: carry them in preference_labels(pairs, groups)."
+    )
+
+
 def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     """Relevance as a finite float64 vector."""
     if y is None:
@@ -135,10 +159,7 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
         raise ValueError("y has masked entries: every document of a query needs a relevance.")
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 2 and values.dtype.kind in "iu":
-        raise ValueError(
-            f"y has shape {values.shape}. One relevance per row is needed. Pairs of row numbers "
-            "cannot survive cross-validation and are not accepted as y."
-        )
+        raise bare_pairs(values.shape, "One relevance per row is needed.")
     values = column_or_1d(values, warn=True)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: relevance must be real numbers.")

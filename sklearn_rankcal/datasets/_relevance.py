@@ -1,4 +1,4 @@
-"""Data for examples, tests and benchmarks: a generator with a known best ranking, and a reader."""
+"""Graded relevance: a generator with a known best ranking, and a reader of LETOR files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from sklearn.datasets import load_svmlight_files
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal._queries import Queries, sizes_to_groups
-
-__all__ = ["load_letor", "make_ranking"]
 
 
 def make_ranking(

@@ -1,0 +1,221 @@
+"""Preferences between documents, acyclic or cyclic in expectation, with the best ranking known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rankcal._queries import Queries, sizes_to_groups
+from sklearn_rankcal.datasets import _judges
+from sklearn_rankcal.labels import preference_labels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
+_INFORMATIVE = 6  # leading features on which the score depends
+
+
+def make_preferences(
+    n_queries: int = 100,
+    n_documents: int | Sequence[int] = (5, 15),
+    n_features: int = 10,
+    *,
+    kind: str = "btl",
+    n_judgements: int = 1,
+    judged: float = 1.0,
+    noise: float = 0.5,
+    random_state: Any = None,
+) -> Bunch:
+    """Generate preferences between the documents of queries, with the best ranking known.
+
+    Of the four kinds three follow a score s, a nonlinear function of the first six features:
+    sorting by s is optimal (the Bayes ranking) for pairwise disagreement. In the fourth no score
+    is enough: documents live on a circle, as in rock, paper, scissors.
+
+    Parameters
+    ----------
+    n_queries : int, default=100
+        Number of queries.
+    n_documents : int or (int, int), default=(5, 15)
+        Documents per query, at least 2; a pair is an inclusive range to draw from.
+    n_features : int, default=10
+        Number of features; at least 2 for ``"cyclic"``.
+    kind : {"btl", "plackett_luce", "mallows", "cyclic"}, default="btl"
+        What a judgement of a query is:
+
+        - ``"btl"``: every pair judged on its own, i preferred to j with probability
+          1 / (1 + exp(-(s_i - s_j) / noise)) (Bradley, Terry, Luce);
+        - ``"plackett_luce"``: an order, its documents chosen from the top with odds
+          exp(s / noise); pairs have the probabilities of ``"btl"``, but are not independent;
+        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), d the number
+          of pairs it puts otherwise than s does;
+        - ``"cyclic"``: every pair judged on its own, i preferred to j with probability
+          (1 + a sin(angle_i - angle_j)) / 2, a = tanh(1 / (2 noise)). The first two features are
+          the cosine and the sine of the angle, so that the expected net preference is
+          a (x_i1 x_j0 - x_i0 x_j1): bilinear and skew-symmetric in the features, which is as
+          cyclic as can be and yet simple.
+    n_judgements : int, default=1
+        Judgements of each query.
+    judged : float, default=1.0
+        Probability, in (0, 1], that a judgement has a pair; independent of everything.
+    noise : float, default=0.5
+        > 0; small means judgements that nearly agree.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` (n_rows, n_features); ``y`` (n_rows,), made by `preference_labels`; ``pairs``
+        (n_pairs, 2) and ``judgement`` (n_pairs,), of which it was made; ``groups`` (n_rows,)
+        query ids; ``probabilities``, a list of an (r, r) array for each query: P(i preferred to
+        j), 0 on the diagonal, i and j numbered as the rows of the query; ``latent`` (n_rows,), s,
+        or the angle for ``"cyclic"``; ``bayes_ranks`` (n_rows,) positions of the Bayes ranking;
+        and ``bayes_pd``, the mean over queries of the expected share of preferences that it
+        contradicts: what no ranker beats in expectation.
+
+    Raises
+    ------
+    ValueError
+        Numbers out of range, an unknown kind, or a draw without a single pair.
+
+    Notes
+    -----
+    O(n_judgements * sum of r^2) time and memory.
+
+    The Bayes ranking of ``"cyclic"`` has a closed form, although the problem is NP-hard in general.
+    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i, so their sum over
+    all i placed before j is minus twice the signed area of the polygon whose sides are the vectors
+    in the order of the ranking, and a last side that closes it. Of all orders of given sides the
+    convex one, clockwise, has the largest area of this sign, and no area depends on which side
+    comes first. So the best order goes clockwise around the circle, beginning after the closing
+    side: after the direction opposite to the sum of the vectors.
+
+    References
+    ----------
+    C. Mallows: Non-null ranking models I. Biometrika 44, 1957.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.datasets import make_preferences
+    >>> data = make_preferences(50, 4, 3, random_state=0)
+    >>> data.X.shape, len(data.pairs), data.probabilities[0].shape
+    ((200, 3), 300, (4, 4))
+
+    Best rankings of a cyclic world contradict much, even of judgements without noise:
+
+    >>> data = make_preferences(50, 9, 2, kind="cyclic", noise=0.01, random_state=0)
+    >>> 0.1 < data.bayes_pd < 0.4
+    True
+    """
+    _judges.check_kind(kind, KINDS)
+    low, high = (
+        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
+    )
+    _judges.check_numbers(
+        noise,
+        n_queries=(n_queries, 1),
+        n_documents=(low, 2),
+        n_features=(n_features, 2 if kind == "cyclic" else 1),
+        n_judgements=(n_judgements, 1),
+    )
+    if high < low:
+        raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
+    if not 0 < judged <= 1:
+        raise ValueError(f"judged must be in (0, 1]; got {judged!r}.")
+    random = check_random_state(random_state)
+    groups = sizes_to_groups(random.randint(low, high + 1, size=n_queries))
+    queries = Queries.from_groups(groups)
+    X = random.normal(size=(len(groups), n_features))
+    latent = _angles(X, random) if kind == "cyclic" else _scores(X, random)
+    probabilities: list[Floats] = [np.empty(0)] * n_queries
+    bayes_ranks = np.empty(len(groups), dtype=np.int64)
+    shares = np.empty(n_queries)
+    pairs, judgement = [], []
+    for r in np.unique(queries.sizes):  # not queries: sizes
+        member = np.flatnonzero(queries.sizes == r)
+        rows = queries.offsets[member][:, None] + np.arange(r)
+        chance, ranks = _expected(kind, latent[rows], noise)
+        bayes_ranks[rows] = ranks
+        shares[member] = _judges.contradicted(chance, ranks)
+        for q, matrix in zip(member.tolist(), chance, strict=True):
+            probabilities[q] = matrix
+        for judge in range(n_judgements):
+            above = _draw(kind, latent[rows], chance, noise, random)
+            if judged < 1:
+                kept = np.triu(random.uniform(size=above.shape) < judged, 1)
+                above &= kept | kept.transpose(0, 2, 1)
+            m, i, j = np.nonzero(above)
+            pairs.append(np.column_stack([rows[m, i], rows[m, j]]))
+            judgement.append(np.full(len(m), judge))
+    stacked, numbers = np.concatenate(pairs), np.concatenate(judgement)
+    if len(stacked) == 0:
+        raise ValueError(f"No pair was drawn: judged={judged!r} is too small for so little data.")
+    return Bunch(
+        X=X,
+        y=preference_labels(stacked, groups, judgement=numbers),
+        pairs=stacked,
+        judgement=numbers,
+        groups=groups,
+        probabilities=probabilities,
+        latent=latent,
+        bayes_ranks=bayes_ranks,
+        bayes_pd=float(shares.mean()),
+        DESCR=f"Preferences of kind {kind!r}; see make_preferences.",
+    )
+
+
+def _scores(X: Floats, random: np.random.RandomState) -> Floats:
+    """A nonlinear function of the leading features, of deviation about 1."""
+    informative = X[:, :_INFORMATIVE]
+    m = informative.shape[1]
+    weights = random.uniform(0.5, 1.5, size=m) / np.sqrt(m)
+    return np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
+
+
+def _angles(X: Floats, random: np.random.RandomState) -> Floats:
+    """Uniform angles, written into the first two features as cosine and sine."""
+    angle = random.uniform(0, 2 * np.pi, size=len(X))
+    X[:, 0], X[:, 1] = np.cos(angle), np.sin(angle)
+    return angle
+
+
+def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
+    """P(i preferred to j) of queries of one size, and their Bayes ranks.
+
+    Where P_ij > 1/2 exactly for s_i > s_j, sorting by s contradicts the lesser part of every pair.
+    """
+    if kind == "cyclic":
+        net = _judges.amplitude(noise) * np.sin(latent[:, :, None] - latent[:, None, :])
+        return _judges.without_diagonal((1.0 + net) / 2.0), _clockwise(latent)
+    ranks = _judges.ranks_of_scores(latent)
+    if kind == "mallows":
+        return _judges.mallows_probabilities(ranks, noise), ranks
+    return _judges.logistic_probabilities(latent, noise), ranks
+
+
+def _clockwise(angle: Floats) -> Ints:
+    """Ranks around the circle by falling angle, after the direction opposite to the mean one."""
+    start = np.arctan2(np.sin(angle).sum(axis=1), np.cos(angle).sum(axis=1)) + np.pi
+    return _judges.ranks_of_scores(-((start[:, None] - angle) % (2 * np.pi)))
+
+
+def _draw(
+    kind: str,
+    latent: Floats,
+    chance: Floats,
+    noise: float,
+    random: np.random.RandomState,
+) -> NDArray[np.bool_]:
+    """One judgement of each of some queries of one size."""
+    if kind in ("btl", "cyclic"):
+        return _judges.draw_pairs(chance, random)
+    if kind == "mallows":
+        ranks = _judges.draw_mallows(_judges.ranks_of_scores(latent), noise, random)
+    else:
+        ranks = _judges.draw_plackett_luce(latent, noise, random)
+    return ranks[:, :, None] < ranks[:, None, :]

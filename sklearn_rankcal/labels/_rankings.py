@@ -1,0 +1,254 @@
+"""Rankings and relevance come in, preferences come out: who stands above whom, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.labels._preferences import Preferences, preference_labels
+from sklearn_rankcal.labels._relevance import check_relevance
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: h of `relevance_preferences` by name: what a positive difference of relevance weighs.
+WEIGHINGS: dict[str, Callable[[Floats], Floats]] = {
+    "binary": np.ones_like,
+    "graded": lambda difference: difference,
+}
+_CELLS = 1 << 20  # of the (queries, width, width) arrays handled at a time
+
+
+def relevance_preferences(
+    relevance: ArrayLike,
+    queries: Queries,
+    h: str | Callable[[Floats], ArrayLike] = "binary",
+) -> Preferences:
+    """Preferences that relevance implies: y_ij = h(y_i - y_j) where y_i > y_j, else 0.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n_rows,)
+        Finite; larger is better. Equal values prefer neither.
+    queries : Queries
+        Of those rows.
+    h : {"binary", "graded"} or callable, default="binary"
+        1; the difference; or a function of an array of positive differences that returns as many
+        weights, finite and >= 0.
+
+    Returns
+    -------
+    preferences : Preferences
+        All pairs, with one weight each.
+
+    Raises
+    ------
+    ValueError
+        An unknown h, or weights of it that are negative, NaN, infinite or of another shape.
+
+    Notes
+    -----
+    O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair that differs.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.labels._rankings import relevance_preferences
+    >>> preferences = relevance_preferences([2, 0, 2], Queries.single(3), "graded")
+    >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
+    ([0, 2], [1, 1], [2.0, 2.0])
+    """
+    weigh = _weighing(h)
+    y = check_relevance(relevance, queries.n_rows)
+    grouped = queries.gather(y)
+    counts = _count_unequal(y, queries)
+    stops = np.cumsum(counts)
+    starts = stops - counts
+    winner, loser = (np.empty(stops[-1], dtype=np.int64) for _ in range(2))
+    weight = np.empty(stops[-1])
+    for padded, validity in queries.buckets():
+        step = max(1, _CELLS // padded.shape[1] ** 2)
+        for first in range(0, len(padded), step):
+            inside, valid = padded[first : first + step], validity[first : first + step]
+            values = grouped[inside]
+            above = values[:, :, None] > values[:, None, :]
+            above &= valid[:, :, None] & valid[:, None, :]
+            member, i, j = np.nonzero(above)  # by query, then i, then j
+            q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
+            n = counts[q]
+            at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
+            winner[at], loser[at] = inside[member, i], inside[member, j]
+            with np.errstate(over="ignore"):  # refused below
+                difference = values[member, i] - values[member, j]
+            weight[at] = _weigh(weigh, difference)
+    rows = queries.order
+    if rows is not None:
+        winner, loser = rows[winner], rows[loser]
+    return Preferences(queries, winner, loser, weight)
+
+
+def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+    """Preferences between a fixed set of labels, from (partial) rankings of them.
+
+    The second form of labels that `CalibratedLabelRanker` takes. Sums of rankings can be cyclic
+    although no ranking is.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_samples, r)
+        Position of each label, 1 = best. Only their order counts: ties prefer neither, gaps do
+        not matter, NaN (or masked) is not judged.
+    groups : array-like of shape (n_samples,), default=None
+        Rankings of the same id are added up, as those of several judges of one sample.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples, r, r), or (n_groups, r, r)
+        ``weights[n, i, j]``: how many rankings put label i above label j. Groups come in order of
+        first appearance.
+
+    Raises
+    ------
+    ValueError
+        A wrong shape, no rows, infinite or non-numeric ranks, ranks below 1 (an order of indices
+        has a 0: `order_to_ranks` converts it), lengths that differ.
+
+    Notes
+    -----
+    O(n_samples r^2) time and memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.labels import rankings_to_preferences
+    >>> rankings_to_preferences([[1, 2, np.nan]]).tolist()
+    [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]
+    """
+    positions = check_ranks(ranks)
+    if positions.ndim != 2:
+        raise ValueError(
+            f"ranks must have shape (n_samples, n_labels); it has {positions.shape}."
+        )
+    weights = (positions[:, :, None] < positions[:, None, :]).astype(np.float64)
+    if groups is None:
+        return weights
+    queries = Queries.from_groups(groups)
+    if queries.n_rows != len(positions):
+        raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
+    return queries.sum(weights)
+
+
+def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
+    """Preference labels from (partial) rankings of the documents of each query.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_documents,) or (n_documents, n_judgements)
+        Position of each row inside its query, 1 = best; a column per judgement. Only their order
+        counts: ties prefer neither, NaN (or masked) is not judged.
+    groups : array-like of shape (n_documents,)
+        Query id of each row: any type, any order, not necessarily contiguous.
+
+    Returns
+    -------
+    labels : structured ndarray of shape (n_documents,)
+        As `preference_labels` makes them, of all pairs with different ranks, weight 1 each;
+        ``judgement`` is the column, where there are columns.
+
+    Raises
+    ------
+    ValueError
+        As `rankings_to_preferences`; rankings that prefer nothing to anything.
+
+    Notes
+    -----
+    O(n_judgements * sum of r^2) time and memory for queries of r documents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.labels import ranking_labels
+    >>> labels = ranking_labels([[1, np.nan], [2, 1], [2, 2]], groups=["q", "q", "q"])
+    >>> [wins.tolist() for wins in labels["wins"]], labels["judgement"][1].tolist()
+    ([[1, 2], [2], []], [1])
+    """
+    positions = check_ranks(ranks)
+    queries = Queries.from_groups(groups)
+    if queries.n_rows != len(positions):
+        raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
+    columns = positions.reshape(len(positions), -1)
+    pairs, judgements = [], []
+    for column in range(columns.shape[1]):  # one pass of O(sum of r^2) for each judgement
+        judged = np.flatnonzero(~np.isnan(columns[:, column]))
+        if len(judged) == 0:
+            continue
+        part = Queries.from_groups(queries.codes[judged])
+        found = relevance_preferences(-columns[judged, column], part)
+        pairs.append(judged[np.column_stack([found.winner, found.loser])])
+        judgements.append(np.full(len(found.winner), column))
+    if not any(map(len, pairs)):
+        raise ValueError("The rankings prefer no document to another: at least one has to.")
+    judgement = None if positions.ndim == 1 else np.concatenate(judgements)
+    return preference_labels(np.concatenate(pairs), groups, judgement=judgement)
+
+
+def check_ranks(ranks: ArrayLike) -> Floats:
+    """Ranks as float64, 1-D or 2-D: at least 1, NaN where not judged."""
+    if isinstance(ranks, np.ma.MaskedArray):
+        ranks = np.ma.filled(ranks.astype(np.float64), np.nan)
+    try:
+        positions = np.asarray(ranks, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"ranks must be numbers, NaN where not judged: {error}.") from error
+    if positions.ndim not in (1, 2) or positions.size == 0:
+        raise ValueError(f"ranks must be a non-empty 1-D or 2-D array; it has {positions.shape}.")
+    if np.isinf(positions).any():
+        raise ValueError("ranks must be finite; NaN is not judged.")
+    if (positions < 1).any():
+        raise ValueError(
+            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is turned "
+            "into ranks by order_to_ranks."
+        )
+    return positions
+
+
+def _weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], ArrayLike]:
+    if callable(h):
+        return h
+    if h not in WEIGHINGS:
+        raise ValueError(
+            f"Unknown h {h!r}. Known: {', '.join(map(repr, WEIGHINGS))}, or a function of positive "
+            "differences."
+        )
+    return WEIGHINGS[h]
+
+
+def _weigh(weigh: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
+    """Weights of positive differences, checked."""
+    weight = np.asarray(weigh(difference), dtype=np.float64)
+    if weight.shape != difference.shape:
+        raise ValueError(
+            f"h returned an array of shape {weight.shape} for differences of shape "
+            f"{difference.shape}."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        k = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
+        raise ValueError(
+            f"h must return finite weights >= 0; it gave {weight[k]} for a difference of "
+            f"{difference[k]}."
+        )
+    return weight
+
+
+def _count_unequal(y: Floats, queries: Queries) -> Ints:
+    """How many pairs of each query have different values. O(n log r)."""
+    values = queries.sort_values(y)
+    new = np.append(True, values[1:] != values[:-1])
+    new[queries.offsets[:-1]] = True
+    starts = np.flatnonzero(new)
+    ties = np.diff(np.append(starts, len(values)))
+    first = np.searchsorted(starts, queries.offsets[:-1])
+    tied = np.add.reduceat(ties * (ties - 1) // 2, first)
+    return queries.sizes * (queries.sizes - 1) // 2 - tied
