@@ -5,10 +5,11 @@ targets, decoded, converges to the best ranking for the measure you chose.
 """
 
 from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
-from sklearn_rankcal._ranker import CalibratedRanker, QueryOrder, RankerMixin
+from sklearn_rankcal._ranker import CalibratedRanker
+from sklearn_rankcal._reading import QueryOrder, RankerMixin
 from sklearn_rankcal._version import __version__
 from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.labels import preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.utils import show_versions
 
@@ -20,6 +21,7 @@ __all__ = [
     "RankerMixin",
     "__version__",
     "order_to_ranks",
+    "preference_labels",
     "ranks_to_order",
     "relevance_labels",
     "show_versions",

@@ -292,15 +292,18 @@ class Queries:
             return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
         return rows, Queries._from_codes(new[self.codes[rows]], ids)
 
-    def chunks(self, max_rows: int) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
-        """Runs of whole queries of about `max_rows` rows: (their rows, their `Queries`).
+    def chunks(
+        self, limit: int, squared: bool = False
+    ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
+        """Runs of whole queries of about `limit` rows: (their rows, their `Queries`).
 
-        Rows come as a slice where queries are contiguous. A query larger than `max_rows` is a
-        chunk of its own.
+        With `squared` the squares of the queries' sizes add up to about `limit` instead. Rows come
+        as a slice where queries are contiguous. A query beyond the limit is a chunk of its own.
         """
+        stops = np.append(0, np.cumsum(self.sizes**2)) if squared else self.offsets
         first = 0
         while first < self.n_queries:
-            last = int(np.searchsorted(self.offsets, self.offsets[first] + max_rows, "right")) - 1
+            last = int(np.searchsorted(stops, stops[first] + limit, "right")) - 1
             last = max(last, first + 1)
             start, stop = int(self.offsets[first]), int(self.offsets[last])
             rows = slice(start, stop) if self.order is None else self.order[start:stop]

@@ -3,82 +3,45 @@
 from __future__ import annotations
 
 import time
-import warnings
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import (
-    check_table,
-    content_keys,
-    numeric_columns,
-    split_column,
-    take_rows,
-)
-from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels
+from sklearn_rankcal._reading import QueryOrder, QueryReader, RankerMixin
+from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
+from sklearn_rankcal.decoders import GreedyDAG, get_decoder
+from sklearn_rankcal.labels import take_labels
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.model_selection import splitter_cuts_queries
-from sklearn_rankcal.models import DocumentModel, default_regressor
-from sklearn_rankcal.utils._sklearn_compat import (
-    HasMethods,
-    _fit_context,
-    inside,
+from sklearn_rankcal.models import (
+    DocumentModel,
+    PairModel,
+    ScoresAndPairs,
+    default_regressor,
+    is_model,
 )
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 
-
-class QueryOrder(NamedTuple):
-    """Rows best first, query by query.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_listed,)
-        Row indices into X, best first inside each query.
-    offsets : ndarray of shape (n_queries + 1,)
-        Query q owns ``rows[offsets[q]:offsets[q + 1]]``.
-    queries : ndarray of shape (n_queries,)
-        Group id of each query, in order of first appearance.
-    """
-
-    rows: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    queries: NDArray[Any]
-
-
-class RankerMixin:
-    """What every ranker of the package shares: its tags and `score`.
-
-    A ranker's `predict(X, groups=None)` returns positions, 1 = top, not scores.
-    """
-
-    _estimator_type = "ranker"
-    # groups are passed wherever scikit-learn routes metadata, with no set_*_request call
-    __metadata_request__fit = {"groups": True}
-    __metadata_request__predict = {"groups": True}
-    __metadata_request__decision_function = {"groups": True}
-    __metadata_request__score = {"groups": True, "sample_weight": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.estimator_type = "ranker"
-        tags.target_tags.required = True
-        return tags
+_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
 
 
 def _predicts_scores(ranker: CalibratedRanker) -> bool:
     return get_loss(ranker.loss).space == "scores"
 
 
-class CalibratedRanker(RankerMixin, BaseEstimator):
+def _predicts_pairs(ranker: CalibratedRanker) -> bool:
+    return get_loss(ranker.loss).space == "pairs"
+
+
+class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
     """Rank the documents of queries with any regressor, consistently for a chosen measure.
 
     "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
@@ -90,15 +53,18 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     ----------
     regressor : estimator, default=None
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
-        targets from `predict_proba`; or a `sklearn_rankcal.models.DocumentModel`, taken as it is.
-        None is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`).
+        targets from `predict_proba`; or a model of `sklearn_rankcal.models`, taken as it is. None
+        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`). For
+        ``loss="pd"`` a regressor is wrapped in a `PairModel`, and None is `ScoresAndPairs`.
     loss : str or Loss, default="ndcg"
         What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
-        ``"map_by_scores"``, or an object such as ``NDCG(k=10, gain="linear")`` (`losses`).
+        ``"map_by_scores"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
+        ``NDCG(k=10, gain="linear")`` (`losses`).
     decoder : str or decoder, default="auto"
-        How surrogate predictions become a ranking; ``"auto"`` is the loss's exact decoder, for
-        scores ``"sort"``.
+        How surrogate predictions become a ranking. ``"auto"`` is the loss's default: for scores
+        ``"sort"``, which is exact; for ``"pd"`` exact while that is cheap. Others for ``"pd"``:
+        ``"greedy_dag"``, ``"exact"``, ``"local_search"``, or an object of `decoders`.
     context : "auto", None, str or list of str, default="auto"
         Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
         standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
@@ -119,8 +85,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     Attributes
     ----------
-    model_ : DocumentModel
-        The fitted model; ``model_.regressor_`` is the fitted regressor.
+    model_ : model
+        The fitted model; ``model_.regressor_`` is the fitted regressor of a `DocumentModel` or
+        `PairModel`.
     loss_ : Loss
         The loss, with parameters left to the data filled in.
     decoder_ : decoder
@@ -216,7 +183,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         y : array-like of shape (n_documents,)
-            Relevance, larger is better; or the structured array of `relevance_labels`.
+            Relevance, larger is better; or the structured array of `relevance_labels`, or, for
+            ``"pd"`` and ``"pd_by_scores"``, that of `preference_labels`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
@@ -237,22 +205,25 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         loss = get_loss(self.loss)
         started = time.perf_counter()
-        X, relevance, queries, grouped = self._read(X, y, groups, reset=True)
-        weight = check_weight(sample_weight, len(relevance))
+        X, labels, queries, grouped = self._read(X, y, groups, reset=True)
+        weight = check_weight(sample_weight, queries.n_rows)
         self.grouped_ = grouped
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
         self.n_queries_ = queries.n_queries
         if weight is not None and (weight == 0).any():
             rows = np.flatnonzero(weight)
             queries = Queries.from_groups(queries.codes[rows])
-            X, relevance, weight = take_rows(X, rows), relevance[rows], weight[rows]
-        self.loss_ = loss.resolve(relevance)
-        X, relevance, queries, weight = self._defined(X, relevance, queries, weight)
+            X, labels, weight = take_rows(X, rows), take_labels(labels, rows, queries), weight[rows]
+        self.loss_ = loss.resolve(labels)
+        X, labels, queries, weight = self._defined(X, labels, queries, weight)
         model = self._make_model(X)
+        # of a model of documents; None is a regressor
+        inner = model.regressor if loss.space == "scores" else None
+        by_grades = inner is not None and is_classifier(inner)
         targets = (
-            self.loss_.encode_grades(relevance)
-            if model.regressor is not None and is_classifier(model.regressor)
-            else self.loss_.training_targets(relevance, queries)
+            self.loss_.encode_grades(labels)
+            if by_grades
+            else self.loss_.training_targets(labels, queries)
         )
         self._say(
             f"{queries.n_rows} documents in {queries.n_queries} queries for "
@@ -261,12 +232,21 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         )
         started = time.perf_counter()
         self.model_ = model.fit(X, targets, queries, weight)
-        self._say(f"fitted {type(self.model_.regressor_).__name__}", started)
+        fitted = getattr(self.model_, "regressor_", self.model_)
+        self._say(f"fitted {type(fitted).__name__}", started)
         return self
 
     def _make_model(self, X: Any) -> Any:
-        if isinstance(self.regressor, DocumentModel):
+        space = get_loss(self.loss).space
+        if is_model(self.regressor):
+            if self.regressor.space != space:
+                raise ValueError(
+                    f"{type(self.regressor).__name__} predicts {self.regressor.space}, but "
+                    f"loss={self.loss!r} needs {space}."
+                )
             return self._seeded(clone(self.regressor))
+        if space == "pairs" and self.regressor is not None:
+            return self._seeded(PairModel(clone(self.regressor)))
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
@@ -275,7 +255,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )
-        return self._seeded(DocumentModel(regressor, center=self.center, context=context))
+        documents = DocumentModel(regressor, center=self.center, context=context)
+        return self._seeded(documents if space == "scores" else ScoresAndPairs(documents))
 
     def _seeded(self, model: Any) -> Any:
         if self.random_state is not None:
@@ -286,27 +267,23 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return model
 
     def _defined(
-        self,
-        X: Any,
-        relevance: NDArray[np.float64],
-        queries: Queries,
-        weight: NDArray[np.float64] | None,
-    ) -> tuple[Any, NDArray[np.float64], Queries, NDArray[np.float64] | None]:
+        self, X: Any, labels: Any, queries: Queries, weight: NDArray[np.float64] | None
+    ) -> tuple[Any, Any, Queries, NDArray[np.float64] | None]:
         """Without the queries where the loss is undefined."""
-        keep = self.loss_.defined(relevance, queries)
+        keep = self.loss_.defined(labels, queries)
         if not keep.all():
             if not keep.any():
                 raise ValueError(
                     f"{type(self.loss_).__name__} is undefined on all {len(keep)} queries "
-                    f"(n_samples={len(relevance)}), so there is nothing to learn from: for most "
-                    "losses a query needs a document of positive relevance, for 'auc' and "
-                    "'spearman' two different labels."
+                    f"(n_samples={queries.n_rows}), so there is nothing to learn from: for most "
+                    "losses a query needs a document of positive relevance, for 'auc', 'spearman' "
+                    "and 'pd' two different labels."
                 )
             rows, queries = queries.select(keep)
-            X, relevance = take_rows(X, rows), relevance[rows]
+            X, labels = take_rows(X, rows), take_labels(labels, rows, queries)
             weight = None if weight is None else weight[rows]
         self.n_queries_dropped_ = self.n_queries_ - queries.n_queries
-        return X, relevance, queries, weight
+        return X, labels, queries, weight
 
     # ---------------------------------------------------------------- predict
 
@@ -416,87 +393,112 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             `predict` returns. Queries where it is undefined are left out; NaN when that is all.
         """
         check_is_fitted(self)
-        X, relevance, queries, _ = self._read(X, y, groups, reset=False)
-        weight = check_weight(sample_weight, len(relevance))
-        values = self.loss_.metric(relevance, self._decode(X, queries), queries)
+        X, labels, queries, _ = self._read(X, y, groups, reset=False)
+        weight = check_weight(sample_weight, queries.n_rows)
+        values = self.loss_.metric(labels, self._decode(X, queries), queries)
         return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
-        u = self.model_.predict(X, queries)
-        return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+        if self.loss_.space == "scores":
+            u = self.model_.predict(X, queries)
+            return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+        ranks = np.empty(queries.n_rows, dtype=np.int64)
+        for rows, part, u in self._predicted_pairs(X, queries):
+            ranks[rows] = self.decoder_.decode(u, part).ranks
+        return ranks
+
+    def _predicted_pairs(
+        self, X: Any, queries: Queries
+    ) -> Iterator[tuple[NDArray[np.int64], Queries, NDArray[np.float64]]]:
+        """Rows, their queries and their predictions, a chunk of queries at a time.
+
+        The rows of a query come in an order of their content, so that neither predictions nor
+        the decoder's rules for ties depend on the order in which a user has them.
+        """
+        for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
+            rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
+            rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
+            yield rows, part, self.model_.predict(take_rows(X, rows), part)
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
         return self.grouped_ and bool(check_context(self.model_.context))
 
-    # ---------------------------------------------------------------- reading the input
+    @available_if(_predicts_pairs)
+    def predict_preferences(
+        self, X: Any, groups: ArrayLike | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Return what the decoder ranks from: the predicted differences of every query's pairs.
 
-    def _read(
-        self, X: Any, y: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, NDArray[np.float64], Queries, bool]:
-        """Checked table, relevance, queries, and whether anybody said what the queries are."""
-        X, queries = self._table_and_queries(X, groups, reset)
-        relevance, of_labels = read_labels(y, X.shape[0])
-        queries = agreed_queries(queries, of_labels)
-        if queries is not None:
-            if reset and of_labels is None and splitter_cuts_queries(self.group_column):
-                raise ValueError(
-                    "The cross-validation under way tests on parts of queries, or trains on one "
-                    "part and tests on another. Split by query: cv=QueryKFold(), or GroupKFold() "
-                    "with groups=."
-                )
-            return X, relevance, queries, True
-        if not reset and self.grouped_:
-            raise ValueError(
-                f"This ranker was fitted with query ids and needs them. {GROUPS_REMEDY}"
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        differences : list of ndarray of shape (r, r)
+            One antisymmetric matrix per query, in order of first appearance; rows and columns are
+            the rows of the query in the order of X. A positive entry: the first before the second.
+            `decode_preferences` takes them as they are.
+        """
+        X, queries = self._read_queries(X, groups)
+        matrices: list[NDArray[np.float64]] = []
+        place = np.empty(queries.n_rows, dtype=np.int64)
+        place[slice(None) if queries.order is None else queries.order] = queries.place
+        for rows, part, u in self._predicted_pairs(X, queries):
+            starts = np.append(0, np.cumsum(part.sizes * (part.sizes - 1) // 2))
+            # a loop over queries: each has a matrix of its own
+            for q, r in enumerate(part.sizes):
+                places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
+                i, j = np.triu_indices(r, 1)
+                matrix = np.zeros((r, r))
+                matrix[places[i], places[j]] = u[starts[q] : starts[q + 1]]
+                matrices.append(matrix - matrix.T)
+        return matrices
+
+    @available_if(_predicts_pairs)
+    def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
+        """Say of every query how far its ranking can be from the best one, given the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``query`` (its id), ``n_documents``, ``cyclic`` (whether the predicted preferences
+            have a cycle), ``objective`` (weight that the ranking contradicts), ``lower_bound``
+            (no ranking contradicts less), ``gap``, ``optimal`` (proved) and ``method``. Ready for
+            ``pandas.DataFrame``.
+        """
+        X, queries = self._read_queries(X, groups)
+        parts = []
+        for _, part, u in self._predicted_pairs(X, queries):
+            result = self.decoder_.decode(u, part)
+            threshold = GreedyDAG("topological").decode(u, part).threshold
+            parts.append(
+                (threshold > 0, result.objective, result.lower_bound, result.optimal, result.method)
             )
-        if inside("sklearn.model_selection.", "sklearn.feature_selection."):
-            raise ValueError(
-                "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
-                f"only, unless metadata routing is on. {GROUPS_REMEDY} (cross_val_predict with "
-                "method='decision_function' takes y for classes and loses them in every way: use "
-                "its default method with group_column.)"
-            )
-        warnings.warn(
-            f"No query ids: all {len(relevance)} rows are ranked as ONE query. {GROUPS_REMEDY}",
-            MissingGroupsWarning,
-            stacklevel=3,
+        cyclic, objective, bound, optimal, method = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
         )
-        return X, relevance, Queries.single(len(relevance)), False
-
-    def _read_queries(
-        self, X: Any, groups: ArrayLike | None, required: bool | None = None
-    ) -> tuple[Any, Queries]:
-        """Checked table and queries, for `predict` and the like."""
-        check_is_fitted(self)
-        X, queries = self._table_and_queries(X, groups, reset=False)
-        if queries is None:
-            if self.grouped_ if required is None else required:
-                raise ValueError(
-                    "This ranker was fitted with query ids and needs them: pass groups=<query id "
-                    "of each row>, for one query groups=numpy.zeros(len(X)). cross_val_predict and "
-                    "the predict of a search cannot pass them: use group_column='qid' with data "
-                    "frames, or search.best_estimator_.predict(X, groups=...)."
-                )
-            queries = Queries.single(X.shape[0])
-        return X, queries
-
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table = check_table(X)
-        validate_data(self, X=table, reset=reset, skip_check_array=True)
-        queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
-        if self.group_column is not None:
-            table, column = split_column(table, self.group_column)
-            of_column = Queries.from_groups(column, table.shape[0])
-            if queries is not None and not queries.same_partition(of_column):
-                raise ValueError(
-                    f"groups and the column {self.group_column!r} put the rows in different "
-                    "queries."
-                )
-            queries = of_column
-        return table, queries
+        return {
+            "query": queries.ids,
+            "n_documents": queries.sizes,
+            "cyclic": cyclic,
+            "objective": objective,
+            "lower_bound": bound,
+            "gap": objective - bound,
+            "optimal": optimal,
+            "method": method,
+        }
 
     # ---------------------------------------------------------------- the regressor's own
 
@@ -523,6 +525,13 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        try:
+            loss = get_loss(self.loss)
+        except (TypeError, ValueError):
+            return tags  # a bad loss is reported by fit; tags must not raise
+        tags.target_tags.positive_only = loss.positive_only
+        if loss.space != "scores":
+            return tags  # models of pairs take dense, finite numbers
         regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):
             regressor, context = regressor.regressor, regressor.context
@@ -532,10 +541,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.sparse = inner.sparse and context in (None, "auto")
         tags.input_tags.categorical = inner.categorical
-        try:
-            tags.target_tags.positive_only = get_loss(self.loss).positive_only
-        except (TypeError, ValueError):
-            pass  # a bad loss is reported by fit; tags must not raise
         return tags
 
     def _say(self, what: str, started: float) -> None:

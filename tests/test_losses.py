@@ -14,8 +14,10 @@ from sklearn_rankcal.losses import (
     ERU,
     LOSSES,
     NDCG,
+    PD,
     Loss,
     MAPByScores,
+    PDByScores,
     Positional,
     Precision,
     Recall,
@@ -36,6 +38,8 @@ EXAMPLES = {
     "spearman": Spearman(),
     "err": ERR(3),
     "map_by_scores": MAPByScores(),
+    "pd": PD("graded"),
+    "pd_by_scores": PDByScores("graded", normalize=True),
     "positional": Positional(lambda y, queries: np.sqrt(y), [1.0, 0.5, 0.5]),
 }
 ORACLES = {
@@ -48,6 +52,8 @@ ORACLES = {
     "spearman": oracles.spearman,
     "err": (lambda y, o: oracles.err(y, o, 3, top=1 if max(y) <= 1 else 3)),
     "map_by_scores": oracles.average_precision,
+    "pd": (lambda y, o: 1 - oracles.disagreement(y, o, graded=True)),
+    "pd_by_scores": (lambda y, o: 1 - oracles.disagreement(y, o, graded=True)),
     "positional": (
         lambda y, o: sum(np.sqrt(y[d]) * w for d, w in zip(o, [1.0, 0.5, 0.5], strict=False))
     ),
@@ -302,7 +308,6 @@ def test_names(name, wanted):
             "one finite number per document",
         ),
         (lambda: Spearman().encode_grades(np.ones(2)), ValueError, "no per-document targets"),
-        (lambda: check_loss(_OnPairs()), ValueError, "enumerates losses on scores"),
     ],
 )
 def test_bad_input(call, error, message):

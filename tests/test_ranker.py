@@ -29,7 +29,7 @@ from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import ERR, LOSSES, NDCG, MAPByScores, Precision
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.models import DocumentModel, PairwiseRidge
 from sklearn_rankcal.utils.estimator_checks import (
     check_ranker,
     expected_failed_checks,
@@ -52,6 +52,8 @@ CHECKED = [
     CalibratedRanker(Ridge(), loss=Precision(threshold=1), context=None, center=False),
     CalibratedRanker(DecisionTreeRegressor(max_depth=3)),
     CalibratedRanker(LogisticRegression(), loss="dcg"),
+    CalibratedRanker(loss="pd", decoder="greedy_dag"),
+    CalibratedRanker(PairwiseRidge(), loss="pd"),
 ]
 
 
@@ -73,6 +75,8 @@ RANKERS = {
     "classifier": CalibratedRanker(LogisticRegression(), loss="dcg"),
     "pipeline": CalibratedRanker(make_pipeline(StandardScaler(), Ridge())),
     "model": CalibratedRanker(DocumentModel(Ridge(), context="rank")),
+    "pairs": CalibratedRanker(loss="pd"),
+    "closed form": CalibratedRanker(PairwiseRidge(), loss="pd", decoder="greedy_dag"),
 }
 
 
@@ -213,7 +217,7 @@ def test_float32_stays_float32():
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_large_input_is_predicted_in_chunks(order, monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal.models._CHUNK", 50)
+    monkeypatch.setattr("sklearn_rankcal.models._document._CHUNK", 50)
     monkeypatch.setattr("sklearn_rankcal._context._BLOCK", 200)
     monkeypatch.setattr("sklearn_rankcal._context._RANK_BLOCK", 200)
     rows = np.arange(len(Y)) if order == "sorted" else np.random.RandomState(0).permutation(len(Y))
@@ -221,7 +225,7 @@ def test_large_input_is_predicted_in_chunks(order, monkeypatch):
         ranker = CalibratedRanker(Ridge(), context=context).fit(X[rows], Y[rows], G[rows])
         chunked = ranker.decision_function(X[rows], G[rows])
         with monkeypatch.context() as patch:
-            patch.setattr("sklearn_rankcal.models._CHUNK", 10**9)
+            patch.setattr("sklearn_rankcal.models._document._CHUNK", 10**9)
             patch.setattr("sklearn_rankcal._context._BLOCK", 10**9)
             patch.setattr("sklearn_rankcal._context._RANK_BLOCK", 10**9)
             whole = ranker.decision_function(X[rows], G[rows])

@@ -10,6 +10,7 @@ from typing import Any
 from sklearn_rankcal.losses._average_precision import MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
+from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
     DCG,
@@ -32,6 +33,8 @@ LOSSES: dict[str, type[Loss]] = {
     "spearman": Spearman,
     "err": ERR,
     "map_by_scores": MAPByScores,
+    "pd": PD,
+    "pd_by_scores": PDByScores,
     "positional": Positional,
 }
 
@@ -42,10 +45,12 @@ __all__ = [
     "ERU",
     "LOSSES",
     "NDCG",
+    "PD",
     "BinaryLoss",
     "Loss",
     "MAPByScores",
     "NormalizedLoss",
+    "PDByScores",
     "Positional",
     "PositionalLoss",
     "Precision",

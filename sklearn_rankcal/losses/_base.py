@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal.labels._preferences import Preferences
 
 _N0 = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
 
@@ -25,9 +26,10 @@ class Loss(BaseEstimator):
     Attributes
     ----------
     space : str
-        Where surrogate predictions live: ``"scores"``, one number per document.
+        Where surrogate predictions live: ``"scores"``, one number per document; ``"pairs"``, the
+        antisymmetric differences of all pairs, as a `PairTargets`.
     default_decoder : str
-        Name of the exact decoder.
+        What ``decoder="auto"`` stands for.
     calibrated_over : str
         The distributions of the labels over which least squares on the targets, decoded, is
         calibrated for the loss, with the theorem that says so.
@@ -35,6 +37,8 @@ class Loss(BaseEstimator):
         Whether that is every distribution.
     positive_only : bool
         Whether labels must be non-negative.
+    takes_preferences : bool
+        Whether labels may be `Preferences` between documents instead of a relevance of each.
     """
 
     space = "scores"
@@ -42,10 +46,11 @@ class Loss(BaseEstimator):
     calibrated_over: str = ""
     calibrated_everywhere = True
     positive_only = False
+    takes_preferences = False
 
     # ---------------------------------------------------------------- what a subclass writes
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Regression targets alpha(y) of every row; 0 in queries where the loss is undefined.
 
         Parameters
@@ -57,13 +62,12 @@ class Loss(BaseEstimator):
 
         Returns
         -------
-        targets : ndarray of shape (n_documents,)
+        targets : ndarray of shape (n_documents,), or PairTargets
+            The latter where the space is ``"pairs"``.
         """
         raise NotImplementedError
 
-    def training_targets(
-        self, relevance: NDArray[np.float64], queries: Queries
-    ) -> NDArray[np.float64]:
+    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """What `fit` regresses on: `encode`, or a variant of it of smaller variance.
 
         A variant must tend to `encode` as the number of queries grows.
@@ -86,8 +90,15 @@ class Loss(BaseEstimator):
         """
         raise NotImplementedError
 
+    def goal(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the targets are calibrated for, per query, higher is better.
+
+        The measure; unless that is a quotient whose denominator the targets leave out.
+        """
+        return self.measure(ranked, relevance)
+
     def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        """Queries on which the measure is defined; the others are dropped from `fit`."""
+        """Queries that say something; the others are dropped from `fit`."""
         return np.ones(queries.n_queries, dtype=bool)
 
     def regret_constant(self, n_documents: int) -> float | None:
@@ -121,16 +132,26 @@ class Loss(BaseEstimator):
                 f"{type(self).__name__}: relevance must be >= 0; got {relevance.min():g}."
             )
 
-    def resolve(self, relevance: NDArray[np.float64]) -> Loss:
+    def accept(self, labels: Any) -> None:
+        """`check` relevance, or refuse preferences where the loss takes none."""
+        if not isinstance(labels, Preferences):
+            self.check(labels)
+        elif not self.takes_preferences:
+            raise ValueError(
+                f"{type(self).__name__} needs a relevance of every row. Labels made of preferences "
+                "go with loss='pd' and loss='pd_by_scores'."
+            )
+
+    def resolve(self, relevance: Any) -> Loss:
         """A copy in which parameters left to the data are set from training labels."""
-        self.check(relevance)
+        self.accept(relevance)
         return clone(self)
 
     def metric(
-        self, relevance: NDArray[np.float64], ranks: NDArray[np.int64], queries: Queries
+        self, relevance: Any, ranks: NDArray[np.int64], queries: Queries
     ) -> NDArray[np.float64]:
         """`measure` of rankings given as positions, 1 = top."""
-        self.check(relevance)
+        self.accept(relevance)
         return self.measure(Ranked.from_ranks(ranks, queries), relevance)
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._ranker import RankerMixin
+from sklearn_rankcal._reading import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels

@@ -1,0 +1,27 @@
+"""Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
+
+`DocumentModel` shows it one row per document and predicts scores, `PairModel` one row per pair.
+`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form, and
+`ScoresAndPairs` adds the two kinds up.
+"""
+
+from typing import Any
+
+from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models._document import DocumentModel, default_regressor
+from sklearn_rankcal.models._pairs import PairModel, ScoresAndPairs
+
+__all__ = [
+    "BilinearPairs",
+    "DocumentModel",
+    "PairModel",
+    "PairwiseRidge",
+    "ScoresAndPairs",
+    "default_regressor",
+    "is_model",
+]
+
+
+def is_model(regressor: Any) -> bool:
+    """Whether it is a model of documents or pairs, and not a plain regressor to wrap in one."""
+    return hasattr(regressor, "space")

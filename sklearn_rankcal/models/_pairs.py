@@ -1,0 +1,256 @@
+"""Models of pairs around any regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from sklearn_rankcal._pair_targets import PairTargets, square_chunks
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.models._closed_forms import BilinearPairs, flat_differences, numeric_table
+from sklearn_rankcal.models._document import DocumentModel, _weight_argument, default_regressor
+
+Floats = NDArray[np.float64]
+_CHUNK = 1 << 17  # pairs predicted at a time
+
+
+class PairModel(BaseEstimator):
+    """Any regressor on one row per pair; predictions are made antisymmetric.
+
+    Parameters
+    ----------
+    regressor : estimator, default=None
+        Cloned and fitted on the features of ordered pairs. None: `default_regressor`.
+    features : {"difference", "concatenation", "products"} or callable, default="concatenation"
+        What the regressor sees of a pair: x_i - x_j; [x_i, x_j]; [x_i - x_j, x_i * x_j]; or
+        ``features(first, second)`` of two tables. A model that is linear in the difference is a
+        score and cannot express a cycle.
+    max_pairs : int, default=2_000_000
+        With more pairs than these, that many are drawn at random, every pair alike.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the draw, and which of its two orders each pair is shown in.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+        The fitted regressor.
+    n_pairs_ : int
+        Pairs it was fitted on.
+
+    Notes
+    -----
+    Memory: `max_pairs` rows of features in `fit`, 131,072 in `predict`.
+    """
+
+    space = "pairs"
+
+    def __init__(
+        self,
+        regressor: Any = None,
+        *,
+        features: str | Callable[[Any, Any], Any] = "concatenation",
+        max_pairs: int = 2_000_000,
+        random_state: Any = 0,
+    ) -> None:
+        self.regressor = regressor
+        self.features = features
+        self.max_pairs = max_pairs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> PairModel:
+        """Fit the regressor on pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            Dense, finite numbers.
+        targets : PairTargets
+            Antisymmetric.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+            A pair weighs the product of its documents' weights.
+
+        Returns
+        -------
+        self : PairModel
+
+        Raises
+        ------
+        ValueError
+            No query has two documents, or `max_pairs` is not positive.
+        """
+        if not self.max_pairs >= 1:
+            raise ValueError(f"max_pairs must be at least 1; got {self.max_pairs}.")
+        table = numeric_table(X)
+        random = check_random_state(self.random_state)
+        first, second, goal = self._draw(targets, queries, random)
+        turned = random.random_sample(len(goal)) < 0.5
+        first, second = np.where(turned, second, first), np.where(turned, first, second)
+        goal = np.where(turned, -goal, goal)
+        regressor = (
+            default_regressor(len(goal)) if self.regressor is None else clone(self.regressor)
+        )
+        weights: dict[str, Any] = {}
+        if sample_weight is not None:
+            weights = _weight_argument(regressor, sample_weight[first] * sample_weight[second])
+        self.n_pairs_ = len(goal)
+        self.regressor_ = regressor.fit(self._show(table[first], table[second]), goal, **weights)
+        return self
+
+    def _draw(
+        self, targets: PairTargets, queries: Queries, random: np.random.RandomState
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """Rows of the pairs i < j that are used, and their targets."""
+        n_pairs = int((queries.sizes * (queries.sizes - 1) // 2).sum())
+        if n_pairs == 0:
+            raise ValueError(
+                f"No query has two documents (n_samples={queries.n_rows}), so there is no pair to "
+                "learn from."
+            )
+        rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+        share = min(1.0, self.max_pairs / n_pairs)
+        parts = []
+        for inside, valid in square_chunks(queries):
+            upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
+            taken = valid[:, :, None] & valid[:, None, :] & upper
+            if share < 1:
+                taken &= random.random_sample(taken.shape) < share
+            q, i, j = np.nonzero(taken)
+            parts.append(
+                (rows[inside[q, i]], rows[inside[q, j]], targets.matrices(inside, valid)[q, i, j])
+            )
+        first, second, goal = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if len(goal) == 0:  # a share so small that it drew none
+            return self._draw(targets, queries, random)
+        return first, second, goal
+
+    def _show(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
+        if callable(self.features):
+            return self.features(first, second)
+        if self.features == "difference":
+            return first - second
+        if self.features == "concatenation":
+            return np.concatenate([first, second], axis=1)
+        if self.features == "products":
+            return np.concatenate([first - second, first * second], axis=1)
+        raise ValueError(
+            "features must be 'difference', 'concatenation', 'products' or a callable; got "
+            f"{self.features!r}."
+        )
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """(g(i, j) - g(j, i)) / 2 of the pairs i < j of every query (``numpy.triu_indices``)."""
+        table = numeric_table(X)
+        first, second = pair_rows(queries)
+        values = np.empty(len(first))
+        for start in range(0, len(first), _CHUNK):
+            i, j = table[first[start : start + _CHUNK]], table[second[start : start + _CHUNK]]
+            there = np.asarray(self.regressor_.predict(self._show(i, j))).reshape(-1)
+            back = np.asarray(self.regressor_.predict(self._show(j, i))).reshape(-1)
+            values[start : start + _CHUNK] = (there - back) / 2
+        return values
+
+
+def pair_rows(queries: Queries) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the pairs i < j of every query, in the order of `PairTargets.flat`."""
+    rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+    counts = queries.sizes * (queries.sizes - 1) // 2
+    first = np.empty(int(counts.sum()), dtype=np.int64)
+    second = np.empty_like(first)
+    starts = np.cumsum(counts) - counts
+    for r in np.unique(queries.sizes):
+        member = np.flatnonzero(queries.sizes == r)
+        i, j = np.triu_indices(r, 1)
+        places = starts[member][:, None] + np.arange(len(i))
+        first[places] = rows[queries.offsets[member][:, None] + i]
+        second[places] = rows[queries.offsets[member][:, None] + j]
+    return first, second
+
+
+class ScoresAndPairs(BaseEstimator):
+    """A score for each document, and a skew-symmetric form for what scores cannot express.
+
+    Predicts s_i - s_j + z_i' A z_j: `scores` is fitted to the net Borda targets, which is where
+    least squares over all pairs puts a score, and `pairs` to what it leaves.
+
+    Parameters
+    ----------
+    scores : DocumentModel, default=None
+        None: `DocumentModel()`, with the default regressor.
+    pairs : model of pairs, default=None
+        None: `BilinearPairs()`.
+
+    Attributes
+    ----------
+    scores_ : DocumentModel
+    pairs_ : model of pairs
+    """
+
+    space = "pairs"
+
+    def __init__(self, scores: Any = None, pairs: Any = None) -> None:
+        self.scores = scores
+        self.pairs = pairs
+
+    def fit(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> ScoresAndPairs:
+        """Fit the scores, then the pairs on the residuals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        targets : PairTargets
+            Antisymmetric.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+
+        Returns
+        -------
+        self : ScoresAndPairs
+        """
+        mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
+        total = queries.broadcast(queries.sum(mass))
+        # sum_ij v_i v_j (s_i - s_j - t_ij)^2 = 2 V sum_i v_i (s_i - b_i / V)^2 + const, s centred
+        share = targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
+        model = DocumentModel() if self.scores is None else clone(self.scores)
+        self.scores_ = model.fit(X, share, queries, sample_weight)
+        rest = _Rest(targets, self.scores_.predict(X, queries))
+        self.pairs_ = (BilinearPairs() if self.pairs is None else clone(self.pairs)).fit(
+            X, rest, queries, sample_weight
+        )
+        return self
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Differences of the pairs i < j of every query (``numpy.triu_indices(r, 1)``)."""
+        scores = self.scores_.predict(X, queries)
+        return flat_differences(scores, queries) + self.pairs_.predict(X, queries)
+
+
+class _Rest(PairTargets):
+    """Targets less the differences of scores."""
+
+    def __init__(self, targets: PairTargets, scores: Floats) -> None:
+        super().__init__(targets.queries)
+        self._targets = targets
+        self._grouped = self.queries.gather(scores)
+
+    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+        scores = self._grouped[inside] * valid
+        rest = self._targets.matrices(inside, valid) - scores[:, :, None] + scores[:, None, :]
+        return rest * (valid[:, :, None] & valid[:, None, :])

@@ -1,0 +1,411 @@
+"""Targets and models of pairs, against pairs written out one by one."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from sklearn_rankcal import CalibratedRanker, QueryKFold, _pair_targets, relevance_labels
+from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.labels import preference_labels, read_preferences
+from sklearn_rankcal.losses import PD, PDByScores
+from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
+from sklearn_rankcal.models import (
+    BilinearPairs,
+    DocumentModel,
+    PairModel,
+    PairwiseRidge,
+    ScoresAndPairs,
+)
+
+H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(14), rng.integers(1, 9, size=14)))
+    n = len(groups)
+    X = rng.normal(size=(n, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
+    return X, rng.integers(0, 4, size=n).astype(float), groups, rng.uniform(0.2, 2, size=n)
+
+
+def target(h, y, i, j):
+    size = abs(y[i] - y[j])
+    return np.sign(y[i] - y[j]) * {"binary": 1, "graded": size, "square": size**2}[h]
+
+
+def ordered_pairs(groups, equal=False):
+    return [
+        (i, j)
+        for rows in (np.flatnonzero(groups == g) for g in dict.fromkeys(groups))
+        for i in rows
+        for j in rows
+        if equal or i != j
+    ]
+
+
+@pytest.mark.parametrize("entries", [1, 40, 2**21])
+@pytest.mark.parametrize("h", H)
+def test_differences_of_relevance(monkeypatch, data, h, entries):
+    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", entries)
+    _, y, groups, weight = data
+    queries = Queries.from_groups(groups)
+    factor = np.random.default_rng(1).random(queries.n_queries)
+    targets = RelevanceDifferences(y, queries, H[h], factor)
+    scale = dict(zip(queries.ids, factor, strict=True))
+    flat, sums, weighted = [], np.zeros(len(y)), np.zeros(len(y))
+    for i, j in ordered_pairs(groups):
+        value = scale[groups[i]] * target(h, y, i, j)
+        sums[i] += value
+        weighted[i] += weight[j] * value
+        if i < j:
+            flat.append(value)
+    np.testing.assert_allclose(targets.flat(), flat, atol=1e-12)
+    for given in (targets.row_sums, lambda *args: PairTargets.row_sums(targets, *args)):
+        np.testing.assert_allclose(given(), sums, atol=1e-12)
+        np.testing.assert_allclose(given(weight), weighted, atol=1e-12)
+
+
+def test_products_of_relevance(data):
+    _, y, groups, _ = data
+    relevant, queries = (y > 1).astype(float), Queries.from_groups(groups)
+    flat = RelevanceProducts(relevant, queries, queries.sum(relevant)).flat()
+    wanted = [
+        relevant[i] * relevant[j] / max(relevant[groups == groups[i]].sum(), 1)
+        for i, j in ordered_pairs(groups, equal=True)
+        if i <= j
+    ]
+    np.testing.assert_allclose(flat, wanted, atol=1e-12)
+
+
+# ------------------------------------------------------------------ closed forms
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
+    X, y, groups, weight = data
+    queries = Queries.from_groups(groups)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    pairs = np.array(ordered_pairs(groups))
+    i, j = pairs.T
+    mass = weight[i] * weight[j] if weighted else np.ones(len(pairs))
+    goal = np.sign(y[i] - y[j])
+    model = PairwiseRidge(alpha=0).fit(X, targets, queries, weight if weighted else None)
+    reference = LinearRegression(fit_intercept=False).fit(X[i] - X[j], goal, mass)
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-7)
+    scores = X @ reference.coef_
+    wanted = [scores[i] - scores[j] for i, j in pairs if i < j]
+    np.testing.assert_allclose(model.predict(X, queries), wanted, atol=1e-7)
+    # the penalty is the stated one
+    difference = X[i] - X[j]
+    spread = np.sqrt((mass[:, None] * difference**2).sum(axis=0) / mass.sum())
+    ridge = PairwiseRidge(alpha=0.3).fit(X, targets, queries, weight if weighted else None)
+    gram = difference.T @ (difference * mass[:, None]) / mass.sum() + 0.3 * np.diag(spread**2)
+    moment = difference.T @ (goal * mass) / mass.sum()
+    np.testing.assert_allclose(ridge.coef_, np.linalg.solve(gram, moment), rtol=1e-7)
+    shifted = PairwiseRidge(alpha=0.3).fit(X + 1e4, targets, queries, weight if weighted else None)
+    np.testing.assert_allclose(shifted.coef_, ridge.coef_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, weighted):
+    X, y, groups, weight = data
+    queries = Queries.from_groups(groups)
+    if symmetric:
+        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
+    else:
+        targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
+    given = weight if weighted else None
+    model = BilinearPairs(StandardScaler(), symmetric=symmetric, alpha=0)
+    model.fit(X, targets, queries, given)
+    z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)]
+    i, j = np.array(ordered_pairs(groups, equal=True)).T
+    a, b = np.triu_indices(5, 0 if symmetric else 1)
+    if symmetric:
+        goal = (y[i] > 1) * (y[j] > 1) * 1.0
+        shown = z[i][:, a] * z[j][:, b] + (a != b) * z[i][:, b] * z[j][:, a]
+    else:
+        goal = y[i] - y[j]
+        shown = z[i][:, a] * z[j][:, b] - z[i][:, b] * z[j][:, a]
+    mass = weight[i] * weight[j] if weighted else None
+    reference = LinearRegression(fit_intercept=False).fit(shown, goal, mass)
+    np.testing.assert_allclose(model.matrix_[a, b], reference.coef_, atol=1e-7)
+    np.testing.assert_array_equal(
+        model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T
+    )
+    kept = i <= j if symmetric else i < j
+    np.testing.assert_allclose(
+        model.predict(X, queries), reference.predict(shown)[kept], atol=1e-7
+    )
+
+
+def test_principal_components_do_not_depend_on_units(data):
+    X, y, groups, _ = data
+    queries = Queries.from_groups(groups)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    model = BilinearPairs(n_components=3).fit(X, targets, queries)
+    assert model.matrix_.shape == (4, 4)
+    other = BilinearPairs(n_components=3).fit(X * [1, 1e3, 1e-3, 1] + 7, targets, queries)
+    np.testing.assert_allclose(
+        other.predict(X * [1, 1e3, 1e-3, 1] + 7, queries), model.predict(X, queries), atol=1e-6
+    )
+    constant = BilinearPairs().fit(np.c_[X, np.ones(len(X))], targets, queries)
+    assert constant.matrix_.shape == (5, 5)
+
+
+# ------------------------------------------------------------------ any regressor
+
+
+@pytest.mark.parametrize("features", ["difference", "concatenation", "products", np.maximum])
+def test_pair_model_is_antisymmetric(data, features):
+    X, y, groups, weight = data
+    queries = Queries.from_groups(groups)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    model = PairModel(DecisionTreeRegressor(max_depth=4, random_state=0), features=features)
+    model.fit(X, targets, queries, weight)
+    assert model.n_pairs_ == len(targets.flat())
+    pair = Queries.single(2)
+    for i, j in [(0, 1), (3, 9)]:
+        there, back = model.predict(X[[i, j]], pair), model.predict(X[[j, i]], pair)
+        assert there.shape == (1,) and there[0] == -back[0]
+
+
+def test_pair_model_draws_pairs_alike():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), rng.integers(2, 30, size=30))
+    queries = Queries.from_groups(groups)
+    seen = []
+
+    class Watch(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(X)
+            return super().fit(X, y)
+
+    y = rng.integers(0, 3, size=len(groups)).astype(float)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(30))
+    X = np.c_[np.arange(len(y)), groups].astype(float)
+    n_pairs = len(targets.flat())
+    model = PairModel(Watch(), max_pairs=n_pairs // 4, random_state=1).fit(X, targets, queries)
+    assert abs(model.n_pairs_ - n_pairs / 4) < 5 * np.sqrt(n_pairs / 4)
+    shown = seen[0]
+    assert (shown[:, 1] == shown[:, 3]).all() and (shown[:, 0] != shown[:, 2]).all()
+    turned = (shown[:, 0] > shown[:, 2]).mean()
+    assert 0.4 < turned < 0.6
+    per_query = np.bincount(shown[:, 1].astype(int), minlength=30)
+    expected = queries.sizes * (queries.sizes - 1) / 8
+    assert (np.abs(per_query - expected) < 5 * np.sqrt(expected + 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (PairModel(features="sum"), "'difference', 'concatenation', 'products'"),
+        (PairModel(max_pairs=0), "max_pairs must be at least 1"),
+    ],
+)
+def test_bad_parameters(data, model, message):
+    X, y, groups, _ = data
+    with pytest.raises(ValueError, match=message):
+        CalibratedRanker(model, loss="pd").fit(X, y, groups=groups)
+
+
+def test_no_pair_at_all():
+    targets = RelevanceDifferences(np.ones(3), Queries.uniform(3, 1), "binary", np.ones(3))
+    with pytest.raises(ValueError, match="No query has two documents"):
+        PairModel().fit(np.ones((3, 2)), targets, Queries.uniform(3, 1))
+
+
+# ------------------------------------------------------------------ the ranker
+
+
+def test_the_users_line(data):
+    X, y, groups, _ = data
+    ranker = CalibratedRanker(loss="pd", decoder="greedy_dag").fit(X, y, groups=groups)
+    ranks = ranker.predict(X, groups=groups)
+    for g in np.unique(groups):
+        assert sorted(ranks[groups == g]) == [*range(1, (groups == g).sum() + 1)]
+    assert not hasattr(ranker, "decision_function")
+    lost = pairwise_disagreement_loss(y, ranks=ranks, groups=groups)
+    assert ranker.score(X, y, groups=groups) == pytest.approx(1 - lost)
+
+
+def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
+    X, y, groups, _ = data
+    monkeypatch.setattr("sklearn_rankcal._ranker._PAIRS_AT_A_TIME", 50)
+    ranker = CalibratedRanker(BilinearPairs(alpha=1e-3), loss="pd").fit(X, y, groups=groups)
+    ranks = ranker.predict(X, groups=groups)
+    differences = ranker.predict_preferences(X, groups=groups)
+    report = ranker.decode_report(X, groups=groups)
+    assert report["query"].tolist() == list(dict.fromkeys(groups))
+    decoded = decode_preferences([np.maximum(d, 0) for d in differences], "exact")
+    for q, g in enumerate(dict.fromkeys(groups)):
+        d, own = differences[q], ranks[groups == g]
+        np.testing.assert_array_equal(d, -d.T)
+        assert np.maximum(d, 0)[own[:, None] > own].sum() == pytest.approx(
+            report["objective"][q], abs=1e-12
+        )
+        assert report["objective"][q] == pytest.approx(decoded.objective[q], abs=1e-12)
+        assert report["cyclic"][q] == (decoded.objective[q] > 1e-12)
+        assert report["n_documents"][q] == len(d)
+    assert report["optimal"].all() and (report["gap"] == 0).all()
+    with pytest.raises(AttributeError, match="decode_report"):
+        CalibratedRanker().fit(X, y, groups=groups).decode_report(X, groups)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        None,
+        PairwiseRidge(),
+        BilinearPairs(),
+        ScoresAndPairs(DocumentModel(LinearRegression(), context="zscore")),
+        PairModel(DecisionTreeRegressor(max_depth=4, random_state=0)),
+        make_pipeline(StandardScaler(), LinearRegression()),
+    ],
+    ids=str,
+)
+def test_any_row_order_and_any_neighbours(data, regressor):
+    X, y, groups, _ = data
+    ranker = CalibratedRanker(regressor, loss=PD("graded", normalize=True))
+    ranker.fit(X, y, groups=groups)
+    ranks = ranker.predict(X, groups=groups)
+    shuffle = np.random.default_rng(1).permutation(len(y))
+    np.testing.assert_array_equal(
+        ranker.predict(X[shuffle], groups=groups[shuffle]), ranks[shuffle]
+    )
+    some = np.isin(groups, groups[:5])
+    np.testing.assert_array_equal(ranker.predict(X[some], groups=groups[some]), ranks[some])
+
+
+def test_a_model_of_another_space_is_refused(data):
+    X, y, groups, _ = data
+    with pytest.raises(ValueError, match="predicts scores, but loss='pd' needs pairs"):
+        CalibratedRanker(DocumentModel(), loss="pd").fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="predicts pairs, but loss='ndcg' needs scores"):
+        CalibratedRanker(PairwiseRidge()).fit(X, y, groups=groups)
+
+
+def circle(n_queries, r, rng):
+    """Rock, paper, scissors: a document beats those up to half a turn ahead of it."""
+    angle = rng.uniform(0, 2 * np.pi, size=(n_queries, r))
+    return angle, np.sin(angle[:, None, :] - angle[:, :, None])
+
+
+def test_cycles_need_more_than_a_score():
+    """Whose target is a document's lead over the mean direction of its query, seen by no one."""
+    rng = np.random.default_rng(0)
+    angle, difference = circle(300, 6, rng)
+    queries, X = Queries.uniform(300, 6), np.c_[np.cos(angle.ravel()), np.sin(angle.ravel())]
+
+    class Circle(PairTargets):
+        def matrices(self, inside, valid):
+            return difference[inside[:, 0] // 6]
+
+    skew = BilinearPairs(alpha=1e-6).fit(X, Circle(queries), queries).predict(X, queries)
+    rows, columns = np.triu_indices(6, 1)
+    np.testing.assert_allclose(skew, difference[:, rows, columns].ravel(), atol=1e-3)
+    score = PairwiseRidge().fit(X, Circle(queries), queries).predict(X, queries)
+    assert np.abs(score).max() < 0.2
+    both = ScoresAndPairs(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
+    found = both.predict(X, queries)
+    assert np.corrcoef(found, difference[:, rows, columns].ravel())[0, 1] > 0.9
+
+
+def test_grid_search_over_models_and_decoders(data):
+    X, y, groups, _ = data
+    search = GridSearchCV(
+        CalibratedRanker(PairwiseRidge(), loss="pd"),
+        {"regressor__alpha": [1e-3, 1.0], "decoder": ["greedy_dag", "exact"]},
+        cv=QueryKFold(3),
+        scoring=get_ranking_scorer("kendall_tau"),
+    )
+    search.fit(X, relevance_labels(y, groups))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# ------------------------------------------------------------------ labels made of preferences
+
+
+@pytest.fixture
+def preferences(data):
+    _, y, groups, _ = data
+    pairs = [(i, j) for i, j in ordered_pairs(groups) if y[i] > y[j]]
+    weight = [abs(y[i] - y[j]) for i, j in pairs]
+    return pairs, weight
+
+
+def test_preferences_of_relevance_are_relevance(data, preferences):
+    """The same targets, models, rankings and scores, by way of explicit pairs."""
+    X, y, groups, weight = data
+    labels = preference_labels(preferences[0], groups, preferences[1])
+    queries = Queries.from_groups(groups)
+    for loss in (PD("graded"), PD("graded", normalize=True), PDByScores("graded")):
+        ours, theirs = (loss.encode(z, queries) for z in (read_preferences(labels), y))
+        if loss.space == "pairs":
+            np.testing.assert_allclose(ours.flat(), theirs.flat(), atol=1e-12)
+            np.testing.assert_allclose(
+                ours.row_sums(weight), theirs.row_sums(weight), atol=1e-12
+            )
+        else:
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        regressor = BilinearPairs(StandardScaler()) if loss.space == "pairs" else LinearRegression()
+        by_pairs = CalibratedRanker(regressor, loss=loss).fit(X, labels)
+        by_relevance = CalibratedRanker(regressor, loss=loss).fit(X, y, groups=groups)
+        assert by_pairs.n_queries_dropped_ == by_relevance.n_queries_dropped_
+        ranks = by_pairs.predict(X, groups=groups)
+        np.testing.assert_array_equal(ranks, by_relevance.predict(X, groups=groups))
+        assert by_pairs.score(X, labels) == pytest.approx(by_relevance.score(X, y, groups=groups))
+
+
+def test_rows_of_weight_zero_take_their_pairs_along(data, preferences):
+    X, y, groups, _ = data
+    labels = preference_labels(preferences[0], groups, preferences[1])
+    weight = (np.arange(len(y)) % 3 > 0).astype(float)
+    kept = weight > 0
+    model = CalibratedRanker(PairwiseRidge(), loss=PD("graded"))
+    with_zeros = clone(model).fit(X, labels, sample_weight=weight).model_.coef_
+    without = clone(model).fit(X[kept], y[kept], groups=groups[kept]).model_.coef_
+    np.testing.assert_allclose(with_zeros, without, rtol=1e-9)
+
+
+def test_preferences_survive_grid_search(data, preferences):
+    X, _, groups, _ = data
+    labels = preference_labels(preferences[0], groups)
+    search = GridSearchCV(
+        CalibratedRanker(BilinearPairs(), loss="pd", decoder="greedy_dag"),
+        {"regressor__n_components": [1, 4], "loss__normalize": [False, True]},
+        cv=GroupKFold(3),
+        error_score="raise",
+    )
+    search.set_params(estimator__loss=PD())
+    search.fit(X, labels, groups=groups)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="queries are incomplete"):
+        CalibratedRanker(BilinearPairs(), loss="pd").fit(X[1:], labels[1:])
+
+
+def test_cyclic_preferences_are_labels_like_others():
+    groups, X = np.repeat(np.arange(5), 3), np.random.default_rng(0).normal(size=(15, 2))
+    pairs = [(3 * q + i, 3 * q + (i + 1) % 3) for q in range(5) for i in range(3)]
+    labels = preference_labels(pairs, groups)
+    ranker = CalibratedRanker(BilinearPairs(), loss="pd", decoder="exact").fit(X, labels)
+    assert ranker.score(X, labels) >= 1 / 3
+    assert CalibratedRanker(LinearRegression(), loss="pd_by_scores").fit(X, labels).score(X, labels)
+
+
+def test_other_losses_refuse_preferences(data, preferences):
+    X, _, groups, _ = data
+    labels = preference_labels(preferences[0], groups)
+    with pytest.raises(ValueError, match="NDCG needs a relevance of every row"):
+        CalibratedRanker().fit(X, labels)
+    with pytest.raises(ValueError, match="undefined on all"):
+        nothing = preference_labels([[0, 1]], np.zeros(len(X)), [0.0])
+        CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, nothing)
