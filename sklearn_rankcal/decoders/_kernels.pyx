@@ -576,54 +576,35 @@ def binary_insertion(const double[:, :, ::1] d):
 
 def triangle_bound(const double[:, ::1] d):
     """A lower bound of the lost weight: a packing of 3-cycles, O(r^3)."""
-    cdef Py_ssize_t r = d.shape[0], i, j, k
+    cdef Py_ssize_t r = d.shape[0], i, j, k, first, second
     left_array = np.maximum(d, 0.0)
     cdef double[:, ::1] left = left_array
-    cdef double bound = 0.0, edge, used, take, a, b
+    cdef double bound = 0.0, edge, used, take, spare
     with nogil:
         for i in range(r):
             for j in range(i + 1, r):
-                edge = left[i, j]
+                first = i if left[i, j] > 0.0 else j
+                second = i + j - first
+                edge = left[first, second]
+                if edge <= 0.0:
+                    continue
                 used = 0.0
-                if edge > 0.0:
-                    for k in range(j + 1, r):
-                        a = left[j, k]
-                        b = left[k, i]
-                        if b < a:
-                            a = b
-                        if a <= 0.0:
-                            continue
-                        take = edge - used
-                        if take <= 0.0:
-                            break
-                        used += a
-                        if a < take:
-                            take = a
-                        left[j, k] -= take
-                        left[k, i] -= take
-                        bound += take
-                    left[i, j] = edge - used if used < edge else 0.0
-                else:
-                    edge = left[j, i]
-                    if edge <= 0.0:
+                for k in range(j + 1, r):
+                    spare = left[second, k]
+                    if left[k, first] < spare:
+                        spare = left[k, first]
+                    if spare <= 0.0:
                         continue
-                    for k in range(j + 1, r):
-                        a = left[i, k]
-                        b = left[k, j]
-                        if b < a:
-                            a = b
-                        if a <= 0.0:
-                            continue
-                        take = edge - used
-                        if take <= 0.0:
-                            break
-                        used += a
-                        if a < take:
-                            take = a
-                        left[i, k] -= take
-                        left[k, j] -= take
-                        bound += take
-                    left[j, i] = edge - used if used < edge else 0.0
+                    take = edge - used
+                    if take <= 0.0:
+                        break
+                    used += spare
+                    if spare < take:
+                        take = spare
+                    left[second, k] -= take
+                    left[k, first] -= take
+                    bound += take
+                left[first, second] = edge - used if used < edge else 0.0
     return bound
 
 
