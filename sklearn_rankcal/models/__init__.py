@@ -2,17 +2,19 @@
 
 `DocumentModel` shows it one row per document and predicts scores, `PairModel` one row per pair.
 `PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form, and
-`ScoresAndPairs` adds the two kinds up.
+`ScoresAndPairs` adds the two kinds up. `BlendedRegressor` is a regressor of many outputs.
 """
 
 from typing import Any
 
+from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._pairs import PairModel, ScoresAndPairs
 
 __all__ = [
     "BilinearPairs",
+    "BlendedRegressor",
     "DocumentModel",
     "PairModel",
     "PairwiseRidge",

@@ -1,0 +1,84 @@
+"""BlendedRegressor: its held-out predictions against refitting, its weights, its edges."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_rankcal.models import BlendedRegressor, _blend
+from sklearn_rankcal.models._blend import ridge_leave_one_out
+
+
+@parametrize_with_checks(
+    [BlendedRegressor(n_estimators=30)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "bootstrap samples and the kernels' basis draw rows, whatever their weight"
+        )
+    },
+)
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_is_refitting_without_the_row(monkeypatch, weighted):
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(14, 3)), rng.normal(size=(14, 2))
+    weight = rng.uniform(0.5, 2, size=14) if weighted else np.ones(14)
+    errors = {}
+    for alpha in (0.1, 3.0):
+        refitted = np.empty_like(y)
+        for row in range(14):
+            rest = np.arange(14) != row
+            model = Ridge(alpha).fit(Z[rest], y[rest], weight[rest])
+            refitted[row] = model.predict(Z[row : row + 1])[0]
+        monkeypatch.setattr(_blend, "ALPHAS", np.array([alpha]))
+        error, held_out, coef, intercept = ridge_leave_one_out(Z, y, weight)
+        # the closed form keeps the row in the weighted mean's centring: exact all the same
+        np.testing.assert_allclose(held_out, refitted, atol=1e-9)
+        whole = Ridge(alpha).fit(Z, y, weight)
+        np.testing.assert_allclose(coef.T, whole.coef_, atol=1e-9)
+        np.testing.assert_allclose(intercept, whole.intercept_, atol=1e-9)
+        errors[alpha] = error
+    monkeypatch.setattr(_blend, "ALPHAS", np.array([0.1, 3.0]))
+    assert ridge_leave_one_out(Z, y, weight)[0] == pytest.approx(min(errors.values()))
+
+
+def test_weights_and_predictions_are_convex():
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.c_[y, -y, X[:, 0]]
+    model = BlendedRegressor(random_state=0).fit(X[:300], Y[:300])
+    assert model.weights_.min() >= 0 and model.weights_.sum() == pytest.approx(1)
+    parts = [model.forest_.predict(X[300:])]
+    scaled = model.scaler_.transform(X[300:])
+    parts += [features(scaled) @ coef + intercept for features, coef, intercept in model.kernels_]
+    wanted = np.tensordot(model.weights_, parts, axes=1)
+    np.testing.assert_allclose(model.predict(X[300:]), wanted)
+    even = BlendedRegressor(shrinkage=1e9, random_state=0).fit(X[:300], Y[:300])
+    np.testing.assert_allclose(even.weights_, 1 / 3, atol=1e-6)
+    again = clone(model).fit(X[:300], Y[:300])
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_beyond_its_limits_it_draws_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(600, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    small = BlendedRegressor(n_components=80, max_samples=400, max_search=200, random_state=0)
+    assert small.fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.95
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_few_rows_equal_rows_and_constants(n):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(n, 3)), np.sign(rng.normal(size=(n, 4)))
+    for table, goal in ((X, Y), (np.repeat(X, 30, axis=0), np.repeat(Y, 30, axis=0)),
+                        (np.ones((n, 3)), np.zeros((n, 4)))):  # fmt: skip
+        found = BlendedRegressor(random_state=0).fit(table, goal).predict(X)
+        assert found.shape == (n, 4) and np.isfinite(found).all()
+    with pytest.raises(ValueError, match=r"0 for every row|at least one non-zero"):
+        BlendedRegressor().fit(X, Y, np.zeros(n))
