@@ -4,6 +4,7 @@
 targets, decoded, converges to the best ranking for the measure you chose.
 """
 
+from sklearn_rankcal._label_ranker import CalibratedLabelRanker
 from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal._ranker import CalibratedRanker
 from sklearn_rankcal._reading import QueryOrder, RankerMixin
@@ -14,6 +15,7 @@ from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.utils import show_versions
 
 __all__ = [
+    "CalibratedLabelRanker",
     "CalibratedRanker",
     "MissingGroupsWarning",
     "QueryKFold",
