@@ -279,15 +279,17 @@ def _clip(d: Floats, lost: float) -> Floats:
 
 
 def _solve_by_subsets(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
-    """Dynamic programming; a set is given up when it costs more than an order that is known."""
-    known = _solve_locally(d, options._replace(n_kicks=min(options.n_kicks, 20)), None)
-    weight = np.maximum(d, 0.0)
-    limit = kernels.lost_weight(d[None], known.order[None])[0] * (1 + 1e-9)
+    """Dynamic programming; a set is given up when it costs more than ranked pairs do."""
+    known = kernels.lost_weight(d[None], kernels.greedy_dag(d[None], True)[0])[0]
     # placing v contradicts the preferences that all later documents have over it
     order, value = kernels.subset_dp(
-        np.ascontiguousarray(weight.T), np.zeros(len(d)), np.ones(len(d)), limit, True
+        np.ascontiguousarray(np.maximum(d, 0.0).T),
+        np.zeros(len(d)),
+        np.ones(len(d)),
+        known * (1 + 1e-9),
+        True,
     )
-    return _Solved(order, value, True, known.n_iter + 1)
+    return _Solved(order, value, True, 1)
 
 
 def _solve_exactly(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
