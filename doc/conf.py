@@ -19,6 +19,7 @@ extensions = [
 autosummary_generate = True
 numpydoc_show_class_members = False
 default_role = "literal"
+suppress_warnings = ["ref.ref"]  # docstrings inherited from scikit-learn point into its own guide
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_prev_next": False}
 exclude_patterns = ["_build", "auto_examples/**.ipynb"]

@@ -3,8 +3,8 @@ Rock, paper, scissors: where no score is enough
 ===============================================
 
 Documents on a circle: each is preferred, with some noise, to those up to half a turn behind it. The
-expected preferences are cyclic, so a ranker that sorts scores cannot rank well, however many
-queries it sees. A model of pairs with an exact decoder can. The dashed line is the best possible
+expected preferences are cyclic, so the best ranking is no sort of scores, however many queries
+they are learned from. A model of pairs with an exact decoder can. The dashed line is the best possible
 ranking, which is known: it contradicts preferences too.
 """
 
@@ -63,7 +63,7 @@ axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
 axes.set(xscale="log", xlabel="training queries", ylabel="share of preferences contradicted")
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
-axes.legend()
+axes.legend(loc="upper right", bbox_to_anchor=(1, 0.93))
 for name, curve in curves.items():
     print(f"{name:36}", np.round(curve, 3).tolist())
 print(f"{'best possible':36}", round(best, 3))
