@@ -3,9 +3,9 @@ Rock, paper, scissors: where no score is enough
 ===============================================
 
 Documents on a circle: each is preferred, with some noise, to those up to half a turn behind it. The
-expected preferences are cyclic, so the best ranking is no sort of scores, however many queries
-they are learned from. A model of pairs with an exact decoder can. The dashed line is the best possible
-ranking, which is known: it contradicts preferences too.
+expected preferences are cyclic, so the best ranking is no sort of scores, however many queries they
+are learned from. A model of pairs with an exact decoder can find it. The dashed line is the best
+possible ranking, which is known: it contradicts preferences too.
 """
 
 import matplotlib.pyplot as plt

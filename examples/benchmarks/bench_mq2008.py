@@ -38,7 +38,14 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import DCG
-from sklearn_rankcal.metrics import err_score, map_score, ndcg_score, paired_bootstrap
+from sklearn_rankcal.metrics import (
+    err_score,
+    map_score,
+    ndcg_score,
+    paired_bootstrap,
+    pairwise_disagreement_loss,
+)
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 N_FEATURES = 46
@@ -48,6 +55,7 @@ METRICS: dict[str, Callable[..., Any]] = {
     "NDCG@10": partial(ndcg_score, k=10),
     "MAP": partial(map_score, threshold=1),
     "ERR": partial(err_score, max_relevance=2),
+    "1 - PD": lambda *args, **options: 1 - pairwise_disagreement_loss(*args, **options),
 }
 DEFAULT = "CalibratedRanker()"
 LAMBDARANK = "LightGBM lambdarank"
@@ -72,6 +80,13 @@ def read_folds(folder: Path, n_folds: int) -> list[tuple[Bunch, Bunch]]:
 def calibrated(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
     ranker = CalibratedRanker(**parameters).fit(train.X, train.y, groups=train.groups)
     return ranker.decision_function(test.X, groups=test.groups)
+
+
+def by_pairs(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
+    """Minus the positions: rankings of a loss on pairs, for metrics that take scores."""
+    parameters = {"loss": "pd", "decoder": "greedy_dag", **parameters}
+    ranker = CalibratedRanker(**parameters).fit(train.X, train.y, groups=train.groups)
+    return -ranker.predict(test.X, groups=test.groups)
 
 
 def least_squares(train: Bunch, test: Bunch, *, regressor: Any) -> np.ndarray:
@@ -121,6 +136,11 @@ def make_methods(
         "  loss=DCG(gain='linear')": partial(calibrated, loss=DCG(gain="linear")),
         "  context=None": partial(calibrated, context=None),
         "  regressor of the peers' size": partial(calibrated, regressor=plain),
+        "  loss='pd_by_scores'": partial(calibrated, loss="pd_by_scores"),
+        "  loss='pd'": by_pairs,
+        "  loss='pd', decoder='auto'": partial(by_pairs, decoder="auto"),
+        "  loss='pd', PairwiseRidge()": partial(by_pairs, regressor=PairwiseRidge()),
+        "  loss='pd', BilinearPairs()": partial(by_pairs, regressor=BilinearPairs()),
         "its regressor on y": partial(least_squares, regressor=regressor),
     }
     if find_spec("lightgbm") is None:
@@ -134,6 +154,7 @@ def make_methods(
     else:
         size_xgb = {**size, "max_leaves": leaves}
         methods[XGBOOST] = partial(xgboost, objective="rank:ndcg", **size_xgb)
+        methods["XGBoost rank:pairwise"] = partial(xgboost, objective="rank:pairwise", **size_xgb)
     return methods
 
 
