@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._reading import seeded
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BlendedRegressor
@@ -172,12 +173,7 @@ class CalibratedLabelRanker(BaseEstimator):
 
     def _make_regressor(self) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
-        if self.random_state is not None:
-            seeds = check_random_state(self.random_state)
-            for name in sorted(regressor.get_params()):
-                if name.split("__")[-1] == "random_state":
-                    regressor.set_params(**{name: seeds.randint(2**31 - 1)})
-        return regressor
+        return seeded(regressor, self.random_state)
 
     # ---------------------------------------------------------------- predict
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import QueryOrder, QueryReader, RankerMixin
+from sklearn_rankcal._reading import QueryOrder, QueryReader, RankerMixin, seeded
 from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
 from sklearn_rankcal.decoders import GreedyDAG, get_decoder
 from sklearn_rankcal.labels import take_labels
@@ -244,9 +244,9 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
                     f"{type(self.regressor).__name__} predicts {self.regressor.space}, but "
                     f"loss={self.loss!r} needs {space}."
                 )
-            return self._seeded(clone(self.regressor))
+            return seeded(clone(self.regressor), self.random_state)
         if space == "pairs" and self.regressor is not None:
-            return self._seeded(PairModel(clone(self.regressor)))
+            return seeded(PairModel(clone(self.regressor)), self.random_state)
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
@@ -256,15 +256,8 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
             clone(self.regressor)
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
-        return self._seeded(documents if space == "scores" else ScoresAndPairs(documents))
-
-    def _seeded(self, model: Any) -> Any:
-        if self.random_state is not None:
-            seeds = check_random_state(self.random_state)
-            for name in sorted(model.get_params()):
-                if name.split("__")[-1] == "random_state":
-                    model.set_params(**{name: seeds.randint(2**31 - 1)})
-        return model
+        model = documents if space == "scores" else ScoresAndPairs(documents)
+        return seeded(model, self.random_state)
 
     def _defined(
         self, X: Any, labels: Any, queries: Queries, weight: NDArray[np.float64] | None

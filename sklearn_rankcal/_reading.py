@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal._queries import Queries
@@ -53,6 +54,16 @@ class RankerMixin:
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
+
+
+def seeded(estimator: Any, random_state: Any) -> Any:
+    """The estimator, every ``random_state`` in it set from one; None leaves it as it is."""
+    if random_state is not None:
+        seeds = check_random_state(random_state)
+        for name in sorted(estimator.get_params()):
+            if name.split("__")[-1] == "random_state":
+                estimator.set_params(**{name: seeds.randint(2**31 - 1)})
+    return estimator
 
 
 class QueryReader:
