@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal import CalibratedRanker, QueryKFold, _pair_targets, relevance_labels
 from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
@@ -409,3 +409,22 @@ def test_other_losses_refuse_preferences(data, preferences):
     with pytest.raises(ValueError, match="undefined on all"):
         nothing = preference_labels([[0, 1]], np.zeros(len(X)), [0.0])
         CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, nothing)
+
+
+def test_borda_fails_where_algorithm_1_does_not():
+    """math: inside P_DAG, outside P_f; the net Borda score puts 2 first, at a regret of .10."""
+    outcomes = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
+    queries, expected, borda = Queries.single(3), 0.0, 0.0
+    for pair, chance in outcomes.items():
+        labels = read_preferences(preference_labels([pair], np.zeros(3)))
+        expected = expected + chance * PD().encode(labels, queries).flat()
+        borda = borda + chance * PDByScores().encode(labels, queries)
+    np.testing.assert_allclose(expected, [0.10, 0.14, 0.36], atol=1e-12)
+    assert np.argsort(-borda).tolist() == [1, 0, 2]
+
+    def risk(ranks):
+        return sum(p for (i, j), p in outcomes.items() if ranks[i] > ranks[j])
+
+    for decoder in ("greedy_dag", "exact", "auto"):
+        assert get_decoder(decoder, "pairs").decode(expected, queries).ranks.tolist() == [1, 2, 3]
+    assert risk([2, 1, 3]) - risk([1, 2, 3]) == pytest.approx(0.10)
