@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sklearn_rankcal._averages import check_weight
+from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal.decoders import get_decoder
@@ -253,28 +253,25 @@ class CalibratedLabelRanker(BaseEstimator):
         Returns
         -------
         score : float
-            Rows that judge no pair are left out. With ties in y, 1 can still be reached.
+            Rows that judge no pair are left out; NaN, with a warning, when that is all. With ties
+            in y, 1 can still be reached.
         """
         ranks = self.predict(X)
         Y = _check_rankings(y, len(ranks), self.loss_.space)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
+        weight = check_weight(sample_weight, len(ranks))
         if self.loss_.space == "pairs":
             weights = _preferences(Y)
             total = weights.sum(axis=(1, 2))
             against = ranks[:, :, None] > ranks[:, None, :]
             lost = (weights * against).sum(axis=(1, 2))
-            defined = total > 0
-            values = 1 - 2 * lost[defined] / total[defined]
+            values = np.where(total > 0, 1 - 2 * lost / np.where(total > 0, total, 1.0), np.nan)
         else:
             queries = Queries.uniform(*Y.shape)
             values = self.loss_.metric(self.n_labels_ - Y.ravel(), ranks.ravel(), queries)
-            defined = ~np.isnan(values)
-            values = values[defined]
-        weight = check_weight(sample_weight, len(ranks))
-        if not defined.any():
-            return float("nan")
-        return float(np.average(values, weights=None if weight is None else weight[defined]))
+        rows = Queries.uniform(len(ranks), 1)  # a row weighs by itself
+        return mean_over_queries(values, rows, weight, type(self.loss_).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

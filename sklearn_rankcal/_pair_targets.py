@@ -13,20 +13,16 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._rankings import weigh
 
 Floats = NDArray[np.float64]
 #: Matrix entries made at a time: 16 MB.
 SQUARE_ENTRIES = 2**21
 
 
-def square_chunks(
-    queries: Queries, entries: int = SQUARE_ENTRIES
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """`Queries.buckets` cut so that (queries, width, width) has about `entries` entries."""
-    for inside, valid in queries.buckets():
-        step = max(1, entries // inside.shape[1] ** 2)
-        for first in range(0, len(inside), step):
-            yield inside[first : first + step], valid[first : first + step]
+def square_chunks(queries: Queries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Padded views of the queries, `SQUARE_ENTRIES` matrix entries at a time."""
+    return queries.squares(SQUARE_ENTRIES)
 
 
 class PairTargets:
@@ -120,7 +116,7 @@ class RelevanceDifferences(PairTargets):
         if callable(self.kind):
             size = np.abs(difference)
             some = size > 0
-            size[some] = self.kind(size[some])
+            size[some] = weigh(self.kind, size[some])
             difference = np.sign(difference) * size
         elif self.kind == "binary":
             difference = np.sign(difference)

@@ -281,6 +281,15 @@ class Queries:
             yield np.minimum(inside, self.n_rows - 1), valid
             sizes = sizes[stop:]
 
+    def squares(
+        self, entries: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        """`buckets` cut so that (queries, width, width) has about `entries` entries."""
+        for inside, valid in self.buckets():
+            step = max(1, entries // inside.shape[1] ** 2)
+            for first in range(0, len(inside), step):
+                yield inside[first : first + step], valid[first : first + step]
+
     # ---------------------------------------------------------------- parts
 
     def select(self, keep: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Queries]:

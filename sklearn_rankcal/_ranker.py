@@ -475,7 +475,9 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         parts = []
         for _, part, u in self._predicted_pairs(X, queries):
             result = self.decoder_.decode(u, part)
-            threshold = GreedyDAG("topological").decode(u, part).threshold
+            threshold = result.threshold
+            if threshold is None:
+                threshold = GreedyDAG("topological").decode(u, part).threshold
             parts.append(
                 (threshold > 0, result.objective, result.lower_bound, result.optimal, result.method)
             )

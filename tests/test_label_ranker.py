@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -169,7 +170,11 @@ def test_score_wants_the_same_labels():
     ranker = CalibratedLabelRanker(Ridge()).fit(X4, Y4)
     with pytest.raises(ValueError, match="y has 2 labels, but fit saw 3"):
         ranker.score(X4, Y4[:, :2])
-    assert np.isnan(ranker.score(X4, np.ones((6, 3))))
+    with pytest.warns(UndefinedMetricWarning, match="undefined on all 6"):
+        assert np.isnan(ranker.score(X4, np.ones((6, 3))))
+    half = np.where(np.arange(6)[:, None] < 3, Y4, 1.0)
+    with pytest.raises(ValueError, match="0 on every query where PD is defined"):
+        ranker.score(X4, half, np.arange(6) >= 3)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the label ranking benchmark is not here")

@@ -217,6 +217,20 @@ def test_bad_parameters(data, model, message):
         CalibratedRanker(model, loss="pd").fit(X, y, groups=groups)
 
 
+@pytest.mark.parametrize(
+    ("h", "message"),
+    [
+        ("cubed", "Unknown h 'cubed'"),
+        (lambda d: -d, "finite weights >= 0"),
+        (lambda d: d[:1], "returned an array of shape"),
+    ],
+)
+def test_bad_weights_of_preferences(data, h, message):
+    X, y, groups, _ = data
+    with pytest.raises(ValueError, match=message):
+        CalibratedRanker(PairwiseRidge(), loss=PD(h)).fit(X, y, groups=groups)
+
+
 def test_no_pair_at_all():
     targets = RelevanceDifferences(np.ones(3), Queries.uniform(3, 1), "binary", np.ones(3))
     with pytest.raises(ValueError, match="No query has two documents"):

@@ -60,7 +60,7 @@ def relevance_preferences(
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
     ([0, 2], [1, 1], [2.0, 2.0])
     """
-    weigh = _weighing(h)
+    function = weighing(h)
     y = check_relevance(relevance, queries.n_rows)
     grouped = queries.gather(y)
     counts = _count_unequal(y, queries)
@@ -68,21 +68,18 @@ def relevance_preferences(
     starts = stops - counts
     winner, loser = (np.empty(stops[-1], dtype=np.int64) for _ in range(2))
     weight = np.empty(stops[-1])
-    for padded, validity in queries.buckets():
-        step = max(1, _CELLS // padded.shape[1] ** 2)
-        for first in range(0, len(padded), step):
-            inside, valid = padded[first : first + step], validity[first : first + step]
-            values = grouped[inside]
-            above = values[:, :, None] > values[:, None, :]
-            above &= valid[:, :, None] & valid[:, None, :]
-            member, i, j = np.nonzero(above)  # by query, then i, then j
-            q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
-            n = counts[q]
-            at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
-            winner[at], loser[at] = inside[member, i], inside[member, j]
-            with np.errstate(over="ignore"):  # refused below
-                difference = values[member, i] - values[member, j]
-            weight[at] = _weigh(weigh, difference)
+    for inside, valid in queries.squares(_CELLS):
+        values = grouped[inside]
+        above = values[:, :, None] > values[:, None, :]
+        above &= valid[:, :, None] & valid[:, None, :]
+        member, i, j = np.nonzero(above)  # by query, then i, then j
+        q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
+        n = counts[q]
+        at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
+        winner[at], loser[at] = inside[member, i], inside[member, j]
+        with np.errstate(over="ignore"):  # refused below
+            difference = values[member, i] - values[member, j]
+        weight[at] = weigh(function, difference)
     rows = queries.order
     if rows is not None:
         winner, loser = rows[winner], rows[loser]
@@ -214,7 +211,8 @@ def check_ranks(ranks: ArrayLike) -> Floats:
     return positions
 
 
-def _weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], ArrayLike]:
+def weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], ArrayLike]:
+    """The function that a name, or a function, of h stands for."""
     if callable(h):
         return h
     if h not in WEIGHINGS:
@@ -225,9 +223,9 @@ def _weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], Arra
     return WEIGHINGS[h]
 
 
-def _weigh(weigh: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
+def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
     """Weights of positive differences, checked."""
-    weight = np.asarray(weigh(difference), dtype=np.float64)
+    weight = np.asarray(function(difference), dtype=np.float64)
     if weight.shape != difference.shape:
         raise ValueError(
             f"h returned an array of shape {weight.shape} for differences of shape "

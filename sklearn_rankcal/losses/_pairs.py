@@ -17,6 +17,7 @@ from sklearn_rankcal._pair_targets import (
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, discordant_weight, preference_weight
 from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._rankings import weighing
 from sklearn_rankcal.losses._base import Loss
 
 Floats = NDArray[np.float64]
@@ -31,8 +32,7 @@ class _Disagreement(Loss):
     takes_preferences = True
 
     def check(self, relevance: Floats) -> None:
-        if not callable(self.h) and self.h not in ("binary", "graded"):
-            raise ValueError(f"h must be 'binary', 'graded' or a callable; got {self.h!r}.")
+        weighing(self.h)
         super().check(relevance)
 
     def differences(self, labels: Any, queries: Queries) -> PairTargets:
