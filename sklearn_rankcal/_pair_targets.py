@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weigh
@@ -22,7 +23,28 @@ SQUARE_ENTRIES = 2**21
 
 def square_chunks(queries: Queries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Padded views of the queries, `SQUARE_ENTRIES` matrix entries at a time."""
+    check_squares(queries)
     return queries.squares(SQUARE_ENTRIES)
+
+
+def check_squares(queries: Queries) -> None:
+    """Raise when the pairs of the largest query alone do not fit in memory."""
+    r = int(queries.sizes.max(initial=0))
+    check_memory(
+        4 * 8 * r * r,
+        f"All pairs of a query of {r:,} documents",
+        "Shorten the query, or rank it by scores: loss='pd_by_scores' or 'map_by_scores'.",
+    )
+
+
+def equal_squares(queries: Queries) -> Iterator[NDArray[np.int64]]:
+    """Places (n, r) of whole queries of the same size, `SQUARE_ENTRIES` entries at a time."""
+    check_squares(queries)
+    for r in np.unique(queries.sizes):
+        starts = queries.offsets[:-1][queries.sizes == r]
+        step = max(1, SQUARE_ENTRIES // (r * r))
+        for first in range(0, len(starts), step):
+            yield starts[first : first + step, None] + np.arange(r)
 
 
 class PairTargets:
@@ -62,26 +84,27 @@ class PairTargets:
             grouped[inside[valid]] = sums[valid]
         return queries.scatter(grouped)
 
+    def diagonal(self) -> Floats:
+        """t_ii of every row, row layout. O(sum r^2)."""
+        grouped = np.empty(self.queries.n_rows)
+        for inside, valid in square_chunks(self.queries):
+            entries = np.einsum("qii->qi", self.matrices(inside, valid))
+            grouped[inside[valid]] = entries[valid]
+        return self.queries.scatter(grouped)
+
     def flat(self) -> Floats:
         """Entries above the diagonal (on it too, where symmetric), query after query.
 
         The order of ``numpy.triu_indices``: what decoders take. O(sum r^2) memory.
         """
-        shift = 1 if self.symmetric else -1
-        sizes = self.queries.sizes
-        counts = sizes * (sizes + shift) // 2
-        stops = np.cumsum(counts)
-        values = np.empty(int(stops[-1]))
-        for r in np.unique(sizes):
-            member = np.flatnonzero(sizes == r)
-            rows, columns = np.triu_indices(r, 0 if self.symmetric else 1)
-            step = max(1, SQUARE_ENTRIES // (r * r))
-            for first in range(0, len(member), step):
-                some = member[first : first + step]
-                inside = self.queries.offsets[some][:, None] + np.arange(r)
-                matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
-                places = (stops - counts)[some][:, None] + np.arange(len(rows))
-                values[places] = matrices[:, rows, columns]
+        queries, shift = self.queries, 1 if self.symmetric else -1
+        starts = np.append(0, np.cumsum(queries.sizes * (queries.sizes + shift) // 2))
+        values = np.empty(int(starts[-1]))
+        for inside in equal_squares(queries):
+            rows, columns = np.triu_indices(inside.shape[1], 0 if self.symmetric else 1)
+            number = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
+            matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
+            values[starts[number][:, None] + np.arange(len(rows))] = matrices[:, rows, columns]
         return values
 
 
@@ -124,6 +147,22 @@ class RelevanceDifferences(PairTargets):
         difference *= valid[:, :, None] & valid[:, None, :]
         return difference
 
+    def weights(self, inside: NDArray[np.int64]) -> Floats:
+        """(n, r, r) weights y_ij of the whole queries at these places."""
+        return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
+
+    def below_and_above(self, graded: bool) -> tuple[Floats, Floats]:
+        """Of every row, how many documents of its query have less relevance, and how many more.
+
+        If `graded`, how much less and how much more they have, added up. O(n log r).
+        """
+        queries, value = self.queries, self._grouped
+        sides = _mass_beside(value, np.ones_like(value), queries)
+        if graded:
+            below, above = _mass_beside(value, value, queries)
+            sides = sides[0] * value - below, above - sides[1] * value
+        return queries.scatter(sides[0]), queries.scatter(sides[1])
+
     def row_sums(self, weight: Floats | None = None) -> Floats:
         """O(n) where graded, O(n log r) where binary."""
         if callable(self.kind):
@@ -137,12 +176,13 @@ class RelevanceDifferences(PairTargets):
             sums = np.repeat(total, queries.sizes) * self._grouped
             sums -= np.repeat(moment, queries.sizes)
         else:
-            sums = _net_mass(self._grouped, mass, queries)
+            below, above = _mass_beside(self._grouped, mass, queries)
+            sums = below - above
         return queries.scatter(sums * self._factor)
 
 
-def _net_mass(grouped: Floats, mass: Floats, queries: Queries) -> Floats:
-    """Mass of the documents with a smaller value in the query, minus that with a larger one."""
+def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Floats, Floats]:
+    """Mass of the documents with a smaller value in the query, and of those with a larger one."""
     owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((grouped, owner))
     value, weight = grouped[order], mass[order]
@@ -155,9 +195,9 @@ def _net_mass(grouped: Floats, mass: Floats, queries: Queries) -> Floats:
     total = np.repeat(np.add.reduceat(weight, queries.offsets[:-1]), queries.sizes)
     smaller = before[first][block] - start
     larger = total - smaller - in_block[block]
-    net = np.empty_like(grouped)
-    net[order] = smaller - larger
-    return net
+    sides = np.empty((2, len(grouped)))
+    sides[:, order] = smaller, larger
+    return sides[0], sides[1]
 
 
 class PreferenceDifferences(PairTargets):
@@ -175,9 +215,25 @@ class PreferenceDifferences(PairTargets):
         self._factor = factor
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        weights = self._preferences.matrices(inside)
+        weights = self.weights(inside)
+        return weights - weights.transpose(0, 2, 1)
+
+    def weights(self, inside: NDArray[np.int64]) -> Floats:
+        """(n, width, width) weights y_ij of the queries at these places."""
         number = np.searchsorted(self.queries.offsets, inside[:, 0], side="right") - 1
-        return (weights - weights.transpose(0, 2, 1)) * self._factor[number][:, None, None]
+        return self._preferences.matrices(inside) * self._factor[number][:, None, None]
+
+    def comparisons(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
+        """Rows i and j, y_ij and y_ji of every pair that is compared, once. O(pairs log pairs)."""
+        pairs, n_rows = self._preferences, self.queries.n_rows
+        i, j = pairs.winner, pairs.loser
+        weight = pairs.weight * self._factor[self.queries.codes[i]]
+        place = self.queries.scatter(np.arange(n_rows))
+        key, turned = place[i] * n_rows + j, place[j] * n_rows + i  # ascending: see Preferences
+        at = np.minimum(np.searchsorted(key, turned), len(key) - 1)
+        both = key[at] == turned
+        once = ~both | (i < j)
+        return i[once], j[once], weight[once], np.where(both, weight[at], 0.0)[once]
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
         """O(number of pairs)."""
@@ -213,3 +269,27 @@ class RelevanceProducts(PairTargets):
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
         factor = self._grouped[inside] * valid
         return factor[:, :, None] * factor[:, None, :]
+
+    def diagonal(self) -> Floats:
+        """O(n)."""
+        return self.queries.scatter(self._grouped**2)
+
+
+class Residuals(PairTargets):
+    """What a fit leaves of targets off the diagonal; 0 on it.
+
+    Parameters
+    ----------
+    targets, fitted : PairTargets
+        Of one symmetry.
+    """
+
+    def __init__(self, targets: PairTargets, fitted: PairTargets) -> None:
+        super().__init__(targets.queries)
+        self.symmetric = targets.symmetric
+        self._targets, self._fitted = targets, fitted
+
+    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+        rest = self._targets.matrices(inside, valid) - self._fitted.matrices(inside, valid)
+        np.einsum("qii->qi", rest)[...] = 0.0
+        return rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
+from sklearn_rankcal._pair_targets import check_squares
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryOrder, QueryReader, RankerMixin, seeded
 from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
@@ -25,6 +27,7 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     ScoresAndPairs,
+    ScoresAndProducts,
     default_regressor,
     is_model,
 )
@@ -38,7 +41,7 @@ def _predicts_scores(ranker: CalibratedRanker) -> bool:
 
 
 def _predicts_pairs(ranker: CalibratedRanker) -> bool:
-    return get_loss(ranker.loss).space == "pairs"
+    return get_loss(ranker.loss).space != "scores"
 
 
 class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
@@ -55,16 +58,18 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
         targets from `predict_proba`; or a model of `sklearn_rankcal.models`, taken as it is. None
         is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`). For
-        ``loss="pd"`` a regressor is wrapped in a `PairModel`, and None is `ScoresAndPairs`.
+        ``loss="pd"`` and ``"map"`` a regressor is wrapped in a `PairModel`, and None is
+        `ScoresAndPairs` or `ScoresAndProducts`.
     loss : str or Loss, default="ndcg"
         What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
-        ``"map_by_scores"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
+        ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
         ``NDCG(k=10, gain="linear")`` (`losses`).
     decoder : str or decoder, default="auto"
         How surrogate predictions become a ranking. ``"auto"`` is the loss's default: for scores
-        ``"sort"``, which is exact; for ``"pd"`` exact while that is cheap. Others for ``"pd"``:
-        ``"greedy_dag"``, ``"exact"``, ``"local_search"``, or an object of `decoders`.
+        ``"sort"``, which is exact; for ``"pd"`` and ``"map"`` exact while that is cheap. Others for
+        these: ``"exact"``, ``"local_search"``, for ``"pd"`` ``"greedy_dag"``, for ``"map"``
+        ``"diagonal"``, or an object of `decoders`.
     context : "auto", None, str or list of str, default="auto"
         Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
         standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
@@ -80,6 +85,9 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         Seeds every ``random_state`` of (a clone of) the regressor; None leaves them as they are.
         The default regressor is random only beyond 200,000 rows, where its bins are estimated on a
         sample.
+    n_jobs : int, default=None
+        Queries decoded at the same time, through joblib, where the loss is on pairs. None is 1
+        unless in a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
         Print what `fit` does and how long each step takes.
 
@@ -142,6 +150,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         "center": ["boolean"],
         "group_column": [None, str],
         "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
         "verbose": ["verbose"],
     }
 
@@ -155,6 +164,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         center: bool = True,
         group_column: str | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.regressor = regressor
@@ -164,6 +174,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         self.center = center
         self.group_column = group_column
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     # ---------------------------------------------------------------- fit
@@ -245,8 +256,9 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
                     f"loss={self.loss!r} needs {space}."
                 )
             return seeded(clone(self.regressor), self.random_state)
-        if space == "pairs" and self.regressor is not None:
-            return seeded(PairModel(clone(self.regressor)), self.random_state)
+        if space != "scores" and self.regressor is not None:
+            pairs = PairModel(clone(self.regressor), symmetric=space == "sym_pairs")
+            return seeded(pairs, self.random_state)
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
@@ -256,7 +268,8 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
             clone(self.regressor)
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
-        model = documents if space == "scores" else ScoresAndPairs(documents)
+        models = {"pairs": ScoresAndPairs, "sym_pairs": ScoresAndProducts}
+        model = documents if space == "scores" else models[space](documents)
         return seeded(model, self.random_state)
 
     def _defined(
@@ -397,7 +410,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
             return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in self._predicted_pairs(X, queries):
-            ranks[rows] = self.decoder_.decode(u, part).ranks
+            ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
         return ranks
 
     def _predicted_pairs(
@@ -408,6 +421,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         The rows of a query come in an order of their content, so that neither predictions nor
         the decoder's rules for ties depend on the order in which a user has them.
         """
+        check_squares(queries)
         for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
             rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
             rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
@@ -421,7 +435,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return what the decoder ranks from: the predicted differences of every query's pairs.
+        """Return what the decoder ranks from: a predicted number for every pair of documents.
 
         Parameters
         ----------
@@ -432,24 +446,31 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
 
         Returns
         -------
-        differences : list of ndarray of shape (r, r)
-            One antisymmetric matrix per query, in order of first appearance; rows and columns are
-            the rows of the query in the order of X. A positive entry: the first before the second.
-            `decode_preferences` takes them as they are.
+        matrices : list of ndarray of shape (r, r)
+            One matrix per query, in order of first appearance; rows and columns are the rows of
+            the query in the order of X. For ``"pd"`` antisymmetric, estimates of
+            E[y_ij - y_ji], a positive entry: the first before the second; `decode_preferences`
+            takes them as they are. For ``"map"`` symmetric, estimates of E[y_i y_j / sum(y)] up to
+            a shift of the diagonal, which changes no ranking; `decode_average_precision` takes
+            them.
         """
         X, queries = self._read_queries(X, groups)
         matrices: list[NDArray[np.float64]] = []
         place = np.empty(queries.n_rows, dtype=np.int64)
         place[slice(None) if queries.order is None else queries.order] = queries.place
+        symmetric = self.loss_.space == "sym_pairs"
         for rows, part, u in self._predicted_pairs(X, queries):
-            starts = np.append(0, np.cumsum(part.sizes * (part.sizes - 1) // 2))
+            counts = part.sizes * (part.sizes + (1 if symmetric else -1)) // 2
+            starts = np.append(0, np.cumsum(counts))
             # a loop over queries: each has a matrix of its own
             for q, r in enumerate(part.sizes):
                 places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
-                i, j = np.triu_indices(r, 1)
+                i, j = np.triu_indices(r, 0 if symmetric else 1)
                 matrix = np.zeros((r, r))
-                matrix[places[i], places[j]] = u[starts[q] : starts[q + 1]]
-                matrices.append(matrix - matrix.T)
+                entries = u[starts[q] : starts[q + 1]]
+                matrix[places[j], places[i]] = entries if symmetric else -entries
+                matrix[places[i], places[j]] = entries
+                matrices.append(matrix)
         return matrices
 
     @available_if(_predicts_pairs)
@@ -466,34 +487,31 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         Returns
         -------
         report : dict of ndarray of shape (n_queries,)
-            ``query`` (its id), ``n_documents``, ``cyclic`` (whether the predicted preferences
-            have a cycle), ``objective`` (weight that the ranking contradicts), ``lower_bound``
-            (no ranking contradicts less), ``gap``, ``optimal`` (proved) and ``method``. Ready for
-            ``pandas.DataFrame``.
+            ``query`` (its id), ``n_documents``, ``objective`` (weight that the ranking
+            contradicts; for ``"map"`` what it is short of 1), ``lower_bound`` (no ranking has
+            less), ``gap``, ``optimal`` (proved) and ``method``; for ``"pd"`` also ``cyclic``,
+            whether the predicted preferences have a cycle. Ready for ``pandas.DataFrame``.
         """
         X, queries = self._read_queries(X, groups)
-        parts = []
+        parts: dict[str, list[NDArray[Any]]] = {}
         for _, part, u in self._predicted_pairs(X, queries):
-            result = self.decoder_.decode(u, part)
-            threshold = result.threshold
-            if threshold is None:
-                threshold = GreedyDAG("topological").decode(u, part).threshold
-            parts.append(
-                (threshold > 0, result.objective, result.lower_bound, result.optimal, result.method)
-            )
-        cyclic, objective, bound, optimal, method = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        return {
-            "query": queries.ids,
-            "n_documents": queries.sizes,
-            "cyclic": cyclic,
-            "objective": objective,
-            "lower_bound": bound,
-            "gap": objective - bound,
-            "optimal": optimal,
-            "method": method,
-        }
+            result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
+            columns = {
+                "objective": result.objective,
+                "lower_bound": result.lower_bound,
+                "gap": result.gap,
+                "optimal": result.optimal,
+                "method": result.method,
+            }
+            if self.loss_.space == "pairs":
+                threshold = result.threshold
+                if threshold is None:
+                    threshold = GreedyDAG("topological").decode(u, part).threshold
+                columns["cyclic"] = threshold > 0
+            for name, column in columns.items():
+                parts.setdefault(name, []).append(column)
+        report = {"query": queries.ids, "n_documents": queries.sizes}
+        return report | {name: np.concatenate(columns) for name, columns in parts.items()}
 
     # ---------------------------------------------------------------- the regressor's own
 

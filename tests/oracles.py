@@ -162,6 +162,54 @@ def per_query(measure, y, scores, groups, **parameters):
     )
 
 
+# ------------------------------------------------------------------ scores of weight matrices
+
+
+def net_borda(y):
+    return [sum(y[i][j] - y[j][i] for j in range(len(y))) / len(y) for i in range(len(y))]
+
+
+def copeland(y):
+    r = len(y)
+    return [sum((y[i][j] > y[j][i]) - (y[i][j] < y[j][i]) for j in range(r)) / r for i in range(r)]
+
+
+def row_sums(y):
+    return [sum(row) / len(y) for row in y]
+
+
+def log_odds(y, c=0.5):
+    r = len(y)
+    return [
+        sum(
+            math.log((y[i][j] + c) / (y[j][i] + c))
+            for j in range(r)
+            if y[i][j] > 0 or y[j][i] > 0
+        ) / r
+        for i in range(r)
+    ]
+
+
+def least_squares(y):
+    """The shortest x with x_i - x_j nearest to y_ij - y_ji over the pairs that are compared."""
+    pairs = [(i, j) for i in range(len(y)) for j in range(i) if y[i][j] > 0 or y[j][i] > 0]
+    rows = [[(d == i) - (d == j) for d in range(len(y))] for i, j in pairs]
+    if not pairs:
+        return [0.0] * len(y)
+    return np.linalg.lstsq(rows, [y[i][j] - y[j][i] for i, j in pairs], rcond=1e-9)[0].tolist()
+
+
+def principal_eigenvector(y, c=0.5):
+    """Saaty's scores, by the power method."""
+    r = len(y)
+    ratio = [[(y[i][j] + c) / (y[j][i] + c) for j in range(r)] for i in range(r)]
+    x = [1.0] * r
+    for _ in range(500):
+        x = [sum(ratio[i][j] * x[j] for j in range(r)) for i in range(r)]
+        x = [value / sum(x) for value in x]
+    return x
+
+
 # ------------------------------------------------------------------ decoders of matrices
 
 

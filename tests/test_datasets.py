@@ -54,7 +54,7 @@ def test_grades_follow_the_stated_probabilities():
 @pytest.mark.parametrize("name", LOSSES)
 def test_bayes_ranking_is_the_best_of_all(name):
     """Expected measure over all label vectors, for every ranking of a few small queries."""
-    binary = name in ("precision", "recall", "auc", "map_by_scores")
+    binary = name in ("precision", "recall", "auc", "map", "map_by_scores")
     levels = 2 if binary else 3
     data = make_ranking(6, 3, 4, n_informative=2, n_levels=levels, noise=0.8, random_state=1)
     loss = LOSSES[name]()

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, _pair_targets, relevance_labels
@@ -23,6 +23,7 @@ from sklearn_rankcal.models import (
     PairwiseRidge,
     ScoresAndPairs,
 )
+from sklearn_rankcal.models._closed_forms import _PENALTIES
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
@@ -114,20 +115,34 @@ def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
     np.testing.assert_allclose(shifted.coef_, ridge.coef_, rtol=1e-5)
 
 
+def mean_ridge(shown, goal, mass, penalty):
+    """Minimiser of the weighted mean of (shown w - goal)^2 plus sum_k penalty_k w_k^2."""
+    share = mass / mass.sum()
+    gram = shown.T @ (shown * share[:, None]) + np.diag(penalty)
+    return np.linalg.solve(gram, shown.T @ (share * goal))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, "auto"])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, weighted):
+def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, weighted, alpha):
     X, y, groups, weight = data
+    X, weight = X.astype(dtype), weight if weighted else np.ones(len(y))
     queries = Queries.from_groups(groups)
+    assert {1, 2} <= set(queries.sizes)
     if symmetric:
         targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
     else:
         targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
-    given = weight if weighted else None
-    model = BilinearPairs(StandardScaler(), symmetric=symmetric, alpha=0)
-    model.fit(X, targets, queries, given)
-    z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)]
-    i, j = np.array(ordered_pairs(groups, equal=True)).T
+    model = BilinearPairs(StandardScaler(), symmetric=symmetric, alpha=alpha)
+    model.fit(X, targets, queries, weight if weighted else None)
+    z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)].astype(np.float64)
+    size = alpha
+    if alpha == "auto":
+        size = 300 / queries.n_queries if symmetric else min(model.alpha_, 1e12)
+    # the pairs i != j
+    i, j = np.array(ordered_pairs(groups)).T
     a, b = np.triu_indices(5, 0 if symmetric else 1)
     if symmetric:
         goal = (y[i] > 1) * (y[j] > 1) * 1.0
@@ -135,16 +150,90 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, weighted
     else:
         goal = y[i] - y[j]
         shown = z[i][:, a] * z[j][:, b] - z[i][:, b] * z[j][:, a]
-    mass = weight[i] * weight[j] if weighted else None
-    reference = LinearRegression(fit_intercept=False).fit(shown, goal, mass)
-    np.testing.assert_allclose(model.matrix_[a, b], reference.coef_, atol=1e-7)
+    of_pairs = mean_ridge(shown, goal, weight[i] * weight[j], size * (a + b > 0))
+    np.testing.assert_allclose(model.matrix_[a, b], of_pairs, atol=1e-7)
     np.testing.assert_array_equal(
         model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T
     )
-    kept = i <= j if symmetric else i < j
-    np.testing.assert_allclose(
-        model.predict(X, queries), reference.predict(shown)[kept], atol=1e-7
-    )
+    # the documents themselves, where those are targets
+    wanted = dict(zip(zip(i, j, strict=True), shown @ of_pairs, strict=True))
+    if symmetric:
+        alone = mean_ridge(z, (y > 1) * 1.0, weight, size * (np.arange(5) > 0))
+        np.testing.assert_allclose(model.diagonal_, alone, atol=1e-7)
+        wanted |= {(i, i): value for i, value in enumerate(z @ alone)}
+    else:
+        assert model.diagonal_ is None
+    flat = [wanted[pair] for pair in ordered_pairs(groups, symmetric) if pair[0] <= pair[1]]
+    np.testing.assert_allclose(model.predict(X, queries), flat, atol=1e-6)
+
+
+def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
+    """Of six worlds, the last three nothing but noise."""
+    queries, scaler, chosen = Queries.uniform(20, 4), FunctionTransformer(), []
+    fold_of = np.random.RandomState(0).permutation(20) % 5
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(80, 3))
+        y = rng.normal(size=80) + (3 * X[:, 0] if seed < 3 else 0)
+
+        def targets(rows, part, y=y):
+            return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
+
+        model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
+        errors = dict.fromkeys(_PENALTIES, 0.0)
+        for k in range(5):
+            train, test = queries.select(fold_of != k), queries.select(fold_of == k)
+            for alpha in _PENALTIES:
+                fitted = BilinearPairs(scaler, alpha=alpha)
+                u = fitted.fit(X[train[0]], targets(*train), train[1]).predict(X[test[0]], test[1])
+                errors[alpha] += ((u - targets(*test).flat()) ** 2).sum()
+        errors[np.inf] = (targets(slice(None), queries).flat() ** 2).sum()
+        assert model.alpha_ == min(errors, key=errors.get)
+        assert model.matrix_.any() == np.isfinite(model.alpha_)
+        chosen.append(model.alpha_)
+    assert max(chosen[:3]) < 1 and np.inf in chosen[3:]
+
+
+def test_the_diagonal_takes_a_weight_for_a_number_of_copies(data):
+    X, y, _, _ = data
+    copies = np.random.default_rng(0).integers(1, 3, size=len(y))
+    rows = np.repeat(np.arange(len(y)), copies)
+    given, repeated = Queries.single(len(y)), Queries.single(len(rows))
+
+    def fitted(rows, queries, weight):
+        targets = RelevanceProducts((y[rows] > 1).astype(float), queries, np.ones(1))
+        model = BilinearPairs(FunctionTransformer(), symmetric=True, alpha=0.1)
+        return model.fit(X[rows], targets, queries, weight)
+
+    by_weight = fitted(np.arange(len(y)), given, copies.astype(float))
+    by_rows = fitted(rows, repeated, None)
+    np.testing.assert_allclose(by_weight.diagonal_, by_rows.diagonal_, rtol=1e-9)
+
+
+def test_documents_alone_in_their_queries_have_a_diagonal_only(data):
+    X, y, _, _ = data
+    queries = Queries.uniform(len(y), 1)
+    targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(len(y)))
+    model = BilinearPairs(StandardScaler(), symmetric=True, alpha=0).fit(X, targets, queries)
+    np.testing.assert_allclose(model.matrix_, 0, atol=1e-6)
+    alone = LinearRegression().fit(X, y > 1).predict(X)
+    np.testing.assert_allclose(model.predict(X, queries), alone, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", [PairwiseRidge(), BilinearPairs(), BilinearPairs(symmetric=True)])
+def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
+    X, y, groups, weight = data
+    X, queries = X.astype(np.float32), Queries.from_groups(groups)
+    if model.space == "pairs":
+        targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    else:
+        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
+    wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
+    monkeypatch.setattr("sklearn_rankcal.models._closed_forms._BLOCK", 40)
+    monkeypatch.setattr("sklearn_rankcal.models._closed_forms.SQUARE_ENTRIES", 40)
+    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", 40)
+    found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
 def test_principal_components_do_not_depend_on_units(data):

@@ -27,9 +27,9 @@ from sklearn_rankcal._context import add_context
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import ERR, LOSSES, NDCG, MAPByScores, Precision
+from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Precision
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.utils.estimator_checks import (
     check_ranker,
     expected_failed_checks,
@@ -54,6 +54,8 @@ CHECKED = [
     CalibratedRanker(LogisticRegression(), loss="dcg"),
     CalibratedRanker(loss="pd", decoder="greedy_dag"),
     CalibratedRanker(PairwiseRidge(), loss="pd"),
+    CalibratedRanker(loss=MAP(threshold=1)),
+    CalibratedRanker(BilinearPairs(symmetric=True), loss=MAP(threshold=1, shrinkage=0)),
 ]
 
 
@@ -77,6 +79,7 @@ RANKERS = {
     "model": CalibratedRanker(DocumentModel(Ridge(), context="rank")),
     "pairs": CalibratedRanker(loss="pd"),
     "closed form": CalibratedRanker(PairwiseRidge(), loss="pd", decoder="greedy_dag"),
+    "products": CalibratedRanker(loss=MAP(threshold=1)),
 }
 
 

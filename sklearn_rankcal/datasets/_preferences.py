@@ -65,7 +65,7 @@ def make_preferences(
     noise : float, default=0.5
         > 0; small means judgements that nearly agree.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Seed. What is to be learned does not depend on it: data of two seeds are of one world.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def make_preferences(
     groups = sizes_to_groups(random.randint(low, high + 1, size=n_queries))
     queries = Queries.from_groups(groups)
     X = random.normal(size=(len(groups), n_features))
-    latent = _angles(X, random) if kind == "cyclic" else _scores(X, random)
+    latent = _angles(X, random) if kind == "cyclic" else _scores(X)
     probabilities: list[Floats] = [np.empty(0)] * n_queries
     bayes_ranks = np.empty(len(groups), dtype=np.int64)
     shares = np.empty(n_queries)
@@ -169,11 +169,11 @@ def make_preferences(
     )
 
 
-def _scores(X: Floats, random: np.random.RandomState) -> Floats:
+def _scores(X: Floats) -> Floats:
     """A nonlinear function of the leading features, of deviation about 1."""
     informative = X[:, :_INFORMATIVE]
     m = informative.shape[1]
-    weights = random.uniform(0.5, 1.5, size=m) / np.sqrt(m)
+    weights = np.linspace(1.5, 0.5, m) / np.sqrt(m)
     return np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
 
 

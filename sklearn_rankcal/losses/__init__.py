@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rankcal.losses._average_precision import MAPByScores
+from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._pairs import PD, PDByScores
@@ -32,6 +32,7 @@ LOSSES: dict[str, type[Loss]] = {
     "auc": AUC,
     "spearman": Spearman,
     "err": ERR,
+    "map": MAP,
     "map_by_scores": MAPByScores,
     "pd": PD,
     "pd_by_scores": PDByScores,
@@ -44,6 +45,7 @@ __all__ = [
     "ERR",
     "ERU",
     "LOSSES",
+    "MAP",
     "NDCG",
     "PD",
     "BinaryLoss",

@@ -1,16 +1,80 @@
-"""MAP by scores: average precision's targets on the diagonal (P1, theorem 4 and corollary 5)."""
+"""Mean average precision: targets in r^2 dimensions (P1, theorem 3), or only their diagonal."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal._pair_targets import RelevanceProducts
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, average_precision
 from sklearn_rankcal.losses._base import BinaryLoss, NormalizedLoss, check_cutoff
 
 
-class MAPByScores(NormalizedLoss, BinaryLoss):
+class _AveragePrecision(NormalizedLoss, BinaryLoss):
+    """What the losses of average precision share: its normaliser."""
+
+    _half = 1000
+
+    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        return queries.sum(worth)
+
+
+class MAP(_AveragePrecision):
+    """Mean average precision, from the products of labels.
+
+    Parameters
+    ----------
+    threshold : float, default=None
+        Relevance from which a document is relevant. None: labels must be 0 or 1.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        As in `MAPByScores`.
+
+    Notes
+    -----
+    Targets: the r(r+1)/2 products y_i y_j / sum(y) of a query, i <= j, because a document at place
+    k adds (y_i / k) times the relevant documents above it and itself. Least squares on them,
+    decoded exactly, is calibrated for every distribution (P1, theorem 3); decoded by
+    ``"diagonal"``, under P_reinforce (P1, theorem 4), where `MAPByScores` is the cheaper choice.
+    Undefined for a query without a relevant document.
+    """
+
+    space = "sym_pairs"
+    default_decoder = "auto"
+    calibrated_over = "every distribution, decoded exactly (P1, theorem 3)"
+
+    def __init__(
+        self, *, threshold: float | None = None, shrinkage: str | float = "auto"
+    ) -> None:
+        self.threshold = threshold
+        self.shrinkage = shrinkage
+
+    def _targets(
+        self, relevance: NDArray[np.float64], queries: Queries, a: float
+    ) -> RelevanceProducts:
+        worth = super().encode_grades(relevance)
+        return RelevanceProducts(worth, queries, self._shrunken(worth, queries, a))
+
+    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return average_precision(ranked, self.relevant(relevance), None)
+
+    def regret_constant(self, n_documents: int) -> float:
+        """sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), H_r the r-th harmonic number.
+
+        That is the distance between the vectors 1 / max(sigma(i), sigma(j)), i <= j, of a ranking
+        and its reverse, and no two rankings are farther apart. Each has squared norm H_r. With
+        1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the product of two of them is a sum over k and
+        l, of positive weight, of n (n + 1) / 2, where n counts the documents that one ranking has
+        in its first k places and the other in its first l. It is at least k + l - r and at least
+        0, and for a ranking and its reverse equal to the larger of the two, for all k and l.
+        """
+        harmonic = np.cumsum(np.append(0.0, 1.0 / np.arange(1, n_documents + 1)))
+        i = np.arange(1, n_documents + 1)
+        product = ((harmonic[-1] - harmonic[n_documents - i]) / i).sum()
+        return float(np.sqrt(max(2 * (harmonic[-1] - product), 0.0)))
+
+
+class MAPByScores(_AveragePrecision):
     """Mean average precision, ranked by scores.
 
     Parameters
@@ -21,7 +85,7 @@ class MAPByScores(NormalizedLoss, BinaryLoss):
         Relevance from which a document is relevant. None: labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
         such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
@@ -53,9 +117,6 @@ class MAPByScores(NormalizedLoss, BinaryLoss):
     def check(self, relevance: NDArray[np.float64]) -> None:
         check_cutoff("k", self.k)
         super().check(relevance)
-
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return queries.sum(worth)
 
     def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return average_precision(ranked, self.relevant(relevance), self.k)

@@ -13,8 +13,6 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
 
-_N0 = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
-
 
 class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
@@ -27,7 +25,8 @@ class Loss(BaseEstimator):
     ----------
     space : str
         Where surrogate predictions live: ``"scores"``, one number per document; ``"pairs"``, the
-        antisymmetric differences of all pairs, as a `PairTargets`.
+        antisymmetric differences of all pairs, as a `PairTargets`; ``"sym_pairs"``, a symmetric
+        number for each pair and each document.
     default_decoder : str
         What ``decoder="auto"`` stands for.
     calibrated_over : str
@@ -63,7 +62,7 @@ class Loss(BaseEstimator):
         Returns
         -------
         targets : ndarray of shape (n_documents,), or PairTargets
-            The latter where the space is ``"pairs"``.
+            The latter where the space is not ``"scores"``.
         """
         raise NotImplementedError
 
@@ -104,8 +103,8 @@ class Loss(BaseEstimator):
     def regret_constant(self, n_documents: int) -> float | None:
         """c with regret(loss) <= c * sqrt(surrogate regret) at `n_documents`; None: no such bound.
 
-        The surrogate regret of a query is the squared distance of its predicted scores from the
-        conditional expectation of the targets.
+        The surrogate regret of a query is the squared distance of its predictions from the
+        conditional expectation of the targets, entry by entry as the exact decoder takes them.
         """
         return None
 
@@ -164,38 +163,43 @@ class NormalizedLoss(Loss):
     little relevance gets large targets. `shrinkage` a trades the one for the other: `fit`
     regresses on worth / ((1 - a) normaliser + a mean normaliser). The bias is proportional to a
     and the variance falls with the number n of training queries, so the best a is of the form
-    n0 / (n0 + n); ``"auto"`` is that with n0 = 300. It tends to 0, which is all that consistency
-    asks.
+    n0 / (n0 + n); ``"auto"`` is that with n0 = 300, or 1000 where relevant documents are counted
+    (recall, AUC, average precision). It tends to 0, which is all that consistency asks.
     """
 
     shrinkage: str | float
+    _half = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
 
     def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         """The normaliser of each query from `encode_grades`, 0 where the loss is undefined."""
         raise NotImplementedError
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Worth over the query's normaliser."""
         return self._targets(relevance, queries, 0.0)
 
-    def training_targets(
-        self, relevance: NDArray[np.float64], queries: Queries
-    ) -> NDArray[np.float64]:
+    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Worth over the shrunken normaliser."""
         if isinstance(self.shrinkage, str):
-            return self._targets(relevance, queries, _N0 / (_N0 + queries.n_queries))
+            return self._targets(relevance, queries, self._half / (self._half + queries.n_queries))
         return self._targets(relevance, queries, self.shrinkage)
 
-    def _targets(
-        self, relevance: NDArray[np.float64], queries: Queries, a: float
-    ) -> NDArray[np.float64]:
+    def _targets(self, relevance: NDArray[np.float64], queries: Queries, a: float) -> Any:
         worth = self.encode_grades(relevance)
+        normalizer = self._shrunken(worth, queries, a)
+        scale = np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)
+        return worth * queries.broadcast(scale)
+
+    def _shrunken(
+        self, worth: NDArray[np.float64], queries: Queries, a: float
+    ) -> NDArray[np.float64]:
+        """Normalisers drawn to their mean by a share a; 0 stays 0."""
         normalizer = self.normalizer(worth, queries)
         defined = normalizer > 0
         if a > 0 and defined.any():
-            normalizer = (1 - a) * normalizer + a * normalizer[defined].mean()
-        scale = np.where(defined, 1.0 / np.where(defined, normalizer, 1.0), 0.0)
-        return worth * queries.broadcast(scale)
+            mean = normalizer[defined].mean()
+            normalizer = np.where(defined, (1 - a) * normalizer + a * mean, 0.0)
+        return normalizer
 
     def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
         return self.normalizer(self.encode_grades(relevance), queries) > 0

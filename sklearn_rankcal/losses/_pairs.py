@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal._pair_targets import (
-    PairTargets,
     PreferenceDifferences,
     RelevanceDifferences,
+    equal_squares,
     square_chunks,
 )
 from sklearn_rankcal._queries import Queries
@@ -22,6 +26,7 @@ from sklearn_rankcal.losses._base import Loss
 
 Floats = NDArray[np.float64]
 H = str | Callable[[Floats], Floats]
+Differences = RelevanceDifferences | PreferenceDifferences
 
 
 class _Disagreement(Loss):
@@ -35,7 +40,7 @@ class _Disagreement(Loss):
         weighing(self.h)
         super().check(relevance)
 
-    def differences(self, labels: Any, queries: Queries) -> PairTargets:
+    def differences(self, labels: Any, queries: Queries) -> Differences:
         """t_ij = y_ij - y_ji of all pairs; divided by the query's total weight if `normalize`."""
         factor = np.ones(queries.n_queries)
         if self.normalize:
@@ -73,10 +78,11 @@ class _Disagreement(Loss):
     def lost(self, ranked: Ranked, relevance: Any) -> Floats:
         """Preference weight of each query that the ranking contradicts; a tied pair costs half."""
         if isinstance(relevance, Preferences):
-            ranks = ranked.queries.rank(ranked.order)
-            contradicted = ranks[relevance.winner] > ranks[relevance.loser]
-            owner = ranked.queries.codes[relevance.winner]
-            lost = np.bincount(owner, relevance.weight * contradicted, ranked.queries.n_queries)
+            queries, i, j = ranked.queries, relevance.winner, relevance.loser
+            place = np.empty(queries.n_rows, dtype=np.int64)  # that of its block, if tied
+            place[ranked.order] = queries.place if ranked.start is None else ranked.start
+            contradicted = (np.sign(place[i] - place[j]) + 1) / 2
+            lost = np.bincount(queries.codes[i], relevance.weight * contradicted, queries.n_queries)
             return lost.astype(np.float64, copy=False)
         if not callable(self.h):
             return discordant_weight(ranked, relevance, self.h == "graded")
@@ -124,40 +130,187 @@ class PD(_Disagreement):
         self.h = h
         self.normalize = normalize
 
-    def encode(self, relevance: Any, queries: Queries) -> PairTargets:
+    def encode(self, relevance: Any, queries: Queries) -> Differences:
         """Differences of all pairs, made when asked for."""
         return self.differences(relevance, queries)
 
+    def regret_constant(self, n_documents: int) -> float:
+        """sqrt(r (r - 1) / 2): a ranking and its reverse turn all pairs."""
+        return float(np.sqrt(n_documents * (n_documents - 1) / 2))
+
 
 class PDByScores(_Disagreement):
-    """Pairwise disagreement, ranked by scores: a document's mean net preference is its target.
+    """Pairwise disagreement, ranked by scores f_i(y) of the documents.
 
     Parameters
     ----------
     h : "binary", "graded" or callable, default="binary"
-        Weight of a preference, as in `PD`.
+        Weight y_ij of a preference, as in `PD`.
+    f : str or callable, default="borda"
+        The score of document i of a query of r documents, from its weights y_ij:
+
+        * ``"borda"``: the mean net preference, sum_j (y_ij - y_ji) / r;
+        * ``"copeland"``: pairs won minus pairs lost, over r;
+        * ``"row_sums"``: sum_j y_ij / r;
+        * ``"log_odds"``: sum_j log((y_ij + c) / (y_ji + c)) / r (Bradley-Terry-Luce);
+        * ``"least_squares"``: the scores x of least sum of (x_i - x_j - (y_ij - y_ji))^2 over the
+          pairs with a weight (Thurstone-Mosteller), centred at 0 in each part of the query that
+          comparisons connect. ``"borda"`` where all pairs are compared, and for relevance
+          unless h is a function;
+        * a function that takes an (n, r, r) array, the weights of n queries of r documents, and
+          returns their (n, r) scores. It should not depend on how the documents are numbered. It
+          is not asked about queries without preferences: their scores are 0.
+    c : float, default=0.5
+        Of ``"log_odds"``: what is added to both weights. One half is the empirical logit's.
     normalize : bool, default=False
-        Divide a query's preferences by their total weight.
+        Divide a query's weights by their sum, before f. It does not change ``"copeland"``.
 
     Notes
     -----
-    Targets: sum_j (y_ij - y_ji) / r, the net Borda score over the size of the query (Duchi, Mackey
-    and Jordan 2010). The size is known before any label, so it changes no ranking; without it the
-    largest queries would rule the regression. Calibrated over the distributions of P_f (P1,
-    theorem 6): E[Y_ij] > E[Y_ji] implies a larger expected target for i. Not beyond:
+    Targets: f_i(y); where it is a sum over documents, over the size of the query, which is known
+    before any label, so that it changes no ranking; without it the largest queries would rule the
+    regression. Calibrated over the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies
+    a larger expected score for i. The net Borda score (Duchi, Mackey and Jordan 2010) is the usual
+    f. Which f do for a distribution depends on the distribution, and sometimes none does:
     with single preferences 1 > 2, 2 > 1, 2 > 3, 1 > 3, 3 > 1 of probability .20, .10, .36, .24, .10
-    it puts 2 first, and the best ranking puts 1 first.
+    those named here put 2 first, and the best ranking puts 1 first; with .35 and .25 for the third
+    and the fourth every f that does not depend on the numbering ties the two.
+
+    O(n log r) for n documents with relevance, O(pairs log pairs) with preferences; O(sum of r^2)
+    where f or h is a function and for the ``"log_odds"`` of graded relevance, and
+    O(sum of r^3) for ``"least_squares"`` where it is not ``"borda"``.
+
+    Examples
+    --------
+    Scores across parts that no comparison connects, here 0, 1, 2 and 3, 4, say nothing:
+
+    >>> from sklearn_rankcal.labels import preference_labels, read_preferences
+    >>> from sklearn_rankcal.losses import PDByScores
+    >>> labels = read_preferences(preference_labels([(0, 1), (1, 2), (4, 3)], [0] * 5))
+    >>> loss = PDByScores(f="least_squares")
+    >>> loss.encode(labels, labels.queries).round(3).tolist()
+    [1.0, 0.0, -1.0, -0.5, 0.5]
     """
 
     calibrated_everywhere = False
     calibrated_over = (
         "the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies "
-        "E[f_i(Y)] > E[f_j(Y)], f the net Borda score"
+        "E[f_i(Y)] > E[f_j(Y)]"
     )
 
-    def __init__(self, h: H = "binary", *, normalize: bool = False) -> None:
+    def __init__(
+        self,
+        h: H = "binary",
+        *,
+        f: str | Callable[[Floats], Floats] = "borda",
+        c: float = 0.5,
+        normalize: bool = False,
+    ) -> None:
         self.h = h
+        self.f = f
+        self.c = c
         self.normalize = normalize
 
+    def accept(self, labels: Any) -> None:
+        if not callable(self.f) and self.f not in SCORES:
+            raise ValueError(
+                f"Unknown f {self.f!r}. Known: {', '.join(map(repr, SCORES))}, or a function of "
+                "the weights, from (n, r, r) to (n, r)."
+            )
+        if not (isinstance(self.c, Real) and 0 < self.c < np.inf):
+            raise ValueError(f"c must be a finite number above 0; got {self.c!r}.")
+        super().accept(labels)
+
     def encode(self, relevance: Any, queries: Queries) -> Floats:
-        return self.differences(relevance, queries).row_sums() / queries.broadcast(queries.sizes)
+        """f_i(y) of every row."""
+        targets = self.differences(relevance, queries)
+        if callable(self.f):
+            return _by_matrices(targets, self.f)
+        return SCORES[self.f](targets, self.c)
+
+
+def _borda(targets: Differences, c: float) -> Floats:
+    return targets.row_sums() / targets.queries.broadcast(targets.queries.sizes)
+
+
+def _least_squares(targets: Differences, c: float) -> Floats:
+    # Relevance compares all documents of different levels. Those of a level have the same x, and
+    # sum x = 0; so the normal equation (r - n) x_i - sum over other levels of x_j = b_i of a
+    # document of a level of n is r x_i = b_i.
+    if isinstance(targets, RelevanceDifferences) and not callable(targets.kind):
+        return _borda(targets, c)
+    return _by_matrices(targets, least_squares_scores)
+
+
+def _mean_share(
+    targets: Differences, c: float, share: Callable[..., Floats], degree: int | None
+) -> Floats:
+    """sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
+
+    `degree` is that of homogeneity of the share in the weights; None: it is not homogeneous.
+    """
+    queries = targets.queries
+    if isinstance(targets, PreferenceDifferences):
+        i, j, y, opposed = targets.comparisons()
+        rows, shares = np.append(i, j), np.append(share(y, opposed, c), share(opposed, y, c))
+        sums = np.bincount(rows, shares, queries.n_rows).astype(np.float64, copy=False)
+    elif targets.kind == "binary" or (targets.kind == "graded" and degree is not None):
+        below, above = targets.below_and_above(graded=targets.kind == "graded" and degree == 1)
+        weight = queries.broadcast(targets.factor)  # of a pair, or of a unit of difference
+        sums = below * share(weight, 0 * weight, c) + above * share(0 * weight, weight, c)
+    else:
+        return _by_matrices(targets, lambda y: share(y, y.transpose(0, 2, 1), c).mean(axis=2))
+    return sums / queries.broadcast(queries.sizes)
+
+
+def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
+    return np.log(y + c) - np.log(opposed + c)
+
+
+def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
+    """f of the weights of every query that has any, checked; 0 in the others."""
+    grouped = np.zeros(targets.queries.n_rows)
+    for inside in equal_squares(targets.queries):
+        weights = targets.weights(inside)
+        some = weights.any(axis=(1, 2))
+        if not some.any():
+            continue
+        scores = np.asarray(f(weights[some]), dtype=np.float64)
+        if scores.shape != inside[some].shape:
+            raise ValueError(
+                f"f returned an array of shape {scores.shape} for weights of shape "
+                f"{weights[some].shape}; {inside[some].shape} is needed, a score for each document."
+            )
+        if not np.isfinite(scores).all():
+            q = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            raise ValueError(
+                f"f must return finite scores; it gave {scores[q].tolist()} for the weights "
+                f"{weights[some][q].tolist()}."
+            )
+        grouped[inside[some]] = scores
+    return targets.queries.scatter(grouped)
+
+
+def least_squares_scores(weights: Floats) -> Floats:
+    """Thurstone-Mosteller scores (n, r) from weights (n, r, r): the Laplacian's pseudo-inverse."""
+    n, r, _ = weights.shape
+    turned = weights.transpose(0, 2, 1)
+    compared = ((weights > 0) | (turned > 0)).astype(np.float64)
+    q, i, j = np.nonzero(compared)
+    graph = sparse.coo_array((np.ones(len(q)), (q * r + i, q * r + j)), shape=(n * r, n * r))
+    part = connected_components(graph, directed=False)[1].reshape(n, r)
+    # 1 added to all entries of a part makes the Laplacian regular and its solution centred there
+    system = (part[:, :, None] == part[:, None, :]) - compared
+    system[:, np.arange(r), np.arange(r)] += compared.sum(axis=2)
+    net = (weights - turned).sum(axis=2)
+    return np.linalg.solve(system, net[:, :, None])[:, :, 0]
+
+
+#: f of `PDByScores` by name: scores of the rows from the weights and c.
+SCORES: dict[str, Callable[[Differences, float], Floats]] = {
+    "borda": _borda,
+    "copeland": partial(_mean_share, share=lambda y, z, c: np.sign(y - z), degree=0),
+    "row_sums": partial(_mean_share, share=lambda y, z, c: y, degree=1),
+    "log_odds": partial(_mean_share, share=_log_odds, degree=None),
+    "least_squares": _least_squares,
+}

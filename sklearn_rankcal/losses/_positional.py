@@ -230,13 +230,15 @@ class Recall(NormalizedPositionalLoss, BinaryLoss):
         Relevance from which a document is relevant. None: labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
         such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
     Targets: y_i / sum(y). Undefined for a query without a relevant document.
     """
+
+    _half = 1000
 
     def __init__(
         self, k: int = 10, *, threshold: float | None = None, shrinkage: str | float = "auto"
@@ -267,7 +269,7 @@ class AUC(NormalizedPositionalLoss, BinaryLoss):
         Relevance from which a document is relevant. None: labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
+        variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
         such. The measure is not affected. See `NormalizedLoss`.
 
     Notes
@@ -275,6 +277,8 @@ class AUC(NormalizedPositionalLoss, BinaryLoss):
     Targets: y_i / (n+ n-). Undefined for a query without a relevant, or without an irrelevant,
     document.
     """
+
+    _half = 1000
 
     def __init__(
         self, *, threshold: float | None = None, shrinkage: str | float = "auto"

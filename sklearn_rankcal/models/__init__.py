@@ -1,8 +1,9 @@
 """Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
 
 `DocumentModel` shows it one row per document and predicts scores, `PairModel` one row per pair.
-`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form, and
-`ScoresAndPairs` adds the two kinds up. `BlendedRegressor` is a regressor of many outputs.
+`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form; `ScoresAndPairs`,
+for pairwise disagreement, and `ScoresAndProducts`, for average precision, join the two kinds.
+`BlendedRegressor` is a regressor of many outputs.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._pairs import PairModel, ScoresAndPairs
+from sklearn_rankcal.models._products import ScoresAndProducts
 
 __all__ = [
     "BilinearPairs",
@@ -19,6 +21,7 @@ __all__ = [
     "PairModel",
     "PairwiseRidge",
     "ScoresAndPairs",
+    "ScoresAndProducts",
     "default_regressor",
     "is_model",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array
 
-from sklearn_rankcal._pair_targets import PairTargets, square_chunks
+from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tables import check_table, take_rows
 
 Floats = NDArray[np.float64]
-_N0 = 300  # training queries at which the "auto" penalty of `BilinearPairs` is 1
-_BLOCK = 1 << 16  # rows turned to float64 at a time
+_N0 = 300  # training queries at which an "auto" penalty without folds is 1
+_BLOCK = 1 << 17  # numbers turned to float64 at a time: 1 MB, which stays in the cache
+_N_FOLDS = 5  # of queries, for the "auto" penalty
+_PENALTIES = 10.0 ** np.arange(-6, 3.5, 0.5)
 
 
 def numeric_table(X: Any) -> NDArray[Any]:
@@ -23,24 +27,75 @@ def numeric_table(X: Any) -> NDArray[Any]:
     return check_array(X, dtype=[np.float64, np.float32], input_name="X")
 
 
-class _Moments:
-    """Mean and spread of the columns inside queries, and their scaled covariance."""
+def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Rows of a table, `_BLOCK` numbers at a time."""
+    step = max(1, _BLOCK // n_columns)
+    return (slice(first, first + step) for first in range(0, n_rows, step))
 
-    def __init__(self, X: NDArray[Any], queries: Queries, weight: Floats | None) -> None:
-        self.shift = X.mean(axis=0, dtype=np.float64)
-        n_columns = X.shape[1]
-        gram = np.zeros((n_columns, n_columns))
-        self.pair_mass = 0.0
-        # sum over ordered pairs of v_i v_j (x_i - x_j)(x_i - x_j)' = 2 (V S2 - S1 S1') a query
-        for rows, part in queries.chunks(_BLOCK):
-            block = X[rows] - self.shift
-            mass = np.ones(part.n_rows) if weight is None else weight[rows]
-            total = np.add.reduceat(mass, part.offsets[:-1])
-            sums = np.add.reduceat(block * mass[:, None], part.offsets[:-1], axis=0)
-            gram += block.T @ (block * (mass * np.repeat(total, part.sizes))[:, None])
-            gram -= sums.T @ sums
-            self.pair_mass += float((total**2).sum() - (mass**2).sum())
-        self.gram = 2.0 * gram
+
+class _Differences:
+    """Moments of x_i - x_j over all ordered pairs of every query, a block of rows at a time.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, d)
+    queries : Queries
+    weight : ndarray of shape (n_rows,) or None
+        A pair weighs the product of its documents' weights.
+    sums : ndarray of shape (n_rows,) or None
+        Weighted row sums of antisymmetric targets.
+
+    Attributes
+    ----------
+    center : ndarray of shape (d,)
+        Means of the columns.
+    scale : ndarray of shape (d,)
+        Root mean square of the differences in each column, inf where they are 0.
+    gram : ndarray of shape (d, d)
+        Mean products of the differences, in units of `scale`.
+    moment : ndarray of shape (d,)
+        Mean products of differences and targets, in units of `scale`; 0 without `sums`.
+    """
+
+    def __init__(
+        self, X: NDArray[Any], queries: Queries, weight: Floats | None, sums: Floats | None = None
+    ) -> None:
+        d = X.shape[1]
+        total, gram, moment = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+        mass = pair_mass = 0.0
+        for rows, part in queries.chunks(_BLOCK // d):
+            block = X[rows].astype(np.float64)
+            v = np.ones(part.n_rows) if weight is None else weight[rows]
+            of_query = part.sum(v)
+            sum_x = part.sum(block if weight is None else block * v[:, None])
+            total += sum_x.sum(axis=0)
+            mass += float(v.sum())
+            pair_mass += float((of_query**2).sum() - (v**2).sum())
+            block -= part.repeat(sum_x / np.where(of_query > 0, of_query, 1.0)[:, None])
+            # sum_ij v_i v_j (x_i - x_j)(x_i - x_j)' = 2 V sum_i v_i x_i x_i', x centred
+            if sums is not None:
+                moment += 2.0 * (v * sums[rows]) @ block
+            block *= np.sqrt(2.0 * v * part.repeat(of_query))[:, None]
+            gram += block.T @ block
+        pair_mass = pair_mass or 1.0
+        self.center = total / (mass or 1.0)
+        spread = np.sqrt(np.diagonal(gram) / pair_mass)
+        self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, np.inf)
+        self.gram = gram / pair_mass / self.scale / self.scale[:, None]
+        self.moment = moment / pair_mass / self.scale
+
+    def principal_axes(self, n_components: int) -> Floats:
+        """(d, m) axes of the largest spread, each of spread 1; the columns scaled first."""
+        values, vectors = np.linalg.eigh(self.gram)
+        largest = np.argsort(-values)[:n_components]
+        largest = largest[values[largest] > 1e-10]
+        return vectors[:, largest] / np.sqrt(values[largest]) / self.scale[:, None]
+
+
+def _ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
+    """Minimiser of w'Gw - 2 w'm + sum_k penalty_k w_k^2; the Gram matrix is overwritten."""
+    gram[np.diag_indices_from(gram)] += penalty + 1e-12
+    return solve(gram, moment, assume_a="pos")
 
 
 class PairwiseRidge(BaseEstimator):
@@ -95,36 +150,24 @@ class PairwiseRidge(BaseEstimator):
         -------
         self : PairwiseRidge
         """
-        table = numeric_table(X)
-        moments = _Moments(table, queries, sample_weight)
         sums = targets.row_sums(sample_weight)
-        if sample_weight is not None:
-            sums = sums * sample_weight
-        # the row sums of a query add up to 0, so that the shift does not matter
-        moment = 2.0 * (table.T @ sums.astype(table.dtype, copy=False)).astype(np.float64)
-        mass = max(moments.pair_mass, 1.0)
-        spread = np.sqrt(np.diagonal(moments.gram) / mass)
-        scale = np.where(spread > 1e-12 * np.abs(moments.shift), spread, np.inf)
-        gram = moments.gram / mass / scale / scale[:, None]
-        gram[np.diag_indices_from(gram)] += self.alpha + 1e-12
-        self.coef_ = solve(gram, moment / mass / scale, assume_a="pos") / scale
+        pairs = _Differences(numeric_table(X), queries, sample_weight, sums)
+        self.coef_ = _ridge(pairs.gram, pairs.moment, self.alpha) / pairs.scale
         return self
 
     def predict_scores(self, X: Any) -> Floats:
         """Scores w'x, of which the predictions are the differences."""
-        return numeric_table(X) @ self.coef_
+        table = numeric_table(X)
+        return np.concatenate([table[rows] @ self.coef_ for rows in _blocks(*table.shape)])
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Differences s_i - s_j, i < j, query after query (``numpy.triu_indices(r, 1)``)."""
-        return flat_differences(self.predict_scores(X), queries)
+        return ScoreDifferences(self.predict_scores(X), queries).flat()
 
 
-def flat_differences(scores: Floats, queries: Queries) -> Floats:
-    """s_i - s_j of the pairs i < j of every query, in the order of `PairTargets.flat`."""
-    return _ScoreDifferences(scores, queries).flat()
+class ScoreDifferences(PairTargets):
+    """s_i - s_j of scores in row layout."""
 
-
-class _ScoreDifferences(PairTargets):
     def __init__(self, scores: Floats, queries: Queries) -> None:
         super().__init__(queries)
         self._grouped = queries.gather(np.asarray(scores, dtype=np.float64))
@@ -151,22 +194,32 @@ class BilinearPairs(BaseEstimator):
     n_components : int, default=16
         Number of principal components; with a `feature_map` not used.
     symmetric : bool, default=False
-        True for the space ``"sym_pairs"``.
+        True for the space ``"sym_pairs"``. Of its targets y_i y_j / sum(y), those with i = j are
+        about one document and another function of it than of a pair: A is fitted to the pairs
+        i != j, and u_ii = z_i'w to a document itself.
     alpha : "auto" or float, default="auto"
-        Penalty on the entries of A, in units of the mean over pairs. "auto" is 300 over the number
-        of training queries, which tends to 0.
+        Penalty on the entries of A, in units of the mean over pairs, and on those of w, in units of
+        the mean over documents; in the symmetric case not on the constants. "auto" is chosen by
+        the squared error in five folds of queries, at no second look at X; it may be infinite, A
+        then 0. In the symmetric case, and for fewer than 10 queries, "auto" is 300 over the number
+        of training queries.
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty.
     matrix_ : ndarray of shape (m + 1, m + 1)
         A.
+    diagonal_ : ndarray of shape (m + 1,) or None
+        w; None unless symmetric.
     feature_map_ : transformer or None
         The fitted feature map.
 
     Notes
     -----
-    The Gram matrix of vec A is sum_q G_q (x) G_q with G_q = Z_q'Z_q. O(n m^2 + Q m^4 + sum_q r_q^2)
-    time, O(m^4) memory beside a block of queries; m = 32 is a good size, m = 100 is not.
+    The Gram matrix of vec A is sum_q G_q (x) G_q with G_q = Z_q'Z_q, less sum_i z_i z_i' (x) z_i
+    z_i' where pairs i = j are left out. O(n m^2 + Q m^4 + m sum_q r_q^2) time, O(n m^4) if
+    symmetric, O(m^4) memory beside a block of queries; m = 32 is a good size, m = 100 is not.
     """
 
     def __init__(
@@ -194,7 +247,7 @@ class BilinearPairs(BaseEstimator):
         queries: Queries,
         sample_weight: Floats | None = None,
     ) -> BilinearPairs:
-        """Fit A.
+        """Fit A, and w.
 
         Parameters
         ----------
@@ -203,75 +256,132 @@ class BilinearPairs(BaseEstimator):
             Of the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair weighs the product of its documents' weights.
+            A pair weighs the product of its documents' weights. A document by itself weighs v_i
+            and not v_i^2: weight 2 is the same as that row twice.
 
         Returns
         -------
         self : BilinearPairs
         """
+        X = self._table(X)
         if self.feature_map is None:
-            table = numeric_table(X)
-            moments = _Moments(table, queries, sample_weight)
+            pairs = _Differences(X, queries, sample_weight)
             self.feature_map_ = None
-            self._shift = moments.shift
-            self._axes = _principal(moments, self.n_components)
+            self._center = pairs.center
+            self._axes = pairs.principal_axes(self.n_components)
         else:
             self.feature_map_ = clone(self.feature_map).fit(X)
-        z = queries.gather(self._features(X))
-        m = z.shape[1]
-        rows, columns = np.triu_indices(m)
-        grams = np.zeros((len(rows), len(rows)))
-        moment = np.zeros((m, m))
+        order = queries.gather(np.arange(queries.n_rows))
         mass = np.ones(queries.n_rows) if sample_weight is None else queries.gather(sample_weight)
-        pair_mass = 0.0
-        for inside, valid in square_chunks(queries):
-            weight = mass[inside] * valid
-            block = z[inside] * weight[:, :, None]
-            moment += np.einsum(
-                "qia,qib->ab", block, targets.matrices(inside, valid) @ block, optimize=True
-            )
-            gram = (block.transpose(0, 2, 1) @ z[inside])[:, rows, columns]
-            grams += gram.T @ gram
-            pair_mass += float((weight.sum(axis=1) ** 2).sum())
-        alpha = _N0 / queries.n_queries if self.alpha == "auto" else float(self.alpha)
-        self.matrix_ = _solve_bilinear(grams / pair_mass, moment / pair_mass, self.symmetric, alpha)
+        m = self._features(X, order[:1]).shape[1]
+        rows, columns = np.triu_indices(m)
+        judged = self.alpha == "auto" and not self.symmetric and queries.n_queries >= 2 * _N_FOLDS
+        n_folds = _N_FOLDS if judged else 1
+        fold_of = np.random.RandomState(0).permutation(queries.n_queries) % n_folds
+        grams = np.zeros((n_folds, len(rows), len(rows)))
+        moments, pair_mass = np.zeros((n_folds, m, m)), np.zeros(n_folds)
+        own_gram, own_moment = np.zeros((m, m)), np.zeros(m)
+        for inside, valid in _moment_chunks(queries, m):
+            fold = fold_of[np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1]
+            z, v = self._features(X, order[inside]), mass[inside] * valid
+            t = targets.matrices(inside, valid)
+            weighted = z * v[:, :, None]
+            turned = weighted.transpose(0, 2, 1)
+            products, squares = turned @ (t @ weighted), turned @ z
+            if self.symmetric:
+                own = np.diagonal(t, axis1=1, axis2=2)
+                products -= turned @ (weighted * own[:, :, None])
+                grams[0] -= _fourth_moments((z * np.sqrt(v)[:, :, None]).reshape(-1, m))
+                own_gram += squares.sum(axis=0)
+                own_moment += own.reshape(-1) @ weighted.reshape(-1, m)
+            gram = squares[:, rows, columns]
+            masses = v.sum(axis=1) ** 2 - (v**2).sum(axis=1)
+            for k in range(n_folds):
+                some = fold == k
+                grams[k] += gram[some].T @ gram[some]
+                moments[k] += products[some].sum(axis=0)
+                pair_mass[k] += masses[some].sum()
+        equations = [
+            _normal_equations(gram, moment, self.symmetric)
+            for gram, moment in zip(grams, moments, strict=True)
+        ]
+        if judged:
+            self.alpha_ = _best_penalty(equations, pair_mass)
+        elif self.alpha == "auto":
+            self.alpha_ = _N0 / queries.n_queries
+        else:
+            self.alpha_ = float(self.alpha)
+        total = pair_mass.sum() or 1.0
+        normal, wanted = (sum(part) / total for part in zip(*equations, strict=True))
+        self.matrix_ = _solve_bilinear(normal, wanted, self.symmetric, m, self.alpha_)
+        self.diagonal_: Floats | None = None
+        if self.symmetric:
+            total, penalty = mass.sum() or 1.0, self.alpha_ * (np.arange(m) > 0)
+            self.diagonal_ = _ridge(own_gram / total, own_moment / total, penalty)
         return self
 
-    def _features(self, X: Any) -> Floats:
-        if self.feature_map_ is None:
-            z = (numeric_table(X) - self._shift) @ self._axes
-        else:
-            z = np.asarray(self.feature_map_.transform(X), dtype=np.float64)
-        return np.concatenate([np.ones((len(z), 1)), z], axis=1)
+    def _table(self, X: Any) -> Any:
+        return numeric_table(X) if self.feature_map is None else check_table(X)
+
+    def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
+        """z of rows of the table, (*rows.shape, m + 1)."""
+        listed = rows.reshape(-1)
+        parts = []
+        for some in _blocks(len(listed), X.shape[1]):
+            part = take_rows(X, listed[some])
+            if self.feature_map_ is None:
+                part = (part - self._center) @ self._axes
+            else:
+                part = np.asarray(self.feature_map_.transform(part), dtype=np.float64)
+            parts.append(np.concatenate([np.ones((len(part), 1)), part], axis=1))
+        return np.concatenate(parts).reshape(*rows.shape, -1)
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """u_ij of the pairs i < j (i <= j where symmetric), in the order of `PairTargets.flat`."""
-        return _BilinearForm(queries.gather(self._features(X)), self.matrix_, queries).flat()
+        return _BilinearForm(self, X, queries).flat()
 
 
 class _BilinearForm(PairTargets):
-    def __init__(self, z: Floats, matrix: Floats, queries: Queries) -> None:
+    def __init__(self, model: BilinearPairs, X: Any, queries: Queries) -> None:
         super().__init__(queries)
-        self.symmetric = bool((matrix == matrix.T).all() and matrix.any())
-        self._left, self._right = z @ matrix, z
+        self.symmetric = model.symmetric
+        self._model = model
+        self._table = model._table(X)
+        self._order = queries.gather(np.arange(queries.n_rows))
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        return self._left[inside] @ self._right[inside].transpose(0, 2, 1)
+        z = self._model._features(self._table, self._order[inside])
+        form = z @ self._model.matrix_ @ z.transpose(0, 2, 1)
+        if self._model.diagonal_ is not None:
+            place = np.arange(inside.shape[1])
+            form[:, place, place] = z @ self._model.diagonal_
+        return form
 
 
-def _principal(moments: _Moments, n_components: int) -> Floats:
-    """(d, m) axes of the largest spread inside queries, the columns scaled first."""
-    mass = max(moments.pair_mass, 1.0)
-    spread = np.sqrt(np.diagonal(moments.gram) / mass)
-    scale = np.where(spread > 1e-12 * np.abs(moments.shift), spread, np.inf)
-    values, vectors = np.linalg.eigh(moments.gram / mass / scale / scale[:, None])
-    largest = np.argsort(-values)[:n_components]
-    largest = largest[values[largest] > 1e-10]
-    return vectors[:, largest] / np.sqrt(values[largest]) / scale[:, None]
+def _moment_chunks(
+    queries: Queries, m: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """`square_chunks` with no more queries than (queries, m, m) has entries to spare."""
+    step = max(1, SQUARE_ENTRIES // m**2)
+    for inside, valid in square_chunks(queries):
+        for first in range(0, len(inside), step):
+            yield inside[first : first + step], valid[first : first + step]
 
 
-def _solve_bilinear(grams: Floats, moment: Floats, symmetric: bool, alpha: float) -> Floats:
-    """A of least squares from sum_q vec G_q vec G_q' (upper triangles) and sum_q Z' T Z."""
+def _fourth_moments(z: Floats) -> Floats:
+    """sum_i vec(z_i z_i') vec(z_i z_i')', upper triangles."""
+    rows, columns = np.triu_indices(z.shape[1])
+    moments = np.zeros((len(rows), len(rows)))
+    for some in _blocks(len(z), len(rows)):
+        block = np.ascontiguousarray(z[some].T)
+        products = block[rows]
+        products *= block[columns]
+        moments += products @ products.T
+    return moments
+
+
+def _normal_equations(grams: Floats, moment: Floats, symmetric: bool) -> tuple[Floats, Floats]:
+    """Of the free entries of A, from sum_q vec G_q vec G_q' (upper triangles) and sum_q Z' T Z."""
     m = len(moment)
     number = np.zeros((m, m), dtype=np.int64)
     rows, columns = np.triu_indices(m)
@@ -286,9 +396,30 @@ def _solve_bilinear(grams: Floats, moment: Floats, symmetric: bool, alpha: float
         half = np.where(a == b, 0.5, 1.0)
         normal *= half * half[:, None]
         wanted *= half
-    normal[np.diag_indices_from(normal)] += alpha + 1e-12
-    theta = solve(normal, wanted, assume_a="pos")
+    return normal, wanted
+
+
+def _best_penalty(equations: list[tuple[Floats, Floats]], pair_mass: Floats) -> float:
+    """Of the smallest squared error on folds that the normal equations of the others predict."""
+    normals, wanted = (np.stack(part) for part in zip(*equations, strict=True))
+    errors = np.zeros(len(_PENALTIES))
+    for k, mass in enumerate(pair_mass):
+        rest = (pair_mass.sum() - mass) or 1.0
+        values, vectors = np.linalg.eigh((normals.sum(axis=0) - normals[k]) / rest)
+        moment = vectors.T @ (wanted.sum(axis=0) - wanted[k]) / rest
+        theta = vectors @ (moment[:, None] / (np.maximum(values, 0.0)[:, None] + _PENALTIES))
+        errors += (theta * (normals[k] @ theta)).sum(axis=0) - 2.0 * wanted[k] @ theta
+    return float(_PENALTIES[np.argmin(errors)]) if errors.min() < 0 else np.inf
+
+
+def _solve_bilinear(
+    normal: Floats, wanted: Floats, symmetric: bool, m: int, alpha: float
+) -> Floats:
+    """A of the normal equations and the penalty."""
+    a, b = np.triu_indices(m, 0 if symmetric else 1)
     matrix = np.zeros((m, m))
-    matrix[a, b] = theta
-    matrix[b, a] = sign * theta
+    if np.isfinite(alpha):
+        theta = _ridge(normal, wanted, alpha * (a + b > 0))
+        matrix[a, b] = theta
+        matrix[b, a] = theta if symmetric else -theta
     return matrix

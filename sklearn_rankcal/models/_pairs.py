@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._pair_targets import PairTargets, square_chunks
+from sklearn_rankcal._memory import check_memory
+from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal.models._closed_forms import BilinearPairs, flat_differences, numeric_table
+from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences, numeric_table
 from sklearn_rankcal.models._document import DocumentModel, _weight_argument, default_regressor
 
 Floats = NDArray[np.float64]
@@ -20,7 +21,7 @@ _CHUNK = 1 << 17  # pairs predicted at a time
 
 
 class PairModel(BaseEstimator):
-    """Any regressor on one row per pair; predictions are made antisymmetric.
+    """Any regressor on one row per pair; predictions are made antisymmetric, or symmetric.
 
     Parameters
     ----------
@@ -28,10 +29,14 @@ class PairModel(BaseEstimator):
         Cloned and fitted on the features of ordered pairs. None: `default_regressor`.
     features : {"difference", "concatenation", "products"} or callable, default="concatenation"
         What the regressor sees of a pair: x_i - x_j; [x_i, x_j]; [x_i - x_j, x_i * x_j]; or
-        ``features(first, second)`` of two tables. A model that is linear in the difference is a
+        ``features(first, second)`` of two tables. With `symmetric` |x_i - x_j| and x_i + x_j stand
+        for x_i - x_j in the first and the third. A model that is linear in the difference is a
         score and cannot express a cycle.
-    max_pairs : int, default=2_000_000
-        With more pairs than these, that many are drawn at random, every pair alike.
+    symmetric : bool, default=False
+        True for the space ``"sym_pairs"``: a second clone of the regressor is then fitted to the
+        diagonal, one row per document.
+    max_pairs : int or None, default=2_000_000
+        With more pairs than these, that many are drawn at random, every pair alike. None: all.
     random_state : int, RandomState instance or None, default=0
         Seeds the draw, and which of its two orders each pair is shown in.
 
@@ -39,6 +44,8 @@ class PairModel(BaseEstimator):
     ----------
     regressor_ : estimator
         The fitted regressor.
+    diagonal_ : estimator or None
+        The one of documents, where symmetric.
     n_pairs_ : int
         Pairs it was fitted on.
 
@@ -47,20 +54,25 @@ class PairModel(BaseEstimator):
     Memory: `max_pairs` rows of features in `fit`, 131,072 in `predict`.
     """
 
-    space = "pairs"
-
     def __init__(
         self,
         regressor: Any = None,
         *,
         features: str | Callable[[Any, Any], Any] = "concatenation",
-        max_pairs: int = 2_000_000,
+        symmetric: bool = False,
+        max_pairs: int | None = 2_000_000,
         random_state: Any = 0,
     ) -> None:
         self.regressor = regressor
         self.features = features
+        self.symmetric = symmetric
         self.max_pairs = max_pairs
         self.random_state = random_state
+
+    @property
+    def space(self) -> str:
+        """``"pairs"``, or ``"sym_pairs"`` where symmetric."""
+        return "sym_pairs" if self.symmetric else "pairs"
 
     def fit(
         self,
@@ -76,7 +88,7 @@ class PairModel(BaseEstimator):
         X : array-like of shape (n_documents, n_features)
             Dense, finite numbers.
         targets : PairTargets
-            Antisymmetric.
+            Of the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
             A pair weighs the product of its documents' weights.
@@ -88,28 +100,39 @@ class PairModel(BaseEstimator):
         Raises
         ------
         ValueError
-            No query has two documents, or `max_pairs` is not positive.
+            No query has two documents, `max_pairs` is not positive, or the features of the pairs
+            would not fit in memory.
         """
-        if not self.max_pairs >= 1:
-            raise ValueError(f"max_pairs must be at least 1; got {self.max_pairs}.")
+        if self.max_pairs is not None and not self.max_pairs >= 1:
+            raise ValueError(f"max_pairs must be at least 1, or None; got {self.max_pairs}.")
         table = numeric_table(X)
         random = check_random_state(self.random_state)
-        first, second, goal = self._draw(targets, queries, random)
+        first, second, goal = self._draw(table, targets, queries, random)
         turned = random.random_sample(len(goal)) < 0.5
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-        goal = np.where(turned, -goal, goal)
+        if not self.symmetric:
+            goal = np.where(turned, -goal, goal)
+        weight = None if sample_weight is None else sample_weight[first] * sample_weight[second]
+        self.n_pairs_ = len(goal)
+        self.regressor_ = self._fit_one(self._show(table[first], table[second]), goal, weight)
+        self.diagonal_: Any = None
+        if self.symmetric:
+            self.diagonal_ = self._fit_one(table, targets.diagonal(), sample_weight)
+        return self
+
+    def _fit_one(self, table: Any, goal: Floats, weight: Floats | None) -> Any:
         regressor = (
             default_regressor(len(goal)) if self.regressor is None else clone(self.regressor)
         )
-        weights: dict[str, Any] = {}
-        if sample_weight is not None:
-            weights = _weight_argument(regressor, sample_weight[first] * sample_weight[second])
-        self.n_pairs_ = len(goal)
-        self.regressor_ = regressor.fit(self._show(table[first], table[second]), goal, **weights)
-        return self
+        weights = {} if weight is None else _weight_argument(regressor, weight)
+        return regressor.fit(table, goal, **weights)
 
     def _draw(
-        self, targets: PairTargets, queries: Queries, random: np.random.RandomState
+        self,
+        table: NDArray[Any],
+        targets: PairTargets,
+        queries: Queries,
+        random: np.random.RandomState,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Rows of the pairs i < j that are used, and their targets."""
         n_pairs = int((queries.sizes * (queries.sizes - 1) // 2).sum())
@@ -118,8 +141,15 @@ class PairModel(BaseEstimator):
                 f"No query has two documents (n_samples={queries.n_rows}), so there is no pair to "
                 "learn from."
             )
+        wanted = n_pairs if self.max_pairs is None else min(n_pairs, self.max_pairs)
+        shown = self._show(table[:1], table[:1])
+        check_memory(
+            wanted * (shown.shape[1] * 8 + 24),
+            f"{wanted:,} pairs of {shown.shape[1]} features",
+            "Set max_pairs: that many pairs are then drawn at random.",
+        )
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-        share = min(1.0, self.max_pairs / n_pairs)
+        share = wanted / n_pairs
         parts = []
         for inside, valid in square_chunks(queries):
             upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
@@ -132,46 +162,58 @@ class PairModel(BaseEstimator):
             )
         first, second, goal = (np.concatenate(part) for part in zip(*parts, strict=True))
         if len(goal) == 0:  # a share so small that it drew none
-            return self._draw(targets, queries, random)
+            return self._draw(table, targets, queries, random)
         return first, second, goal
 
     def _show(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
         if callable(self.features):
             return self.features(first, second)
-        if self.features == "difference":
-            return first - second
         if self.features == "concatenation":
             return np.concatenate([first, second], axis=1)
+        if self.features == "difference":
+            return np.abs(first - second) if self.symmetric else first - second
         if self.features == "products":
-            return np.concatenate([first - second, first * second], axis=1)
+            other = first + second if self.symmetric else first - second
+            return np.concatenate([other, first * second], axis=1)
         raise ValueError(
             "features must be 'difference', 'concatenation', 'products' or a callable; got "
             f"{self.features!r}."
         )
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """(g(i, j) - g(j, i)) / 2 of the pairs i < j of every query (``numpy.triu_indices``)."""
+        """The regressor's answer for both orders of a pair, halved: their difference, or their sum.
+
+        Of the pairs i < j of every query (``numpy.triu_indices(r, 1)``); where symmetric of i <= j
+        (``numpy.triu_indices(r)``), with the predictions of documents on the diagonal.
+        """
         table = numeric_table(X)
-        first, second = pair_rows(queries)
+        first, second = pair_rows(queries, self.symmetric)
         values = np.empty(len(first))
+        sign = 1.0 if self.symmetric else -1.0
         for start in range(0, len(first), _CHUNK):
             i, j = table[first[start : start + _CHUNK]], table[second[start : start + _CHUNK]]
             there = np.asarray(self.regressor_.predict(self._show(i, j))).reshape(-1)
             back = np.asarray(self.regressor_.predict(self._show(j, i))).reshape(-1)
-            values[start : start + _CHUNK] = (there - back) / 2
+            values[start : start + _CHUNK] = (there + sign * back) / 2
+        if self.symmetric:
+            alone = first == second
+            documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
+            values[alone] = documents[first[alone]]
         return values
 
 
-def pair_rows(queries: Queries) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of the pairs i < j of every query, in the order of `PairTargets.flat`."""
+def pair_rows(
+    queries: Queries, diagonal: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the pairs i < j (or i <= j) of every query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-    counts = queries.sizes * (queries.sizes - 1) // 2
+    counts = queries.sizes * (queries.sizes + (1 if diagonal else -1)) // 2
     first = np.empty(int(counts.sum()), dtype=np.int64)
     second = np.empty_like(first)
     starts = np.cumsum(counts) - counts
     for r in np.unique(queries.sizes):
         member = np.flatnonzero(queries.sizes == r)
-        i, j = np.triu_indices(r, 1)
+        i, j = np.triu_indices(r, 0 if diagonal else 1)
         places = starts[member][:, None] + np.arange(len(i))
         first[places] = rows[queries.offsets[member][:, None] + i]
         second[places] = rows[queries.offsets[member][:, None] + j]
@@ -230,27 +272,15 @@ class ScoresAndPairs(BaseEstimator):
         share = targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
         model = DocumentModel() if self.scores is None else clone(self.scores)
         self.scores_ = model.fit(X, share, queries, sample_weight)
-        rest = _Rest(targets, self.scores_.predict(X, queries))
+        fitted = ScoreDifferences(self.scores_.predict(X, queries), queries)
         self.pairs_ = (BilinearPairs() if self.pairs is None else clone(self.pairs)).fit(
-            X, rest, queries, sample_weight
+            X, Residuals(targets, fitted), queries, sample_weight
         )
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Differences of the pairs i < j of every query (``numpy.triu_indices(r, 1)``)."""
         scores = self.scores_.predict(X, queries)
-        return flat_differences(scores, queries) + self.pairs_.predict(X, queries)
-
-
-class _Rest(PairTargets):
-    """Targets less the differences of scores."""
-
-    def __init__(self, targets: PairTargets, scores: Floats) -> None:
-        super().__init__(targets.queries)
-        self._targets = targets
-        self._grouped = self.queries.gather(scores)
-
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        scores = self._grouped[inside] * valid
-        rest = self._targets.matrices(inside, valid) - scores[:, :, None] + scores[:, None, :]
-        return rest * (valid[:, :, None] & valid[:, None, :])
+        u = ScoreDifferences(scores, queries).flat()
+        u += self.pairs_.predict(X, queries)
+        return u

@@ -61,13 +61,14 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "other positions. decision_function is subset invariant."
         ),
     }
-    if get_loss(estimator.loss).space != "scores":
-        if not is_model(estimator.regressor) or isinstance(estimator.regressor, PairModel):
-            reasons["check_sample_weight_equivalence_on_dense_data"] = (
-                "a regressor on pairs sees a repeated row as a pair with itself too, and the "
-                "default trees bin columns by rows, not by weight. PairwiseRidge passes."
-            )
-    elif not _targets_are_per_row(estimator):
+    space = get_loss(estimator.loss).space
+    wrapped = not is_model(estimator.regressor) or isinstance(estimator.regressor, PairModel)
+    if space == "pairs" and wrapped:
+        reasons["check_sample_weight_equivalence_on_dense_data"] = (
+            "a regressor on pairs sees a repeated row as a pair with itself too, and the "
+            "default trees bin columns by rows, not by weight. PairwiseRidge passes."
+        )
+    if space == "sym_pairs" or (space == "scores" and not _targets_are_per_row(estimator)):
         weight = (
             "the loss's targets depend on the whole query (its normaliser): repeating a row "
             "changes the targets of the others, weighting it does not. Weights are regression "
@@ -75,7 +76,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
         # not by the tag: in scikit-learn 1.6 Ridge takes sparse tables without saying so
-        if not isinstance(estimator.regressor, _DENSE_ONLY):
+        if space == "scores" and not isinstance(estimator.regressor, _DENSE_ONLY):
             reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
     return reasons
 

@@ -1,0 +1,134 @@
+"""The default model of average precision: scores, their products, and what these leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.models._closed_forms import BilinearPairs
+from sklearn_rankcal.models._document import DocumentModel
+
+Floats = NDArray[np.float64]
+_PENALTY = 3000.0  # products are noisier than differences: ten times that of `BilinearPairs`
+
+
+class ScoresAndProducts(BaseEstimator):
+    """A score for each document, products of scores, and a symmetric form for what they leave.
+
+    Predicts u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j. `scores` is fitted to
+    the diagonal of the targets; a, b and c are least squares over all pairs, and `pairs` is fitted
+    to what is left. Where documents are relevant independently of each other, the products say all;
+    documents that are relevant together, or never together, are what z_i' A z_j is for.
+
+    Parameters
+    ----------
+    scores : DocumentModel, default=None
+        None: `DocumentModel()`, with the default regressor.
+    pairs : symmetric model of pairs, default=None
+        None: ``BilinearPairs(symmetric=True)``, its penalty 3000 over the number of training
+        queries.
+
+    Attributes
+    ----------
+    scores_ : DocumentModel
+    slopes_ : ndarray of shape (3,)
+        a, b and c.
+    pairs_ : symmetric model of pairs
+    """
+
+    space = "sym_pairs"
+
+    def __init__(self, scores: Any = None, pairs: Any = None) -> None:
+        self.scores = scores
+        self.pairs = pairs
+
+    def fit(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> ScoresAndProducts:
+        """Fit the scores, their products, and the pairs on the residuals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        targets : PairTargets
+            Symmetric.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+
+        Returns
+        -------
+        self : ScoresAndProducts
+        """
+        model = DocumentModel() if self.scores is None else clone(self.scores)
+        self.scores_ = model.fit(X, targets.diagonal(), queries, sample_weight)
+        scores = self.scores_.predict(X, queries)
+        self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
+        if self.pairs is None:
+            pairs = BilinearPairs(symmetric=True, alpha=_PENALTY / queries.n_queries)
+        else:
+            pairs = clone(self.pairs)
+        rest = Residuals(targets, _ScoreProducts(scores, self.slopes_, queries))
+        self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
+        return self
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """u_ij of the pairs i <= j of every query (``numpy.triu_indices(r)``)."""
+        scores = self.scores_.predict(X, queries)
+        u = _ScoreProducts(scores, self.slopes_, queries).flat()
+        u += self.pairs_.predict(X, queries)
+        return u
+
+
+def _fit_slopes(
+    targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
+) -> Floats:
+    """Least squares of t_ij on 1, s_i + s_j and s_i s_j, over the pairs i != j. O(sum r^2)."""
+    mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
+    grouped, mass = queries.gather(scores), queries.gather(mass)
+    scale = np.abs(grouped).max() or 1.0
+    gram, moment = np.zeros((3, 3)), np.zeros(3)
+    for inside, valid in square_chunks(queries):
+        s, weight = grouped[inside] / scale, mass[inside] * valid
+        weights = weight[:, :, None] * weight[:, None, :]
+        _diagonal(weights)[...] = 0.0
+        goal = targets.matrices(inside, valid)
+        terms = [np.ones_like(goal), s[:, :, None] + s[:, None, :], s[:, :, None] * s[:, None, :]]
+        for k, term in enumerate(terms):
+            weighted = term * weights
+            moment[k] += np.vdot(weighted, goal)
+            gram[k] += [np.vdot(weighted, other) for other in terms]
+    gram[np.diag_indices(3)] += 1e-10 * max(gram[0, 0], 1.0)  # scores may all be equal
+    return np.linalg.solve(gram, moment) / [1.0, scale, scale**2]
+
+
+def _diagonal(matrices: Floats) -> Floats:
+    """Writable view of the diagonals of a stack of matrices."""
+    return np.einsum("qii->qi", matrices)
+
+
+class _ScoreProducts(PairTargets):
+    """s_i on the diagonal, a + b (s_i + s_j) + c s_i s_j off it."""
+
+    symmetric = True
+
+    def __init__(self, scores: Floats, slopes: Floats, queries: Queries) -> None:
+        super().__init__(queries)
+        self._grouped = queries.gather(scores)
+        self._slopes = slopes
+
+    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+        a, b, c = self._slopes
+        s = self._grouped[inside]
+        products = a + b * (s[:, :, None] + s[:, None, :]) + c * s[:, :, None] * s[:, None, :]
+        _diagonal(products)[...] = s
+        products *= valid[:, :, None] & valid[:, None, :]
+        return products
