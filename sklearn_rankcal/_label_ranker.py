@@ -1,4 +1,8 @@
-"""CalibratedLabelRanker: rank a fixed set of labels for every row of X."""
+"""CalibratedLabelRanker: rank a fixed set of labels for every row of X.
+
+A row is a query of r documents, the labels: the losses, decoders and measures are those of
+`CalibratedRanker`. Only the regressor differs, which sees a row once and has many outputs.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,23 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
+from sklearn_rankcal._pair_targets import PairTargets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._rankings import weigh, weighing
+from sklearn_rankcal.losses import PD, BinaryLoss, Loss, PDByScores, get_loss
+from sklearn_rankcal.losses._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
 _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
+_OPTIONS = {
+    "y_type": ("auto", "ranks", "relevance", "weights"),
+    "missing": ("impute", "pairwise"),
+}
 
 
 class CalibratedLabelRanker(BaseEstimator):
@@ -34,22 +46,42 @@ class CalibratedLabelRanker(BaseEstimator):
         A regressor of many outputs (`sklearn.multioutput.MultiOutputRegressor` makes one of any).
         None is `models.BlendedRegressor`.
     loss : str or Loss, default="pd"
-        ``"pd"``, for Kendall's tau; or a loss on scores, such as ``"spearman"`` or ``"ndcg@3"``,
-        which takes r - rank for the relevance of a label.
+        What to be optimal for: ``"pd"``, for Kendall's tau, or any other of `losses`, such as
+        ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
     decoder : str or decoder, default="auto"
         As in `CalibratedRanker`. ``"auto"`` is exact up to 16 labels.
+    y_type : {"auto", "ranks", "relevance", "weights"}, default="auto"
+        What y is; `score` reads it likewise.
+
+        - ``"ranks"``: (n_samples, r) positions, 1 = best. Only their order counts. The relevance
+          of a label is r - rank, where labels that tie share the best of their positions. Binary
+          losses need to know which labels are relevant: without a threshold the first q (or k) of
+          the loss's cutoff, that is those with fewer than q labels above them.
+        - ``"relevance"``: (n_samples, r) numbers, larger is better.
+        - ``"weights"``: (n_samples, r, r), ``y[n, i, j]`` the weight of the preference for label i
+          over label j, as of `labels.rankings_to_preferences`; for ``"pd"`` and
+          ``"pd_by_scores"`` only.
+        - ``"auto"``: ``"ranks"`` in two dimensions, ``"weights"`` in three.
+    missing : {"impute", "pairwise"}, default="impute"
+        What to do where rows do not judge all pairs. ``"pairwise"`` fits one regressor per pair, on
+        the rows that judge it. ``"impute"`` fits those too, fills what is missing by their
+        predictions, and fits the regressor of many outputs on all.
     random_state : int, RandomState instance or None, default=None
         Seeds every ``random_state`` of (a clone of) the regressor.
     n_jobs : int, default=None
-        Rows decoded at the same time.
+        Rows decoded at the same time, where predictions are of pairs.
 
     Attributes
     ----------
-    regressor_ : estimator
-        The fitted regressor, where every row judges every pair.
+    regressor_ : estimator or None
+        The fitted regressor of all outputs.
     regressors_ : list of estimator or None
-        Where rows do not: a regressor for each pair i < j, fitted on the rows that judge it; None
-        for a pair that nobody judges, which is predicted as 0.
+        Instead of it, where pairs are missing and ``missing="pairwise"``: a regressor for each pair
+        i < j; None for a pair that nobody judges, which is predicted as 0.
+    loss_ : Loss
+        The loss, with parameters left to the data filled in.
+    decoder_ : decoder
+        The decoder.
     n_labels_ : int
         Number of labels r.
     n_features_in_ : int
@@ -59,9 +91,11 @@ class CalibratedLabelRanker(BaseEstimator):
 
     Notes
     -----
-    Calibrated for pairwise disagreement over every distribution of complete rankings (P1, theorem
-    3). Missing entries are ignored, pair by pair: that is right where what is missing does not
-    depend on the ranking, given X.
+    Calibrated as the loss is (``loss_.calibrated_over``): ``"pd"`` over every distribution of
+    complete rankings (P1, theorem 3). Missing entries are ignored, pair by pair: that is right
+    where what is missing does not depend on the ranking, given X. `PDByScores` with an f other than
+    ``"borda"`` scores the judged pairs of a row as they are. Rows where the loss is undefined
+    (none of whose labels is relevant, say) are left out of the regression.
 
     References
     ----------
@@ -88,6 +122,8 @@ class CalibratedLabelRanker(BaseEstimator):
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss": [str, Loss],
         "decoder": [str, HasMethods(["decode"])],
+        "y_type": [str],
+        "missing": [str],
         "random_state": ["random_state"],
         "n_jobs": [None, int],
     }
@@ -98,12 +134,16 @@ class CalibratedLabelRanker(BaseEstimator):
         *,
         loss: str | Loss = "pd",
         decoder: Any = "auto",
+        y_type: str = "auto",
+        missing: str = "impute",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.regressor = regressor
         self.loss = loss
         self.decoder = decoder
+        self.y_type = y_type
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -118,10 +158,9 @@ class CalibratedLabelRanker(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Finite numbers.
         y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            Position of each label, 1 = best: only their order counts, ties prefer neither, NaN is
-            not judged. Or weights ``y[n, i, j]`` of the preference for label i over label j, as of
-            `labels.rankings_to_preferences`; for ``"pd"`` only, where both weights of a pair 0
-            means not judged.
+            Ranks, relevance or preference weights (`y_type`). With ``"pd"`` and
+            ``"pd_by_scores"`` NaN is not judged, nor is a pair both of whose weights are 0; tied
+            ranks prefer neither label.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -133,47 +172,70 @@ class CalibratedLabelRanker(BaseEstimator):
         Raises
         ------
         ValueError
-            Lengths that differ, ranks below 1 or infinite, negative weights; missing entries or
-            weights with a loss on scores; nothing judged at all.
+            Lengths or a shape that do not fit, ranks below 1 or infinite, negative weights;
+            missing entries or weights with other losses; ranks with a binary loss that does not
+            say which are relevant; labels that the loss does not take; nothing to learn from.
         """
+        for name, known in _OPTIONS.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"Unknown {name} {getattr(self, name)!r}. Known: {', '.join(known)}."
+                )
         loss = get_loss(self.loss)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        Y = _check_rankings(y, len(X), loss.space)
+        kind, Y = _read(y, len(X), self.y_type)
         weight = check_weight(sample_weight, len(X))
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
-        if loss.space == "pairs":
-            targets = _signs(Y)
-            self.loss_ = clone(loss)
+        if kind == "ranks":
+            loss = _with_threshold(loss, r)
+        labels, judged = _labels(kind, Y, loss)
+        self.loss_ = loss.resolve(labels)
+        self.regressor_: Any = None
+        self.regressors_: list[Any] | None = None
+        if r == 1:
+            return self
+        queries = Queries.uniform(len(Y), r)
+        keep = self.loss_.defined(labels, queries) if judged is None else judged.any(axis=1)
+        if not keep.any():
+            raise ValueError(
+                f"y judges no pair of labels, or {type(loss).__name__} is undefined on every row: "
+                "there is nothing to learn from."
+            )
+        if weight is not None:
+            keep &= weight > 0
+            weight = weight[keep]
+        if judged is not None and _by_pairs(loss):
+            differences = _flat(self.loss_.differences(labels, queries)).reshape(judged.shape)
+            self._fit_pairs(X[keep], differences[keep], judged[keep], weight)
         else:
-            relevance = r - Y.ravel()
-            self.loss_ = loss.resolve(relevance)
-            targets = self.loss_.encode(relevance, Queries.uniform(len(Y), r)).reshape(-1, r)
-        if r > 1 and np.isnan(targets).all():
-            raise ValueError("y judges no pair of labels: there is nothing to learn from.")
-        self._fit_regressors(X, targets, weight)
+            targets = _flat(self.loss_.training_targets(labels, queries)).reshape(len(Y), -1)
+            self.regressor_ = self._fit_one(X[keep], targets[keep], weight)
         return self
 
-    def _fit_regressors(self, X: Any, targets: Floats, weight: Floats | None) -> None:
-        self.regressor_, self.regressors_ = None, None
-        weights = {} if weight is None else {"sample_weight": weight}
-        if targets.shape[1] == 0:  # a single label
-            return
-        if not np.isnan(targets).any():
-            goal = targets[:, 0] if targets.shape[1] == 1 else targets
-            self.regressor_ = self._make_regressor().fit(X, goal, **weights)
-            return
-        self.regressors_ = []
-        for goal in targets.T:
-            rows = ~np.isnan(goal)
-            part = {name: value[rows] for name, value in weights.items()}
-            self.regressors_.append(
-                self._make_regressor().fit(X[rows], goal[rows], **part) if rows.any() else None
-            )
+    def _fit_pairs(
+        self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
+    ) -> None:
+        """Fit to the differences of pairs, not all of which need be judged."""
+        if not judged.all():
+            regressors = [
+                self._fit_one(X[rows], goal[rows, None], None if weight is None else weight[rows])
+                if rows.any() else None
+                for goal, rows in zip(differences.T, judged.T, strict=True)
+            ]
+            if self.missing == "pairwise":
+                self.regressors_ = regressors
+                return
+            differences = np.where(judged, differences, _predict_each(regressors, X))
+        if self.loss_.space == "scores":
+            differences = _net(differences, self.n_labels_)
+        self.regressor_ = self._fit_one(X, differences, weight)
 
-    def _make_regressor(self) -> Any:
+    def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
-        return seeded(regressor, self.random_state)
+        goal = targets[:, 0] if targets.shape[1] == 1 else targets
+        weights = {} if weight is None else {"sample_weight": weight}
+        return seeded(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
 
@@ -188,26 +250,24 @@ class CalibratedLabelRanker(BaseEstimator):
         Returns
         -------
         ranks : ndarray of shape (n_samples, r)
+            Labels that the predictions tie keep their order.
         """
         u = self._predict_targets(X)
+        if self.n_labels_ == 1:
+            return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        if self.loss_.space == "pairs":
-            result = self.decoder_.decode(u.ravel(), queries, None, self.n_jobs)
-        else:
-            result = self.decoder_.decode(u.ravel(), queries)
+        parallel = {} if self.loss_.space == "scores" else {"n_jobs": self.n_jobs}
+        result = self.decoder_.decode(u.ravel(), queries, **parallel)
         return result.ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
-            columns = [
-                np.zeros(len(X)) if model is None else np.asarray(model.predict(X)).reshape(-1)
-                for model in self.regressors_
-            ]
-            return np.stack(columns, axis=1)
-        if self.regressor_ is None:
-            return np.zeros((len(X), 0 if self.loss_.space == "pairs" else self.n_labels_))
+            u = _predict_each(self.regressors_, X)
+            return _net(u, self.n_labels_) if self.loss_.space == "scores" else u
+        if self.regressor_ is None:  # a single label
+            return np.zeros((len(X), 0))
         return np.asarray(self.regressor_.predict(X)).reshape(len(X), -1)
 
     def predict_preferences(self, X: Any) -> Floats:
@@ -226,50 +286,41 @@ class CalibratedLabelRanker(BaseEstimator):
         Raises
         ------
         AttributeError
-            The loss is one on scores.
+            The loss is another than ``"pd"``.
         """
         if get_loss(self.loss).space != "pairs":
             raise AttributeError("predict_preferences goes with loss='pd' only.")
         u = self._predict_targets(X)
-        r = self.n_labels_
-        i, j = np.triu_indices(r, 1)
-        matrices = np.zeros((len(u), r, r))
-        matrices[:, i, j] = u
-        matrices[:, j, i] = -u
-        return matrices
+        return _matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Kendall's tau for ``"pd"``, the loss's measure for others; the mean over rows.
+        """Kendall's tau for pairwise disagreement, the loss's measure for others; mean over rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers.
         y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            Rankings, or weights, as in `fit`.
+            As in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
         Returns
         -------
         score : float
-            Rows that judge no pair are left out; NaN, with a warning, when that is all. With ties
-            in y, 1 can still be reached.
+            Tau is 1 - 2 times the share of the judged preference weight that the ranking
+            contradicts: with ties in y, 1 can still be reached. Rows where the measure is
+            undefined are left out; NaN, with a warning, when that is all.
         """
         ranks = self.predict(X)
-        Y = _check_rankings(y, len(ranks), self.loss_.space)
+        kind, Y = _read(y, len(ranks), self.y_type)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
-        if self.loss_.space == "pairs":
-            weights = _preferences(Y)
-            total = weights.sum(axis=(1, 2))
-            against = ranks[:, :, None] > ranks[:, None, :]
-            lost = (weights * against).sum(axis=(1, 2))
-            values = np.where(total > 0, 1 - 2 * lost / np.where(total > 0, total, 1.0), np.nan)
-        else:
-            queries = Queries.uniform(*Y.shape)
-            values = self.loss_.metric(self.n_labels_ - Y.ravel(), ranks.ravel(), queries)
+        labels, _ = _labels(kind, Y, self.loss_)
+        values = self.loss_.metric(labels, ranks.ravel(), Queries.uniform(*ranks.shape))
+        if isinstance(self.loss_, PD | PDByScores):
+            values = 2 * values - 1
         rows = Queries.uniform(len(ranks), 1)  # a row weighs by itself
         return mean_over_queries(values, rows, weight, type(self.loss_).__name__)
 
@@ -281,15 +332,23 @@ class CalibratedLabelRanker(BaseEstimator):
         tags.target_tags.single_output = False
         inner = BlendedRegressor() if self.regressor is None else self.regressor
         tags.non_deterministic = get_tags(inner).non_deterministic
+        try:
+            positive = self.y_type == "relevance" and get_loss(self.loss).positive_only
+        except (TypeError, ValueError):
+            return tags  # a bad loss is reported by fit; tags must not raise
+        tags.target_tags.positive_only = positive
         return tags
 
 
-def _check_rankings(Y: Any, n_rows: int, space: str) -> Floats:
-    """Ranks (n, r) with NaN, or weights (n, r, r)."""
-    if Y is None:
+# ---------------------------------------------------------------- what y is
+
+
+def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
+    """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
+    if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     values = check_array(
-        Y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
+        y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
     )
     if values.ndim not in (2, 3):
         raise ValueError(
@@ -297,37 +356,102 @@ def _check_rankings(Y: Any, n_rows: int, space: str) -> Floats:
         )
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} rows, but X has {n_rows}.")
-    if values.ndim == 3:
+    kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"
+    if values.ndim != (3 if kind == "weights" else 2):
+        wanted = "(n_samples, r, r)" if kind == "weights" else "(n_samples, r)"
+        raise ValueError(f"y_type={y_type!r} goes with y of shape {wanted}; it has {values.shape}.")
+    if kind == "weights":
         if values.shape[1] != values.shape[2]:
             raise ValueError(f"{_WEIGHTS_HELP}; it has shape {values.shape}.")
-        if space != "pairs":
-            raise ValueError(f"{_WEIGHTS_HELP}, which go with loss='pd' only.")
         if np.isnan(values).any() or values.min() < 0:
             raise ValueError(f"{_WEIGHTS_HELP}: finite, and not negative.")
-        return values
-    if values.shape[1] > 1 and np.nanmin(values, initial=np.inf) < 1:
+    elif kind == "ranks" and values.shape[1] > 1 and np.nanmin(values, initial=np.inf) < 1:
         raise ValueError(
             f"Ranks start at 1, the best; y has {np.nanmin(values):g}. An order of label numbers "
-            "becomes ranks by order_to_ranks."
+            "becomes ranks by order_to_ranks; where larger is better, say y_type='relevance'."
         )
-    if space != "pairs" and np.isnan(values).any():
-        raise ValueError("Missing ranks (NaN) go with loss='pd' only.")
-    return values
+    return kind, values
 
 
-def _preferences(Y: Floats) -> Floats:
-    """(n, r, r) weights of label i over label j."""
-    if Y.ndim == 3:
-        weights = Y.copy()
-        weights[:, np.arange(Y.shape[1]), np.arange(Y.shape[1])] = 0.0
-        return weights
-    return (Y[:, :, None] < Y[:, None, :]).astype(np.float64)
+def _with_threshold(loss: Loss, r: int) -> Loss:
+    """For ranks: a binary loss without a threshold takes the labels above its cutoff."""
+    if not isinstance(loss, BinaryLoss) or loss.threshold is not None:
+        return loss
+    name = "q" if hasattr(loss, "q") else "k"
+    cutoff = getattr(loss, name, None)
+    check_cutoff(name, cutoff)
+    kind = type(loss).__name__
+    if cutoff is None:
+        raise ValueError(
+            f"Ranks do not say which labels are relevant to {kind}. With "
+            f"{kind}(threshold={r - 1}) the first would be (threshold=t: r - rank >= t); "
+            "y_type='relevance' takes labels 0 and 1."
+        )
+    if cutoff >= r > 1:
+        raise ValueError(
+            f"{kind}({name}={cutoff}) takes the first {cutoff} labels for relevant, but there are "
+            f"{r}: every ranking is as good. Lower {name}, or give it a threshold."
+        )
+    return clone(loss).set_params(threshold=r - cutoff)
 
 
-def _signs(Y: Floats) -> Floats:
-    """(n, r (r - 1) / 2) differences of the pairs i < j, NaN where not judged."""
-    i, j = np.triu_indices(Y.shape[1], 1)
-    if Y.ndim == 3:
-        differences = Y[:, i, j] - Y[:, j, i]
-        return np.where((Y[:, i, j] == 0) & (Y[:, j, i] == 0), np.nan, differences)
-    return np.sign(Y[:, j] - Y[:, i])
+def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Labels as losses take them: relevance (n r,), or preferences and which pairs are judged."""
+    r = Y.shape[1]
+    i, j = np.triu_indices(r, 1)
+    if kind == "weights":
+        weights = np.where(np.eye(r, dtype=bool), 0.0, Y)
+        judged = weights[:, i, j] + weights[:, j, i] > 0
+    else:
+        if kind == "ranks":
+            above = (Y[:, None, :] < Y[:, :, None]).sum(axis=2)
+            Y = np.where(np.isnan(Y), np.nan, r - 1.0 - above)
+        if not np.isnan(Y).any():
+            return Y.ravel(), None
+        if not isinstance(loss, PD | PDByScores):
+            raise ValueError(
+                f"{type(loss).__name__} needs every entry of y. Missing ones (NaN) go with "
+                "loss='pd' and loss='pd_by_scores', which learn from the pairs that are judged."
+            )
+        gap = Y[:, :, None] - Y[:, None, :]
+        judged = ~np.isnan(gap[:, i, j])
+        weights = np.zeros_like(gap)
+        weights[gap > 0] = weigh(weighing(loss.h), gap[gap > 0])
+    row, winner, loser = np.nonzero(weights)
+    queries = Queries.uniform(len(Y), r)
+    weight = weights[row, winner, loser]
+    return Preferences(queries, row * r + winner, row * r + loser, weight), judged
+
+
+# ---------------------------------------------------------------- targets as arrays
+
+
+def _flat(targets: Floats | PairTargets) -> Floats:
+    return targets.flat() if isinstance(targets, PairTargets) else targets
+
+
+def _predict_each(regressors: list[Any], X: Any) -> Floats:
+    """One column for each regressor, 0 where there is none."""
+    return np.column_stack([
+        np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
+        for one in regressors
+    ])
+
+
+def _matrices(u: Floats, r: int) -> Floats:
+    """Antisymmetric (n, r, r) matrices from their entries above the diagonal."""
+    i, j = np.triu_indices(r, 1)
+    matrices = np.zeros((len(u), r, r))
+    matrices[:, i, j] = u
+    matrices[:, j, i] = -u
+    return matrices
+
+
+def _by_pairs(loss: Loss) -> bool:
+    """Whether the targets are differences of pairs or sums of them, so that some can be missing."""
+    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.f == "borda")
+
+
+def _net(u: Floats, r: int) -> Floats:
+    """The net Borda score over r, from differences of pairs."""
+    return _matrices(u, r).sum(axis=2) / r

@@ -1,4 +1,4 @@
-"""CalibratedLabelRanker: rankings, ties, missing entries, weights; and scikit-learn's checks."""
+"""CalibratedLabelRanker: losses, decoders, missing entries, weights; and scikit-learn's checks."""
 
 import gzip
 from pathlib import Path
@@ -13,17 +13,28 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
+from sklearn_rankcal.decoders import DECODERS
 from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
+
+from . import oracles
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "label_ranking"
 
 
 @parametrize_with_checks(
-    [CalibratedLabelRanker(Ridge()), CalibratedLabelRanker(Ridge(), loss="spearman")]
+    [
+        CalibratedLabelRanker(Ridge()),
+        CalibratedLabelRanker(Ridge(), loss="spearman"),
+        CalibratedLabelRanker(Ridge(), loss="ndcg"),
+        CalibratedLabelRanker(Ridge(), loss=MAP(threshold=1), missing="pairwise"),
+        CalibratedLabelRanker(Ridge(), loss="ndcg", y_type="relevance"),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -62,23 +73,238 @@ def test_signs_are_regressed_and_decoded(data):
             assert lost[0] <= lost[1] + 1e-12
 
 
-@pytest.mark.parametrize("loss", ["spearman", "ndcg@2", "dcg", "pd_by_scores"])
-def test_losses_on_scores(data, loss):
-    ranker = CalibratedLabelRanker(Ridge(), loss=loss).fit(data.X[:200], data.Y[:200])
-    rng = np.random.default_rng(0)
-    shuffled = CalibratedLabelRanker(Ridge(), loss=loss).fit(
-        data.X[:200], rng.permutation(data.Y[:200])
+def ranks_as_relevance(row):
+    """r - rank, ties sharing the best of their places; written out."""
+    return [len(row) - 1 - sum(other < rank for other in row) for rank in row]
+
+
+def binary(measure, threshold):
+    return lambda y, order: measure([float(value >= threshold) for value in y], order)
+
+
+# for r labels: the loss, and what it measures of a relevance, with the default of 2 relevant labels
+ON_RANKS = {
+    "precision": lambda r: ("precision@2", binary(lambda y, o: oracles.precision(y, o, 2), r - 2)),
+    "eru": lambda r: ("eru", oracles.eru),
+    "dcg": lambda r: ("dcg@2", lambda y, o: oracles.dcg(y, o, 2)),
+    "ndcg": lambda r: (NDCG(3, shrinkage=0), lambda y, o: oracles.ndcg(y, o, 3)),
+    "recall": lambda r: (
+        Recall(2, shrinkage=0), binary(lambda y, o: oracles.recall(y, o, 2), r - 2)
+    ),
+    "auc": lambda r: (AUC(threshold=1, shrinkage=0), binary(oracles.auc, 1)),
+    "spearman": lambda r: ("spearman", oracles.spearman),
+    "err": lambda r: ("err", lambda y, o: oracles.err(y, o, top=r - 1)),
+    "map": lambda r: (MAP(threshold=r - 2, shrinkage=0), binary(oracles.average_precision, r - 2)),
+    "map_by_scores": lambda r: (
+        MAPByScores(2), binary(lambda y, o: oracles.average_precision(y, o, 2), r - 2)
+    ),
+    "pd": lambda r: (PD(normalize=True), oracles.kendall_tau),
+    "pd_by_scores": lambda r: ("pd_by_scores", oracles.kendall_tau),
+    "positional": lambda r: ("positional", lambda y, o: oracles.dcg(y, o, gain=float)),
+}  # fmt: skip
+ON_BINARY = {
+    "precision": ("precision@2", lambda y, o: oracles.precision(y, o, 2)),
+    "recall": (Recall(2, shrinkage=0), lambda y, o: oracles.recall(y, o, 2)),
+    "auc": (AUC(shrinkage=0), oracles.auc),
+    "map": (MAP(shrinkage=0), oracles.average_precision),
+    "map_by_scores": (MAPByScores(shrinkage=0), oracles.average_precision),
+}
+EVERY = [
+    (name, decoder)
+    for name, loss in LOSSES.items()
+    for space, decoder in DECODERS
+    if space == loss.space
+]
+
+
+def orders_of(ranks):
+    return [np.argsort(row).tolist() for row in ranks]
+
+
+@pytest.mark.parametrize(("name", "decoder"), EVERY)
+def test_every_loss_and_decoder(data, name, decoder):
+    """`score` is the measure written out, and better than what there is to learn from noise."""
+    loss, measure = ON_RANKS[name](4)
+    options = {"loss": loss, "decoder": decoder}
+    X, Y, new, Z = data.X[:200], data.Y[:200], data.X[200:], data.Y[200:]
+    ranker = CalibratedLabelRanker(Ridge(), **options).fit(X, Y)
+    ranks = ranker.predict(new)
+    assert ranks.dtype == np.int64 and (np.sort(ranks, axis=1) == [1, 2, 3, 4]).all()
+    values = [
+        measure(ranks_as_relevance(row), order)
+        for row, order in zip(Z, orders_of(ranks), strict=True)
+    ]
+    assert ranker.score(new, Z) == pytest.approx(np.mean(values))
+    noise = np.random.default_rng(0).permutation(Y)
+    assert ranker.score(new, Z) > CalibratedLabelRanker(Ridge(), **options).fit(X, noise).score(
+        new, Z
     )
-    new = data.X[200:], data.Y[200:]
-    assert ranker.score(*new) > shuffled.score(*new)
-    with pytest.raises(AttributeError, match="loss='pd' only"):
-        ranker.predict_preferences(data.X)
+    if name != "pd":
+        with pytest.raises(AttributeError, match="loss='pd' only"):
+            ranker.predict_preferences(new)
+
+
+@pytest.mark.parametrize("r", [3, 4])
+@pytest.mark.parametrize("y_type", ["ranks", "relevance"])
+@pytest.mark.parametrize(
+    ("name", "decoder"),
+    [
+        (name, decoder)
+        for name, decoder in EVERY
+        if LOSSES[name].calibrated_everywhere
+        and (decoder in ("auto", "exact", "local_search") or LOSSES[name].space == "scores")
+    ],
+)
+def test_the_best_ranking_in_expectation_is_found(name, decoder, y_type, r):
+    """Conditional means as predictions: no ranking does better, by enumeration."""
+    rng = np.random.default_rng(r)
+    n_contexts, n_rows = 12, 5
+    loss, measure = ON_RANKS[name](r)
+    if y_type == "ranks":
+        Y = rng.integers(1, r + 1, size=(n_contexts, n_rows, r)).astype(float)
+        y = [[ranks_as_relevance(row) for row in rows] for rows in Y]
+    elif name in ON_BINARY:
+        loss, measure = ON_BINARY[name]
+        Y = y = rng.integers(0, 2, size=(n_contexts, n_rows, r)).astype(float)
+    else:
+        Y = y = rng.integers(0, r, size=(n_contexts, n_rows, r)).astype(float)
+    X = np.repeat(np.eye(n_contexts), n_rows, axis=0)
+    ranker = CalibratedLabelRanker(
+        DecisionTreeRegressor(random_state=0), loss=loss, decoder=decoder, y_type=y_type
+    ).fit(X, Y.reshape(-1, r))
+    different = 0
+    for rows, order in zip(y, orders_of(ranker.predict(np.eye(n_contexts))), strict=True):
+        expected = {
+            other: np.nanmean([0, *(measure(row, other) for row in rows)])  # 0: never all NaN
+            for other in oracles.all_orders(r)
+        }
+        assert expected[tuple(order)] == pytest.approx(max(expected.values()), abs=1e-9)
+        different += min(expected.values()) < max(expected.values()) - 1e-6
+    assert different > n_contexts / 2
+
+
+def test_pairwise_disagreement_by_scores(data):
+    """For complete rankings Spearman's targets, times a constant; with weights their net sums."""
+    fit = CalibratedLabelRanker(LinearRegression(), loss="pd_by_scores").fit
+    ranks = fit(data.X, data.Y).predict(data.X)
+    spearman = CalibratedLabelRanker(LinearRegression(), loss="spearman").fit(data.X, data.Y)
+    np.testing.assert_array_equal(ranks, spearman.predict(data.X))
+    weights = rankings_to_preferences(data.Y)
+    by_weights = fit(data.X, weights)
+    assert by_weights.regressor_.coef_.shape == (4, 3)
+    np.testing.assert_array_equal(by_weights.predict(data.X), ranks)
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.4, np.nan, data.Y)
+    borda = CalibratedLabelRanker(
+        LinearRegression(), decoder="borda", missing="pairwise"
+    ).fit(data.X, Y)
+    pairwise = CalibratedLabelRanker(
+        LinearRegression(), loss="pd_by_scores", missing="pairwise"
+    ).fit(data.X, Y)
+    np.testing.assert_array_equal(pairwise.predict(data.X), borda.predict(data.X))
+    imputed = fit(data.X, Y)
+    assert imputed.regressor_.coef_.shape == (4, 3)
+    assert abs(imputed.score(data.X, data.Y) - borda.score(data.X, data.Y)) < 0.05
+
+
+def test_other_scores_are_of_the_judged_pairs(data):
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.4, np.nan, data.Y)
+    rows = (~np.isnan(Y)).sum(axis=1) > 1
+    wins = (rankings_to_preferences(Y) - rankings_to_preferences(Y).transpose(0, 2, 1)).sum(axis=2)
+    model = LinearRegression().fit(data.X[rows], wins[rows] / 4)
+    for labels in (Y, rankings_to_preferences(Y)):
+        ranker = CalibratedLabelRanker(LinearRegression(), loss=PDByScores(f="copeland"))
+        ranker.fit(data.X, labels)
+        np.testing.assert_allclose(ranker.regressor_.coef_, model.coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [PD("graded"), PDByScores("graded"), PD(np.sqrt), "pd"])
+def test_relevance_is_weighed_by_h(data, loss):
+    """Missing or not, and given as weights of the same preferences."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, size=data.Y.shape).astype(float)
+    missing = np.where(rng.random(y.shape) < 0.3, np.nan, y)
+    power = {"graded": 1.0, "binary": 0.0}.get(getattr(loss, "h", "binary"), 0.5)
+
+    def weights(relevance):
+        gap = relevance[:, :, None] - relevance[:, None, :]
+        return np.where(gap > 0, np.abs(gap) ** power, 0)
+
+    for relevance in (y, missing):
+        ranker = CalibratedLabelRanker(
+            LinearRegression(), loss=loss, y_type="relevance", missing="pairwise"
+        )
+        ranker.fit(data.X, relevance)
+        ranks = ranker.predict(data.X)
+        w = weights(relevance)
+        lost = (w * (ranks[:, :, None] > ranks[:, None, :])).sum(axis=(1, 2))
+        total = w.sum(axis=(1, 2))
+        tau = np.mean(1 - 2 * lost[total > 0] / total[total > 0])
+        assert ranker.score(data.X, relevance) == pytest.approx(tau)
+    if ranker.loss_.space == "pairs":
+        found = ranker.predict_preferences(data.X)
+        both = ~np.isnan(missing[:, 0]) & ~np.isnan(missing[:, 1])
+        model = LinearRegression().fit(data.X[both], (w[:, 0, 1] - w[:, 1, 0])[both])
+        np.testing.assert_allclose(found[:, 0, 1], model.predict(data.X))
+
+
+def test_fit_takes_the_targets_of_less_variance(data):
+    y = np.random.default_rng(0).integers(1, 5, size=data.Y.shape)
+    ndcg, dcg = (
+        CalibratedLabelRanker(LinearRegression(), loss=loss, y_type="relevance").fit(data.X, y)
+        for loss in (NDCG(shrinkage=1), "dcg")
+    )
+    ratio = ndcg.regressor_.coef_ / dcg.regressor_.coef_
+    np.testing.assert_allclose(ratio, ratio[0, 0])
+
+
+def test_only_the_order_of_ranks_counts(data):
+    for loss in ("pd", PD("graded"), "ndcg", "precision@1"):
+        fit = CalibratedLabelRanker(Ridge(), loss=loss).fit
+        ranker, far = fit(data.X, data.Y), fit(data.X, 10 * data.Y**2)
+        np.testing.assert_array_equal(far.predict(data.X), ranker.predict(data.X))
+        assert far.score(data.X, 10 * data.Y**2) == ranker.score(data.X, data.Y)
+
+
+def test_rows_that_say_nothing_are_left_out(data):
+    """Of weight 0; without a relevant label; without a judged pair."""
+    half = np.arange(240) % 2 == 0
+    y = (data.Y == 1).astype(float)
+    for labels, nothing, options in [
+        (data.Y, data.Y[::-1], {}),
+        (y, np.zeros_like(y), {"loss": "map", "y_type": "relevance"}),
+        (data.Y, np.where(data.Y > 1, np.nan, data.Y), {"loss": "pd"}),
+    ]:
+        ranker = CalibratedLabelRanker(Ridge(), **options)
+        some = np.where(half[:, None], labels, nothing)
+        weight = half.astype(float) if not options else None
+        found = ranker.fit(data.X, some, weight).predict(data.X)
+        wanted = ranker.fit(data.X[half], labels[half]).predict(data.X)
+        np.testing.assert_array_equal(found, wanted)
+    alone = np.where((np.arange(240) == 0)[:, None] | [False, True, True, True], data.Y, np.nan)
+    ranker = CalibratedLabelRanker(Ridge(), missing="pairwise")
+    ranker.fit(data.X, alone, (np.arange(240) > 0).astype(float))
+    assert [one is None for one in ranker.regressors_] == [True] * 3 + [False] * 3
+
+
+def test_missing_pairs_are_imputed_by_conditional_means(data):
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.3, np.nan, data.Y)
+    Y = Y[(~np.isnan(Y)).sum(axis=1) > 1]
+    X, weight = data.X[: len(Y)], np.random.default_rng(1).random(len(Y))
+    i, j = np.triu_indices(4, 1)
+    targets = np.sign(Y[:, j] - Y[:, i])
+    for goal in targets.T:
+        rows = ~np.isnan(goal)
+        goal[~rows] = Ridge(20).fit(X[rows], goal[rows], weight[rows]).predict(X[~rows])
+    wanted = Ridge(20).fit(X, targets, weight).predict(X)
+    ranker = CalibratedLabelRanker(Ridge(20)).fit(X, Y, weight)
+    assert ranker.regressors_ is None
+    np.testing.assert_allclose(ranker.predict_preferences(X)[:, i, j], wanted)
 
 
 def test_missing_entries_are_left_out_pair_by_pair(data):
     rng = np.random.default_rng(0)
     Y = np.where(rng.random(data.Y.shape) < 0.3, np.nan, data.Y)
-    ranker = CalibratedLabelRanker(LinearRegression()).fit(data.X, Y)
+    ranker = CalibratedLabelRanker(LinearRegression(), missing="pairwise").fit(data.X, Y)
     found = ranker.predict_preferences(data.X)
     for i in range(4):
         for j in range(i + 1, 4):
@@ -89,7 +315,7 @@ def test_missing_entries_are_left_out_pair_by_pair(data):
     assert abs(ranker.score(data.X, data.Y) - whole.score(data.X, data.Y)) < 0.05
     # a ranking of the judged labels, with a pair that no one judges
     Y[:, 0] = np.where(np.isnan(Y[:, 1]), Y[:, 0], np.nan)
-    ranker = CalibratedLabelRanker(LinearRegression()).fit(data.X, Y)
+    ranker = CalibratedLabelRanker(LinearRegression(), missing="pairwise").fit(data.X, Y)
     assert ranker.regressors_[0] is None
     assert (ranker.predict_preferences(data.X)[:, 0, 1] == 0).all()
 
@@ -102,8 +328,9 @@ def test_ties_and_weights_are_preferences(data):
     whole = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
     np.testing.assert_array_equal(by_weights.predict(data.X), whole.predict(data.X))
     assert by_weights.score(data.X, weights) == pytest.approx(whole.score(data.X, data.Y))
-    best = np.argsort(np.argsort(tied, axis=1, kind="stable"), axis=1) + 1
-    assert (best >= 1).all() and by_ranks.score(data.X, tied) <= 1
+    assert by_weights.score(data.X, weights + 5 * np.eye(4)) == by_weights.score(data.X, weights)
+    perfect = CalibratedLabelRanker(DecisionTreeRegressor(random_state=0)).fit(data.X, tied)
+    assert by_ranks.score(data.X, tied) < perfect.score(data.X, tied) == 1
 
 
 def test_the_best_ranking_is_approached():
@@ -154,8 +381,18 @@ Y4 = np.tile([1.0, 2.0, 3.0], (6, 1))
         (np.full((6, 3), np.nan), {}, "judges no pair"),
         (np.ones((6, 3, 2)), {}, "preference weights; it has shape"),
         (-np.ones((6, 3, 3)), {}, "not negative"),
-        (np.ones((6, 3, 3)), {"loss": "spearman"}, "loss='pd' only"),
-        (np.where(Y4 == 2, np.nan, Y4), {"loss": "spearman"}, "loss='pd' only"),
+        (np.ones((6, 3, 3)), {"loss": "spearman"}, "needs a relevance of every row"),
+        (np.where(Y4 == 2, np.nan, Y4), {"loss": "spearman"}, "Missing ones .*'pd_by_scores'"),
+        (Y4, {"y_type": "scores"}, "Unknown y_type 'scores'. Known: auto, ranks"),
+        (Y4, {"missing": "drop"}, "Unknown missing 'drop'"),
+        (Y4, {"y_type": "weights"}, r"y of shape \(n_samples, r, r\); it has \(6, 3\)"),
+        (np.ones((6, 3, 3)), {"y_type": "ranks"}, r"y of shape \(n_samples, r\); it has"),
+        (Y4, {"loss": "map"}, r"With MAP\(threshold=2\) .* y_type='relevance'"),
+        (Y4, {"loss": "auc"}, r"With AUC\(threshold=2\)"),
+        (Y4, {"loss": "precision@3"}, "the first 3 labels for relevant, but there are 3"),
+        (Y4, {"loss": "map", "y_type": "relevance"}, "needs binary relevance"),
+        (-Y4, {"loss": "ndcg", "y_type": "relevance"}, "must be >= 0"),
+        (np.zeros((6, 3)), {"loss": "map", "y_type": "relevance"}, "MAP is undefined on every"),
         (np.ones((6, 2, 2, 2)), {}, "must have shape"),
         (None, {}, "requires y"),
         (Y4, {"decoder": "sort", "loss": "nope"}, "Unknown loss"),

@@ -9,19 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._ranked import (
-    Ranked,
-    _divide,
-    discordant_weight,
-    preference_weight,
-    reciprocal_rank,
-)
+from sklearn_rankcal._ranked import Ranked, _divide, reciprocal_rank
 from sklearn_rankcal.losses import (
     AUC,
     DCG,
     ERR,
     ERU,
     NDCG,
+    PD,
     Loss,
     MAPByScores,
     Precision,
@@ -31,7 +26,7 @@ from sklearn_rankcal.losses import (
 )
 from sklearn_rankcal.losses._base import binary_relevance, check_cutoff
 
-PerQuery = Callable[[Ranked, NDArray[np.float64]], NDArray[np.float64]]
+PerQuery = Callable[[Ranked, Any], NDArray[np.float64]]
 
 
 def _mrr(k: int | None = None, threshold: float | None = None) -> PerQuery:
@@ -42,11 +37,11 @@ def _mrr(k: int | None = None, threshold: float | None = None) -> PerQuery:
 
 
 def _disagreement(graded: bool = False, normalize: bool = True) -> PerQuery:
-    def per_query(ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        lost = discordant_weight(ranked, relevance, graded)
-        if not normalize:
-            return lost
-        return _divide(lost, preference_weight(ranked.queries, relevance, graded))
+    loss = PD("graded" if graded else "binary")
+
+    def per_query(ranked: Ranked, labels: Any) -> NDArray[np.float64]:
+        lost = loss.lost(ranked, labels)
+        return _divide(lost, loss.total(labels, ranked.queries)) if normalize else lost
 
     return per_query
 
@@ -72,11 +67,12 @@ def _loss_metric(kind: type[Loss]) -> Callable[..., PerQuery]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A named metric: how to build it, and the parameter that `@` sets, if any."""
+    """A named metric: how to build it, the parameter that `@` sets, what labels it takes."""
 
     build: Callable[..., PerQuery]
     cutoff: str | None = None
     greater_is_better: bool = True
+    takes_preferences: bool = False
 
 
 METRICS: dict[str, Metric] = {
@@ -84,11 +80,13 @@ METRICS: dict[str, Metric] = {
     "dcg": Metric(_loss_metric(DCG), "k"),
     "err": Metric(_loss_metric(ERR), "k"),
     "eru": Metric(_loss_metric(ERU)),
-    "kendall_tau": Metric(_kendall),
+    "kendall_tau": Metric(_kendall, takes_preferences=True),
     "map": Metric(_loss_metric(MAPByScores), "k"),
     "mrr": Metric(_mrr, "k"),
     "ndcg": Metric(_loss_metric(NDCG), "k"),
-    "pairwise_disagreement": Metric(_disagreement, None, greater_is_better=False),
+    "pairwise_disagreement": Metric(
+        _disagreement, greater_is_better=False, takes_preferences=True
+    ),
     "precision": Metric(_loss_metric(Precision), "q"),
     "recall": Metric(_loss_metric(Recall), "k"),
     "spearman": Metric(_loss_metric(Spearman)),

@@ -11,12 +11,21 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
+from sklearn_rankcal._label_ranker import _labels, _read
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._reading import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_labels
+from sklearn_rankcal.labels import (
+    GROUPS_REMEDY,
+    Labels,
+    Preferences,
+    agreed_queries,
+    is_structured,
+    read_either,
+)
+from sklearn_rankcal.losses import PD, split_cutoff
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
 
@@ -26,9 +35,10 @@ class RankingScorer:
 
     It calls ``estimator.predict(X, groups=...)`` itself, which `sklearn.metrics.make_scorer` never
     does, and scores per query. The queries come from `groups` (which scikit-learn passes when
-    metadata routing is on), from the structured labels of `relevance_labels`, or from the
-    ranker's `group_column`. It raises when none of them tells the queries: a fold scored as one
-    query would be a wrong number.
+    metadata routing is on), from the structured labels of `relevance_labels` or
+    `preference_labels`, or from the ranker's `group_column`. It raises when none of them tells the
+    queries: a fold scored as one query would be a wrong number. In label ranking, where y is of two
+    or three dimensions, every row is a query, and `groups` says nothing.
 
     Use `get_ranking_scorer` to build one.
 
@@ -46,6 +56,7 @@ class RankingScorer:
     -----
     A ranker of this package is judged by the positions it predicts. Any other estimator, such as
     `LGBMRanker` or a plain regressor, by what its `predict` returns, read as scores, ties averaged.
+    In label ranking `predict` returns positions, (n_samples, r) numbers, smaller is better.
     """
 
     def __init__(self, name: str, *, zero_division: str | float = "skip", **parameters: Any):
@@ -74,8 +85,10 @@ class RankingScorer:
         estimator : estimator
             A ranker, a pipeline or a search that ends in one, or any estimator with `predict`.
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`.
+        y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
+            Relevance, or the structured array of `relevance_labels`, or for some metrics (see
+            `get_ranking_scorer_names`) that of `preference_labels`. Or what `CalibratedLabelRanker`
+            takes, read as its `y_type` says: ranks, of which r - rank is the relevance, or weights.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
         sample_weight : array-like of shape (n_documents,), default=None
@@ -89,22 +102,33 @@ class RankingScorer:
         Raises
         ------
         ValueError
-            Nothing tells the queries, or the labels do not fit the metric.
+            Nothing tells the queries; the labels do not fit the metric, such as preferences, or
+            rankings with missing entries, where it needs relevance; `predict` returns something of
+            another shape.
         """
-        final = _innermost(estimator)
-        relevance, of_labels = read_labels(y)
-        queries, ids = self._queries(final, X, groups, of_labels, len(relevance))
-        if isinstance(final, RankerMixin):
-            ranked = Ranked.from_ranks(_predict(estimator, X, ids), queries)
+        final, name = _innermost(estimator), self.name.removeprefix("neg_")
+        if _ranks_labels(final, y):
+            graded = bool(self.parameters.get("graded"))
+            labels, ranked = _read_label_ranking(estimator.predict(X), y, final, graded)
+            rows = Queries.uniform(len(y), 1)
         else:
-            scores = check_scores(estimator.predict(X), len(relevance), "predict(X)")
-            ranked = Ranked.from_scores(scores, queries)
-        per_query, greater_is_better = get_metric(
-            self.name.removeprefix("neg_"), **self.parameters
-        )
-        values = fill_undefined(per_query(ranked, relevance), self.zero_division)
-        weight = check_weight(sample_weight, len(relevance))
-        mean = mean_over_queries(values, queries, weight, self.name)
+            labels, of_labels = read_either(y)
+            rows, ids = self._queries(final, X, groups, of_labels, len(y))
+            if isinstance(final, RankerMixin):
+                ranked = Ranked.from_ranks(_predict(estimator, X, ids), rows)
+            else:
+                scores = check_scores(estimator.predict(X), len(y), "predict(X)")
+                ranked = Ranked.from_scores(scores, rows)
+        metric = METRICS[split_cutoff(name)[0]]
+        if isinstance(labels, Preferences) and not metric.takes_preferences:
+            raise ValueError(
+                f"The scorer {self.name!r} needs a relevance of every row, or a rank of every "
+                "label. Labels made of preferences, and missing entries, go with "
+                f"{' and '.join(map(repr, _names(takes_preferences=True)))}."
+            )
+        per_query, greater_is_better = get_metric(name, **self.parameters)
+        values = fill_undefined(per_query(ranked, labels), self.zero_division)
+        mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
         return mean if greater_is_better else -mean
 
     def _queries(
@@ -147,6 +171,30 @@ class RankingScorer:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def _ranks_labels(final: Any, y: Any) -> bool:
+    """Whether every row of y ranks labels."""
+    if isinstance(final, RankerMixin) or is_structured(y):
+        return False
+    return np.ndim(y) > 1 and np.shape(y)[1] > 1
+
+
+def _read_label_ranking(
+    ranks: Any, y: Any, final: Any, graded: bool
+) -> tuple[Labels, Ranked]:
+    """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
+    ranks = np.asarray(ranks)
+    kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
+    shape = Y.shape[:2]
+    if ranks.shape != shape:
+        raise ValueError(
+            f"predict(X) has shape {ranks.shape}, but every row of y ranks {shape[1]} labels: "
+            f"their positions, an array of shape {shape}, are needed."
+        )
+    scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
+    labels, _ = _labels(kind, Y, PD("graded" if graded else "binary"))
+    return labels, Ranked.from_scores(scores, Queries.uniform(*shape))
 
 
 def _inner(estimator: Any) -> Any:
@@ -228,12 +276,23 @@ def get_ranking_scorer(
 def get_ranking_scorer_names() -> list[str]:
     """Names that `get_ranking_scorer` knows, without cutoffs ("precision" and "recall" need one).
 
+    All take relevance, and complete rankings of labels. ``"kendall_tau"`` and
+    ``"neg_pairwise_disagreement"`` take preferences too: `preference_labels`, and in label ranking
+    weights and rankings with missing entries. They go by the weights that are given, whatever the
+    parameter ``graded`` says, and leave out what nobody judged.
+
     Examples
     --------
     >>> from sklearn_rankcal.metrics import get_ranking_scorer_names
     >>> "ndcg" in get_ranking_scorer_names()
     True
     """
+    return _names()
+
+
+def _names(takes_preferences: bool = False) -> list[str]:
     return sorted(
-        name if metric.greater_is_better else f"neg_{name}" for name, metric in METRICS.items()
+        name if metric.greater_is_better else f"neg_{name}"
+        for name, metric in METRICS.items()
+        if metric.takes_preferences or not takes_preferences
     )
