@@ -26,11 +26,10 @@ rankers = {
     ),
     "score: PairwiseRidge": CalibratedRanker(PairwiseRidge(), loss="pd"),
     "pairs: BilinearPairs, greedy_dag": CalibratedRanker(
-        BilinearPairs(alpha=0.01), loss="pd", decoder="greedy_dag"
+        BilinearPairs(), loss="pd", decoder="greedy_dag"
     ),
-    "pairs: BilinearPairs, exact": CalibratedRanker(
-        BilinearPairs(alpha=0.01), loss="pd", decoder="exact"
-    ),
+    "pairs: BilinearPairs, exact": CalibratedRanker(BilinearPairs(), loss="pd", decoder="exact"),
+    "scores and pairs: the default of loss='pd'": CalibratedRanker(loss="pd"),
 }
 
 

@@ -37,7 +37,7 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
-from sklearn_rankcal.losses import DCG
+from sklearn_rankcal.losses import DCG, MAP, MAPByScores
 from sklearn_rankcal.metrics import (
     err_score,
     map_score,
@@ -111,6 +111,12 @@ def xgboost(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
     return model.fit(train.X, train.y, qid=qid).predict(test.X)
 
 
+def xgboost_map(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
+    """rank:map, which takes binary labels only."""
+    binary = Bunch(X=train.X, y=train.y >= 1, groups=train.groups)
+    return xgboost(binary, test, objective="rank:map", **parameters)
+
+
 def sizes(groups: np.ndarray) -> np.ndarray:
     """Documents per query of contiguous queries."""
     starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
@@ -141,6 +147,11 @@ def make_methods(
         "  loss='pd', decoder='auto'": partial(by_pairs, decoder="auto"),
         "  loss='pd', PairwiseRidge()": partial(by_pairs, regressor=PairwiseRidge()),
         "  loss='pd', BilinearPairs()": partial(by_pairs, regressor=BilinearPairs()),
+        "  loss=MAPByScores(threshold=1)": partial(calibrated, loss=MAPByScores(threshold=1)),
+        "  loss=MAP(threshold=1)": partial(by_pairs, loss=MAP(threshold=1), decoder="auto"),
+        "  loss=MAP(threshold=1), BilinearPairs": partial(
+            by_pairs, loss=MAP(threshold=1), decoder="auto", regressor=BilinearPairs(symmetric=True)
+        ),
         "its regressor on y": partial(least_squares, regressor=regressor),
     }
     if find_spec("lightgbm") is None:
@@ -155,6 +166,7 @@ def make_methods(
         size_xgb = {**size, "max_leaves": leaves}
         methods[XGBOOST] = partial(xgboost, objective="rank:ndcg", **size_xgb)
         methods["XGBoost rank:pairwise"] = partial(xgboost, objective="rank:pairwise", **size_xgb)
+        methods["XGBoost rank:map, y >= 1"] = partial(xgboost_map, **size_xgb)
     return methods
 
 
