@@ -33,7 +33,8 @@ def check_squares(queries: Queries) -> None:
     check_memory(
         4 * 8 * r * r,
         f"All pairs of a query of {r:,} documents",
-        "Shorten the query, or rank it by scores: loss='pd_by_scores' or 'map_by_scores'.",
+        "Shorten the query, or rank it by scores: loss='map_by_scores', or 'pd_by_scores' with an "
+        "h and an f of those that have names.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -26,6 +26,7 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
+    PairwiseRidge,
     ScoresAndPairs,
     ScoresAndProducts,
     default_regressor,
@@ -74,7 +75,8 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
         standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
         when `fit` knows the queries and X is dense with numeric columns, else None. None shows the
-        regressor the columns of X and nothing else.
+        regressor the columns of X and nothing else. Of losses on pairs, only the default
+        regressor has context columns.
     center : bool, default=True
         Subtract from each target the mean of its query. It changes no ranking of the targets.
     group_column : str, default=None
@@ -256,14 +258,13 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
                     f"loss={self.loss!r} needs {space}."
                 )
             return seeded(clone(self.regressor), self.random_state)
+        check_context(None if self.context == "auto" else self.context)
         if space != "scores" and self.regressor is not None:
             pairs = PairModel(clone(self.regressor), symmetric=space == "sym_pairs")
             return seeded(pairs, self.random_state)
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
-        else:
-            check_context(context)
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )
@@ -386,7 +387,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`.
+            As in `fit`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, where neither `y` nor `group_column` tells it.
         sample_weight : array-like of shape (n_documents,), default=None
@@ -395,8 +396,9 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
         Returns
         -------
         score : float
-            P@q, DCG, NDCG, recall, AUC, ERR, AP, ERU or Spearman's rho of the rankings that
-            `predict` returns. Queries where it is undefined are left out; NaN when that is all.
+            P@q, DCG, NDCG, recall, AUC, ERR, AP, ERU, Spearman's rho, or the share of preference
+            weight that is not contradicted, of the rankings that `predict` returns. Queries where
+            it is undefined are left out; NaN when that is all.
         """
         check_is_fitted(self)
         X, labels, queries, _ = self._read(X, y, groups, reset=False)
@@ -493,8 +495,17 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
             whether the predicted preferences have a cycle. Ready for ``pandas.DataFrame``.
         """
         X, queries = self._read_queries(X, groups)
+        return self._report(X, queries, lambda rows, part, u: {})
+
+    def _report(
+        self,
+        X: Any,
+        queries: Queries,
+        more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
+    ) -> dict[str, NDArray[Any]]:
+        """What the decoder says of every query, and what `more` says of its predictions."""
         parts: dict[str, list[NDArray[Any]]] = {}
-        for _, part, u in self._predicted_pairs(X, queries):
+        for rows, part, u in self._predicted_pairs(X, queries):
             result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
             columns = {
                 "objective": result.objective,
@@ -508,7 +519,7 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
                 if threshold is None:
                     threshold = GreedyDAG("topological").decode(u, part).threshold
                 columns["cyclic"] = threshold > 0
-            for name, column in columns.items():
+            for name, column in (columns | more(rows, part, u)).items():
                 parts.setdefault(name, []).append(column)
         report = {"query": queries.ids, "n_documents": queries.sizes}
         return report | {name: np.concatenate(columns) for name, columns in parts.items()}
@@ -534,6 +545,8 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
     def coef_(self) -> NDArray[np.float64]:
         """The regressor's coefficients per column of X: average slopes inside a query."""
         check_is_fitted(self)
+        if isinstance(self.model_, PairwiseRidge):
+            return self.model_.coef_
         return self.model_.fold_coefficients(self.model_.regressor_.coef_)
 
     def __sklearn_tags__(self) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -14,7 +14,7 @@ from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, Rel
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.labels import preference_labels, read_preferences
-from sklearn_rankcal.losses import PD, PDByScores
+from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
 from sklearn_rankcal.models import (
     BilinearPairs,
@@ -23,7 +23,7 @@ from sklearn_rankcal.models import (
     PairwiseRidge,
     ScoresAndPairs,
 )
-from sklearn_rankcal.models._closed_forms import _PENALTIES
+from sklearn_rankcal.models._closed_forms import _PENALTIES, _folds
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
@@ -140,7 +140,7 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
     z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)].astype(np.float64)
     size = alpha
     if alpha == "auto":
-        size = 300 / queries.n_queries if symmetric else min(model.alpha_, 1e12)
+        size = 300 / queries.n_queries if symmetric else model.alpha_
     # the pairs i != j
     i, j = np.array(ordered_pairs(groups)).T
     a, b = np.triu_indices(5, 0 if symmetric else 1)
@@ -150,7 +150,12 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
     else:
         goal = y[i] - y[j]
         shown = z[i][:, a] * z[j][:, b] - z[i][:, b] * z[j][:, a]
-    of_pairs = mean_ridge(shown, goal, weight[i] * weight[j], size * (a + b > 0))
+    mass = weight[i] * weight[j]
+    share = mass.sum() / (queries.sum(weight) ** 2).sum()  # the mean is over pairs i = j, too
+    spread = np.sqrt(np.average(z**2, axis=0, weights=weight))
+    of_pairs = mean_ridge(
+        shown, goal, mass, size / share * (spread[a] * spread[b]) ** 2 * (a + b > 0)
+    )
     np.testing.assert_allclose(model.matrix_[a, b], of_pairs, atol=1e-7)
     np.testing.assert_array_equal(
         model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T
@@ -158,7 +163,7 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
     # the documents themselves, where those are targets
     wanted = dict(zip(zip(i, j, strict=True), shown @ of_pairs, strict=True))
     if symmetric:
-        alone = mean_ridge(z, (y > 1) * 1.0, weight, size * (np.arange(5) > 0))
+        alone = mean_ridge(z, (y > 1) * 1.0, weight, size * spread**2 * (np.arange(5) > 0))
         np.testing.assert_allclose(model.diagonal_, alone, atol=1e-7)
         wanted |= {(i, i): value for i, value in enumerate(z @ alone)}
     else:
@@ -168,18 +173,29 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
 
 
 def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
-    """Of six worlds, the last three nothing but noise."""
+    """Of six worlds, the last three nothing but noise; queries dealt by content, in any order."""
     queries, scaler, chosen = Queries.uniform(20, 4), FunctionTransformer(), []
-    fold_of = np.random.RandomState(0).permutation(20) % 5
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(80, 3))
+        X = rng.choice([-1.0, 1.0], size=(80, 3))  # of mean square 1 in any fold
+        X[:, 0] *= 1 + 1e-9 * rng.random(80)  # and yet no two rows alike
         y = rng.normal(size=80) + (3 * X[:, 0] if seed < 3 else 0)
 
         def targets(rows, part, y=y):
             return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
 
         model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
+        fold_of = _folds(X, np.arange(80), queries, 5)
+        assert np.bincount(fold_of).tolist() == [4] * 5
+        shuffle = rng.permutation(80)
+        other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])
+        again = BilinearPairs(scaler).fit(
+            X[shuffle],
+            RelevanceDifferences(y[shuffle], other, "graded", np.ones(20)),
+            other,
+        )
+        assert again.alpha_ == pytest.approx(model.alpha_)
+        np.testing.assert_allclose(again.matrix_, model.matrix_, atol=1e-9)
         errors = dict.fromkeys(_PENALTIES, 0.0)
         for k in range(5):
             train, test = queries.select(fold_of != k), queries.select(fold_of == k)
@@ -187,11 +203,46 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
                 fitted = BilinearPairs(scaler, alpha=alpha)
                 u = fitted.fit(X[train[0]], targets(*train), train[1]).predict(X[test[0]], test[1])
                 errors[alpha] += ((u - targets(*test).flat()) ** 2).sum()
-        errors[np.inf] = (targets(slice(None), queries).flat() ** 2).sum()
-        assert model.alpha_ == min(errors, key=errors.get)
-        assert model.matrix_.any() == np.isfinite(model.alpha_)
+        assert model.alpha_ == pytest.approx(min(errors, key=errors.get))
         chosen.append(model.alpha_)
-    assert max(chosen[:3]) < 1 and np.inf in chosen[3:]
+    assert max(chosen[:3]) < 0.1 and max(chosen[3:]) > 10
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_what_is_constant_inside_queries_is_no_feature(symmetric):
+    """Standardised, its differences are rounding errors around a mean of rounding errors."""
+    for seed in range(6):
+        rng = np.random.RandomState(seed)
+        groups = np.repeat(np.arange(50), rng.randint(3, 30, 50))
+        own = rng.randn(len(groups), 3)
+        both = StandardScaler().fit_transform(np.c_[own, rng.randn(50)[groups]])
+        y = (own[:, 0] > 0) * 1.0
+        y[np.unique(groups, return_index=True)[1]] = 1.0
+        loss = "map" if symmetric else "pd"
+        for model in (BilinearPairs(symmetric=symmetric), PairwiseRidge())[: 2 - symmetric]:
+            ranker = CalibratedRanker(model, loss=loss)
+            one, two = (
+                ranker.fit(X, y, groups=groups).predict(X, groups=groups)
+                for X in (both, StandardScaler().fit_transform(own))
+            )
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_units_of_a_feature_map_do_not_matter(data, symmetric):
+    X, y, groups, _ = data
+    loss = MAP(threshold=2) if symmetric else "pd"
+    scales = [1.0, 1e8, np.array([1e-6, 1e4, 1.0, 1e9])]
+    ranks = [
+        CalibratedRanker(BilinearPairs(FunctionTransformer(), symmetric=symmetric), loss=loss)
+        .fit(X * scale, y, groups=groups).predict(X * scale, groups=groups)
+        for scale in scales
+    ]
+    assert (ranks[1] == ranks[0]).mean() > 0.95 and (ranks[2] == ranks[0]).mean() > 0.95
+    with pytest.raises(ValueError, match="scale its columns"):
+        CalibratedRanker(BilinearPairs(FunctionTransformer()), loss="pd").fit(
+            X * 1e100, y, groups=groups
+        )
 
 
 def test_the_diagonal_takes_a_weight_for_a_number_of_copies(data):
@@ -298,6 +349,12 @@ def test_pair_model_draws_pairs_alike():
     [
         (PairModel(features="sum"), "'difference', 'concatenation', 'products'"),
         (PairModel(max_pairs=0), "max_pairs must be at least 1"),
+        (LogisticRegression(), "is a classifier"),
+        (PairwiseRidge(alpha="auto"), "alpha must be a finite number >= 0; got 'auto'"),
+        (BilinearPairs(alpha=-1), "alpha must be 'auto' or a finite number >= 0; got -1"),
+        (BilinearPairs(alpha=np.inf), "finite number >= 0; got inf"),
+        (BilinearPairs(n_components=0), "n_components must be a whole number >= 1; got 0"),
+        (ScoresAndPairs(pairs=BilinearPairs(symmetric=True)), "pairs must predict pairs, not sym"),
     ],
 )
 def test_bad_parameters(data, model, message):
@@ -509,6 +566,8 @@ def test_other_losses_refuse_preferences(data, preferences):
     labels = preference_labels(preferences[0], groups)
     with pytest.raises(ValueError, match="NDCG needs a relevance of every row"):
         CalibratedRanker().fit(X, labels)
+    with pytest.raises(ValueError, match="ERR needs a relevance of every row"):
+        CalibratedRanker(loss="err").fit(X, labels)
     with pytest.raises(ValueError, match="undefined on all"):
         nothing = preference_labels([[0, 1]], np.zeros(len(X)), [0.0])
         CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, nothing)

@@ -54,6 +54,7 @@ CHECKED = [
     CalibratedRanker(LogisticRegression(), loss="dcg"),
     CalibratedRanker(loss="pd", decoder="greedy_dag"),
     CalibratedRanker(PairwiseRidge(), loss="pd"),
+    CalibratedRanker(BilinearPairs(), loss="pd"),
     CalibratedRanker(loss=MAP(threshold=1)),
     CalibratedRanker(BilinearPairs(symmetric=True), loss=MAP(threshold=1, shrinkage=0)),
 ]

@@ -60,7 +60,7 @@ class ERR(Loss):
             )
 
     def resolve(self, relevance: NDArray[np.float64]) -> ERR:
-        self.check(relevance)
+        self.accept(relevance)
         top = relevance.max() if self.max_relevance is None else self.max_relevance
         return ERR(self.k, max_relevance=float(top))
 

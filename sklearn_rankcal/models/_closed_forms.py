@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array
 
+from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import check_table, take_rows
+from sklearn_rankcal._tables import check_table, content_keys, take_rows
 
 Floats = NDArray[np.float64]
 _N0 = 300  # training queries at which an "auto" penalty without folds is 1
 _BLOCK = 1 << 17  # numbers turned to float64 at a time: 1 MB, which stays in the cache
+_LARGEST = 1e70
 _N_FOLDS = 5  # of queries, for the "auto" penalty
-_PENALTIES = 10.0 ** np.arange(-6, 3.5, 0.5)
+_PENALTIES = 10.0 ** np.arange(-6, 4.5, 0.5)
 
 
 def numeric_table(X: Any) -> NDArray[Any]:
@@ -35,6 +38,8 @@ def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 class _Differences:
     """Moments of x_i - x_j over all ordered pairs of every query, a block of rows at a time.
+
+    Pairs i = j count, so that a row of weight 2 is the same as that row twice.
 
     Parameters
     ----------
@@ -62,6 +67,7 @@ class _Differences:
     ) -> None:
         d = X.shape[1]
         total, gram, moment = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+        size = np.zeros(d)
         mass = pair_mass = 0.0
         for rows, part in queries.chunks(_BLOCK // d):
             block = X[rows].astype(np.float64)
@@ -69,8 +75,9 @@ class _Differences:
             of_query = part.sum(v)
             sum_x = part.sum(block if weight is None else block * v[:, None])
             total += sum_x.sum(axis=0)
+            np.maximum(size, np.abs(block).max(axis=0), out=size)
             mass += float(v.sum())
-            pair_mass += float((of_query**2).sum() - (v**2).sum())
+            pair_mass += float((of_query**2).sum())
             block -= part.repeat(sum_x / np.where(of_query > 0, of_query, 1.0)[:, None])
             # sum_ij v_i v_j (x_i - x_j)(x_i - x_j)' = 2 V sum_i v_i x_i x_i', x centred
             if sums is not None:
@@ -80,7 +87,8 @@ class _Differences:
         pair_mass = pair_mass or 1.0
         self.center = total / (mass or 1.0)
         spread = np.sqrt(np.diagonal(gram) / pair_mass)
-        self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, np.inf)
+        # what is constant inside queries has a spread by rounding alone
+        self.scale = np.where(spread > 1e-12 * size, spread, np.inf)
         self.gram = gram / pair_mass / self.scale / self.scale[:, None]
         self.moment = moment / pair_mass / self.scale
 
@@ -90,6 +98,15 @@ class _Differences:
         largest = np.argsort(-values)[:n_components]
         largest = largest[values[largest] > 1e-10]
         return vectors[:, largest] / np.sqrt(values[largest]) / self.scale[:, None]
+
+
+def check_penalty(alpha: Any, auto: bool = False) -> None:
+    """Raise unless it is a finite number >= 0, or "auto" where that is known."""
+    if auto and isinstance(alpha, str) and alpha == "auto":
+        return
+    if isinstance(alpha, str) or not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
+        known = "'auto' or a finite number >= 0" if auto else "a finite number >= 0"
+        raise ValueError(f"alpha must be {known}; got {alpha!r}.")
 
 
 def _ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
@@ -150,6 +167,7 @@ class PairwiseRidge(BaseEstimator):
         -------
         self : PairwiseRidge
         """
+        check_penalty(self.alpha)
         sums = targets.row_sums(sample_weight)
         pairs = _Differences(numeric_table(X), queries, sample_weight, sums)
         self.coef_ = _ridge(pairs.gram, pairs.moment, self.alpha) / pairs.scale
@@ -189,8 +207,9 @@ class BilinearPairs(BaseEstimator):
     ----------
     feature_map : transformer, default=None
         phi, fitted on the documents: any scikit-learn transformer with a dense result, such as
-        ``make_pipeline(StandardScaler(), Nystroem(n_components=32))``. None: the principal
-        components of the columns, scaled to spread 1 inside queries, at most `n_components`.
+        ``make_pipeline(StandardScaler(), Nystroem(n_components=32))``; the penalty takes its
+        columns for scaled to mean square 1. None: the principal components of the columns, scaled
+        to spread 1 inside queries, at most `n_components`.
     n_components : int, default=16
         Number of principal components; with a `feature_map` not used.
     symmetric : bool, default=False
@@ -200,9 +219,8 @@ class BilinearPairs(BaseEstimator):
     alpha : "auto" or float, default="auto"
         Penalty on the entries of A, in units of the mean over pairs, and on those of w, in units of
         the mean over documents; in the symmetric case not on the constants. "auto" is chosen by
-        the squared error in five folds of queries, at no second look at X; it may be infinite, A
-        then 0. In the symmetric case, and for fewer than 10 queries, "auto" is 300 over the number
-        of training queries.
+        the squared error in five folds of queries, at no second look at X. In the symmetric case,
+        and for fewer than 10 queries, it is 300 over the number of training queries.
 
     Attributes
     ----------
@@ -218,9 +236,13 @@ class BilinearPairs(BaseEstimator):
     Notes
     -----
     The Gram matrix of vec A is sum_q G_q (x) G_q with G_q = Z_q'Z_q, less sum_i z_i z_i' (x) z_i
-    z_i' where pairs i = j are left out. O(n m^2 + Q m^4 + m sum_q r_q^2) time, O(n m^4) if
+    z_i' where pairs i = j are left out. O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) time, O(n m^4) if
     symmetric, O(m^4) memory beside a block of queries; m = 32 is a good size, m = 100 is not.
     """
+
+    feature_map_: Any
+    _center: Floats
+    _axes: Floats
 
     def __init__(
         self,
@@ -263,8 +285,13 @@ class BilinearPairs(BaseEstimator):
         -------
         self : BilinearPairs
         """
+        check_penalty(self.alpha, auto=True)
         X = self._table(X)
         if self.feature_map is None:
+            if not isinstance(self.n_components, Integral) or self.n_components < 1:
+                raise ValueError(
+                    f"n_components must be a whole number >= 1; got {self.n_components!r}."
+                )
             pairs = _Differences(X, queries, sample_weight)
             self.feature_map_ = None
             self._center = pairs.center
@@ -275,15 +302,22 @@ class BilinearPairs(BaseEstimator):
         mass = np.ones(queries.n_rows) if sample_weight is None else queries.gather(sample_weight)
         m = self._features(X, order[:1]).shape[1]
         rows, columns = np.triu_indices(m)
+        check_memory(
+            8 * 8 * len(rows) ** 2,
+            f"A form of {m - 1} features",
+            "Lower n_components, or the number of columns of the feature_map.",
+        )
         judged = self.alpha == "auto" and not self.symmetric and queries.n_queries >= 2 * _N_FOLDS
         n_folds = _N_FOLDS if judged else 1
-        fold_of = np.random.RandomState(0).permutation(queries.n_queries) % n_folds
+        fold_of = _folds(X, order, queries, n_folds)
         grams = np.zeros((n_folds, len(rows), len(rows)))
         moments, pair_mass = np.zeros((n_folds, m, m)), np.zeros(n_folds)
         own_gram, own_moment = np.zeros((m, m)), np.zeros(m)
         for inside, valid in _moment_chunks(queries, m):
             fold = fold_of[np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1]
             z, v = self._features(X, order[inside]), mass[inside] * valid
+            if not np.abs(z).max() < _LARGEST:
+                raise ValueError("X is too large for sums of fourth powers: scale its columns.")
             t = targets.matrices(inside, valid)
             weighted = z * v[:, :, None]
             turned = weighted.transpose(0, 2, 1)
@@ -292,10 +326,10 @@ class BilinearPairs(BaseEstimator):
                 own = np.diagonal(t, axis1=1, axis2=2)
                 products -= turned @ (weighted * own[:, :, None])
                 grams[0] -= _fourth_moments((z * np.sqrt(v)[:, :, None]).reshape(-1, m))
-                own_gram += squares.sum(axis=0)
                 own_moment += own.reshape(-1) @ weighted.reshape(-1, m)
+            own_gram += squares.sum(axis=0)
             gram = squares[:, rows, columns]
-            masses = v.sum(axis=1) ** 2 - (v**2).sum(axis=1)
+            masses = v.sum(axis=1) ** 2
             for k in range(n_folds):
                 some = fold == k
                 grams[k] += gram[some].T @ gram[some]
@@ -305,6 +339,13 @@ class BilinearPairs(BaseEstimator):
             _normal_equations(gram, moment, self.symmetric)
             for gram, moment in zip(grams, moments, strict=True)
         ]
+        sizes = np.ones(m)  # of the columns: principal components have spread 1
+        if self.feature_map is not None:
+            sizes = np.sqrt(np.diagonal(own_gram) / (mass.sum() or 1.0))
+            sizes[sizes == 0] = 1.0
+        a, b = np.triu_indices(m, 0 if self.symmetric else 1)
+        unit = sizes[a] * sizes[b]
+        equations = [(normal / unit / unit[:, None], wanted / unit) for normal, wanted in equations]
         if judged:
             self.alpha_ = _best_penalty(equations, pair_mass)
         elif self.alpha == "auto":
@@ -313,11 +354,15 @@ class BilinearPairs(BaseEstimator):
             self.alpha_ = float(self.alpha)
         total = pair_mass.sum() or 1.0
         normal, wanted = (sum(part) / total for part in zip(*equations, strict=True))
-        self.matrix_ = _solve_bilinear(normal, wanted, self.symmetric, m, self.alpha_)
+        theta = _ridge(normal, wanted, self.alpha_ * (a + b > 0)) / unit
+        self.matrix_ = np.zeros((m, m))
+        self.matrix_[a, b] = theta
+        self.matrix_[b, a] = theta if self.symmetric else -theta
         self.diagonal_: Floats | None = None
         if self.symmetric:
-            total, penalty = mass.sum() or 1.0, self.alpha_ * (np.arange(m) > 0)
-            self.diagonal_ = _ridge(own_gram / total, own_moment / total, penalty)
+            own = own_gram / (mass.sum() or 1.0) / sizes / sizes[:, None]
+            own_moment /= (mass.sum() or 1.0) * sizes
+            self.diagonal_ = _ridge(own, own_moment, self.alpha_ * (np.arange(m) > 0)) / sizes
         return self
 
     def _table(self, X: Any) -> Any:
@@ -399,27 +444,26 @@ def _normal_equations(grams: Floats, moment: Floats, symmetric: bool) -> tuple[F
     return normal, wanted
 
 
+def _folds(X: Any, order: NDArray[np.int64], queries: Queries, n_folds: int) -> NDArray[np.int64]:
+    """A fold of each query, by its content, so that the order of the queries does not count."""
+    if n_folds == 1:
+        return np.zeros(queries.n_queries, dtype=np.int64)
+    some = X[:, :8] if isinstance(X, np.ndarray) else X  # enough to tell queries from each other
+    keys = np.add.reduceat(content_keys(some, order), queries.offsets[:-1])
+    folds = np.empty(queries.n_queries, dtype=np.int64)
+    folds[np.argsort(keys, kind="stable")] = np.arange(queries.n_queries) % n_folds
+    return folds
+
+
 def _best_penalty(equations: list[tuple[Floats, Floats]], pair_mass: Floats) -> float:
     """Of the smallest squared error on folds that the normal equations of the others predict."""
     normals, wanted = (np.stack(part) for part in zip(*equations, strict=True))
+    whole, moment = normals.sum(axis=0), wanted.sum(axis=0)
     errors = np.zeros(len(_PENALTIES))
     for k, mass in enumerate(pair_mass):
         rest = (pair_mass.sum() - mass) or 1.0
-        values, vectors = np.linalg.eigh((normals.sum(axis=0) - normals[k]) / rest)
-        moment = vectors.T @ (wanted.sum(axis=0) - wanted[k]) / rest
-        theta = vectors @ (moment[:, None] / (np.maximum(values, 0.0)[:, None] + _PENALTIES))
+        values, vectors = np.linalg.eigh((whole - normals[k]) / rest)
+        there = vectors.T @ (moment - wanted[k]) / rest
+        theta = vectors @ (there[:, None] / (np.maximum(values, 0.0)[:, None] + _PENALTIES))
         errors += (theta * (normals[k] @ theta)).sum(axis=0) - 2.0 * wanted[k] @ theta
-    return float(_PENALTIES[np.argmin(errors)]) if errors.min() < 0 else np.inf
-
-
-def _solve_bilinear(
-    normal: Floats, wanted: Floats, symmetric: bool, m: int, alpha: float
-) -> Floats:
-    """A of the normal equations and the penalty."""
-    a, b = np.triu_indices(m, 0 if symmetric else 1)
-    matrix = np.zeros((m, m))
-    if np.isfinite(alpha):
-        theta = _ridge(normal, wanted, alpha * (a + b > 0))
-        matrix[a, b] = theta
-        matrix[b, a] = theta if symmetric else -theta
-    return matrix
+    return float(_PENALTIES[np.argmin(errors)])

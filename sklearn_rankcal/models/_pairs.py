@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
@@ -36,7 +36,7 @@ class PairModel(BaseEstimator):
         True for the space ``"sym_pairs"``: a second clone of the regressor is then fitted to the
         diagonal, one row per document.
     max_pairs : int or None, default=2_000_000
-        With more pairs than these, that many are drawn at random, every pair alike. None: all.
+        With more pairs than these, so many are drawn at random, every pair alike. None: all.
     random_state : int, RandomState instance or None, default=0
         Seeds the draw, and which of its two orders each pair is shown in.
 
@@ -100,9 +100,14 @@ class PairModel(BaseEstimator):
         Raises
         ------
         ValueError
-            No query has two documents, `max_pairs` is not positive, or the features of the pairs
-            would not fit in memory.
+            No query has two documents, `max_pairs` is not positive, the regressor is a classifier,
+            or the features of the pairs would not fit in memory.
         """
+        if self.regressor is not None and is_classifier(self.regressor):
+            raise ValueError(
+                f"{type(self.regressor).__name__} is a classifier, and targets of pairs are no "
+                "classes. Use a regressor."
+            )
         if self.max_pairs is not None and not self.max_pairs >= 1:
             raise ValueError(f"max_pairs must be at least 1, or None; got {self.max_pairs}.")
         table = numeric_table(X)
@@ -149,20 +154,21 @@ class PairModel(BaseEstimator):
             "Set max_pairs: that many pairs are then drawn at random.",
         )
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-        share = wanted / n_pairs
+        share = (wanted + 4 * np.sqrt(wanted)) / n_pairs  # seldom too few
         parts = []
         for inside, valid in square_chunks(queries):
             upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
             taken = valid[:, :, None] & valid[:, None, :] & upper
-            if share < 1:
+            if wanted < n_pairs:
                 taken &= random.random_sample(taken.shape) < share
             q, i, j = np.nonzero(taken)
             parts.append(
                 (rows[inside[q, i]], rows[inside[q, j]], targets.matrices(inside, valid)[q, i, j])
             )
         first, second, goal = (np.concatenate(part) for part in zip(*parts, strict=True))
-        if len(goal) == 0:  # a share so small that it drew none
-            return self._draw(table, targets, queries, random)
+        if len(goal) > wanted:
+            kept = np.sort(random.permutation(len(goal))[:wanted])
+            first, second, goal = first[kept], second[kept], goal[kept]
         return first, second, goal
 
     def _show(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
@@ -224,7 +230,7 @@ class ScoresAndPairs(BaseEstimator):
     """A score for each document, and a skew-symmetric form for what scores cannot express.
 
     Predicts s_i - s_j + z_i' A z_j: `scores` is fitted to the net Borda targets, which is where
-    least squares over all pairs puts a score, and `pairs` to what it leaves.
+    least squares over all pairs of a query puts a score, and `pairs` to what it leaves.
 
     Parameters
     ----------
@@ -270,12 +276,13 @@ class ScoresAndPairs(BaseEstimator):
         total = queries.broadcast(queries.sum(mass))
         # sum_ij v_i v_j (s_i - s_j - t_ij)^2 = 2 V sum_i v_i (s_i - b_i / V)^2 + const, s centred
         share = targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
+        pairs = BilinearPairs() if self.pairs is None else clone(self.pairs)
+        if pairs.space != self.space:
+            raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
         self.scores_ = model.fit(X, share, queries, sample_weight)
         fitted = ScoreDifferences(self.scores_.predict(X, queries), queries)
-        self.pairs_ = (BilinearPairs() if self.pairs is None else clone(self.pairs)).fit(
-            X, Residuals(targets, fitted), queries, sample_weight
-        )
+        self.pairs_ = pairs.fit(X, Residuals(targets, fitted), queries, sample_weight)
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:

@@ -22,8 +22,8 @@ class ScoresAndProducts(BaseEstimator):
 
     Predicts u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j. `scores` is fitted to
     the diagonal of the targets; a, b and c are least squares over all pairs, and `pairs` is fitted
-    to what is left. Where documents are relevant independently of each other, the products say all;
-    documents that are relevant together, or never together, are what z_i' A z_j is for.
+    to what is left. Documents that are relevant independently of each other are ranked as by the
+    scores; those relevant together, or never together, are what z_i' A z_j is for.
 
     Parameters
     ----------
@@ -68,14 +68,16 @@ class ScoresAndProducts(BaseEstimator):
         -------
         self : ScoresAndProducts
         """
-        model = DocumentModel() if self.scores is None else clone(self.scores)
-        self.scores_ = model.fit(X, targets.diagonal(), queries, sample_weight)
-        scores = self.scores_.predict(X, queries)
-        self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
         if self.pairs is None:
             pairs = BilinearPairs(symmetric=True, alpha=_PENALTY / queries.n_queries)
         else:
             pairs = clone(self.pairs)
+        if pairs.space != self.space:
+            raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
+        model = DocumentModel() if self.scores is None else clone(self.scores)
+        self.scores_ = model.fit(X, targets.diagonal(), queries, sample_weight)
+        scores = self.scores_.predict(X, queries)
+        self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
         rest = Residuals(targets, _ScoreProducts(scores, self.slopes_, queries))
         self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
         return self
