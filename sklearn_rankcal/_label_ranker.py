@@ -196,15 +196,17 @@ class CalibratedLabelRanker(BaseEstimator):
         if r == 1:
             return self
         queries = Queries.uniform(len(Y), r)
-        keep = self.loss_.defined(labels, queries) if judged is None else judged.any(axis=1)
-        if not keep.any():
-            raise ValueError(
-                f"y judges no pair of labels, or {type(loss).__name__} is undefined on every row: "
-                "there is nothing to learn from."
-            )
+        keep = self.loss_.defined(labels, queries)
+        if judged is not None:  # a tie of the pairs that are judged says nothing of the others
+            keep |= judged.any(axis=1) & ~judged.all(axis=1)
         if weight is not None:
             keep &= weight > 0
-            weight = weight[keep]
+        if not keep.any():
+            raise ValueError(
+                f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
+                "of positive weight: there is nothing to learn from."
+            )
+        weight = None if weight is None else weight[keep]
         if judged is not None and _by_pairs(loss):
             differences = _flat(self.loss_.differences(labels, queries)).reshape(judged.shape)
             self._fit_pairs(X[keep], differences[keep], judged[keep], weight)
@@ -347,6 +349,8 @@ def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
+    if isinstance(y, np.ma.MaskedArray):
+        y = y.astype(np.float64).filled(np.nan)
     values = check_array(
         y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
@@ -280,10 +281,33 @@ def test_rows_that_say_nothing_are_left_out(data):
         found = ranker.fit(data.X, some, weight).predict(data.X)
         wanted = ranker.fit(data.X[half], labels[half]).predict(data.X)
         np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(ValueError, match="on every row of positive weight"):
+        ranker.fit(data.X, some, (~half).astype(float))
     alone = np.where((np.arange(240) == 0)[:, None] | [False, True, True, True], data.Y, np.nan)
     ranker = CalibratedLabelRanker(Ridge(), missing="pairwise")
     ranker.fit(data.X, alone, (np.arange(240) > 0).astype(float))
     assert [one is None for one in ranker.regressors_] == [True] * 3 + [False] * 3
+
+
+def test_a_missing_entry_changes_no_other_row():
+    """Rows all tied prefer nothing, whether or not another row lacks an entry."""
+    X = np.zeros((12, 1))
+    Y = np.array([[1, 2, 3.0]] * 3 + [[1, 1, 1]] * 8 + [[3, 2, 1]])
+    whole = CalibratedLabelRanker(DummyRegressor()).fit(X, Y)
+    np.testing.assert_allclose(whole.predict_preferences(X[:1])[0, 0], [0, 0.5, 0.5])
+    Y[-1, 0] = np.nan
+    for missing in ("impute", "pairwise"):
+        ranker = CalibratedLabelRanker(DummyRegressor(), missing=missing).fit(X, Y)
+        found = ranker.predict_preferences(X[:1])[0]
+        np.testing.assert_allclose([found[0, 1], found[0, 2], found[1, 2]], [1, 1, 0.5])
+
+
+def test_masked_entries_are_missing(data):
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.3, np.nan, data.Y)
+    masked = np.ma.masked_array(np.where(np.isnan(Y), 7, Y).astype(int), np.isnan(Y))
+    one, two = (CalibratedLabelRanker(Ridge()).fit(data.X, y) for y in (Y, masked))
+    np.testing.assert_array_equal(one.predict(data.X), two.predict(data.X))
+    assert one.score(data.X, Y) == two.score(data.X, masked)
 
 
 def test_missing_pairs_are_imputed_by_conditional_means(data):
@@ -392,7 +416,7 @@ Y4 = np.tile([1.0, 2.0, 3.0], (6, 1))
         (Y4, {"loss": "precision@3"}, "the first 3 labels for relevant, but there are 3"),
         (Y4, {"loss": "map", "y_type": "relevance"}, "needs binary relevance"),
         (-Y4, {"loss": "ndcg", "y_type": "relevance"}, "must be >= 0"),
-        (np.zeros((6, 3)), {"loss": "map", "y_type": "relevance"}, "MAP is undefined on every"),
+        (np.zeros((6, 3)), {"loss": "map", "y_type": "relevance"}, "MAP is undefined, on every"),
         (np.ones((6, 2, 2, 2)), {}, "must have shape"),
         (None, {}, "requires y"),
         (Y4, {"decoder": "sort", "loss": "nope"}, "Unknown loss"),
