@@ -350,7 +350,7 @@ def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     if isinstance(y, np.ma.MaskedArray):
-        y = y.astype(np.float64).filled(np.nan)
+        y = np.ma.filled(y.astype(np.float64), np.nan)
     values = check_array(
         y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
     )

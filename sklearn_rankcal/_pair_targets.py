@@ -105,7 +105,11 @@ class PairTargets:
             rows, columns = np.triu_indices(inside.shape[1], 0 if self.symmetric else 1)
             number = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
             matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
-            values[starts[number][:, None] + np.arange(len(rows))] = matrices[:, rows, columns]
+            if number[-1] - number[0] == len(number) - 1:  # neighbours: no index needed
+                part = values[starts[number[0]] : starts[number[-1] + 1]]
+                part.reshape(len(number), -1)[...] = matrices[:, rows, columns]
+            else:
+                values[starts[number][:, None] + np.arange(len(rows))] = matrices[:, rows, columns]
         return values
 
 

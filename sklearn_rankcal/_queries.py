@@ -306,10 +306,12 @@ class Queries:
     ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
         """Runs of whole queries of about `limit` rows: (their rows, their `Queries`).
 
-        With `squared` the squares of the queries' sizes add up to about `limit` instead. Rows come
+        With `squared` the squares of the queries' sizes add up to less than `limit`. Rows come
         as a slice where queries are contiguous. A query beyond the limit is a chunk of its own.
         """
-        stops = np.append(0, np.cumsum(self.sizes**2)) if squared else self.offsets
+        # a row costs as much as some pairs: many short queries would make too long a table
+        cost = self.sizes * (self.sizes + 15) if squared else self.sizes
+        stops = np.append(0, np.cumsum(cost))
         first = 0
         while first < self.n_queries:
             last = int(np.searchsorted(stops, stops[first] + limit, "right")) - 1

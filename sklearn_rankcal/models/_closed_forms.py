@@ -118,7 +118,7 @@ def _ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
 class PairwiseRidge(BaseEstimator):
     """Linear scores that fit the differences of ALL pairs, in one pass over the documents.
 
-    Minimises the mean over ordered pairs of a query of (w'(x_i - x_j) - t_ij)^2 plus
+    Minimises the mean over ordered pairs, i = j counted, of (w'(x_i - x_j) - t_ij)^2 plus
     ``alpha * sum_k (w_k sd_k)^2``, sd_k the spread of column k inside queries. A score cannot
     express a cycle.
 
