@@ -1,0 +1,215 @@
+"""Distributions of the labels of one query: labels and probabilities in, expected targets out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.losses import Loss, get_loss
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelDistribution:
+    """What the labels of a query of r documents can be, and how probable each is.
+
+    Functions of this module take a tuple ``(labels, probabilities)`` as well.
+
+    Parameters
+    ----------
+    labels : array-like of shape (m, r) or (m, r, r)
+        The relevance of r documents, m times; or preference weights, where ``labels[k, i, j]`` is
+        the weight with which document i is preferred to document j.
+    probabilities : array-like of shape (m,)
+        That of each label; they sum to 1.
+
+    Raises
+    ------
+    ValueError
+        Other shapes, NaN or infinity, negative weights or probabilities, a document preferred to
+        itself, probabilities that do not sum to 1 (to 1e-8).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import LabelDistribution
+    >>> LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
+    LabelDistribution of 4 documents:
+      0.3  [0, 0, 1, 0]
+      0.7  [1, 1, 0, 1]
+    """
+
+    labels: Any
+    probabilities: Any
+
+    def __post_init__(self) -> None:
+        labels = check_labels(self.labels)
+        probabilities = check_numbers(self.probabilities, "probabilities")
+        if probabilities.shape != (len(labels),):
+            raise ValueError(
+                f"probabilities must have shape ({len(labels)},), one for each label; it has "
+                f"shape {probabilities.shape}."
+            )
+        if probabilities.min() < 0:
+            raise ValueError(
+                f"probabilities must be >= 0; that of label {probabilities.argmin()} is "
+                f"{probabilities.min():g}."
+            )
+        if abs(probabilities.sum() - 1) > 1e-8:
+            raise ValueError(f"probabilities must sum to 1; they sum to {probabilities.sum():g}.")
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "probabilities", probabilities)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents of the query."""
+        return int(self.labels.shape[1])
+
+    def __repr__(self) -> str:
+        lines = [f"LabelDistribution of {self.n_documents} documents:"]
+        for label, chance in zip(self.labels[:20], self.probabilities[:20], strict=True):
+            if label.ndim == 1:
+                shown = "[" + ", ".join(f"{value:g}" for value in label) + "]"
+            else:
+                edges = zip(*np.nonzero(label), strict=True)
+                shown = ", ".join(f"{i} > {j}: {label[i, j]:g}" for i, j in edges)
+            lines.append(f"  {chance:.6g}  {shown or 'no preference'}")
+        more = len(self.labels) - 20
+        return "\n".join([*lines, f"  and {more} more labels"] if more > 0 else lines)
+
+
+def check_numbers(values: ArrayLike, name: str) -> Floats:
+    """A finite float64 array."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries.")
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("they are complex")
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of real numbers: {error}.") from error
+    if not np.isfinite(array).all():
+        where = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ValueError(f"{name} contains NaN or infinity (first at {where}).")
+    return array
+
+
+def check_labels(labels: ArrayLike) -> Floats:
+    """Relevance (m, r) or preference weights (m, r, r), checked."""
+    array = check_numbers(labels, "labels")
+    square = array.ndim == 3 and array.shape[1] == array.shape[2]
+    if not (array.ndim == 2 or square) or array.size == 0:
+        raise ValueError(
+            "labels must have shape (n_labels, n_documents), relevance, or (n_labels, "
+            f"n_documents, n_documents), preference weights; it has shape {array.shape}."
+        )
+    if array.ndim == 3:
+        if array.min() < 0:
+            raise ValueError(f"Preference weights must be >= 0; got {array.min():g}.")
+        itself = np.einsum("mii->mi", array)
+        if itself.any():
+            k, i = np.argwhere(itself)[0]
+            raise ValueError(f"Label {k} prefers document {i} to itself.")
+    return array
+
+
+def as_distribution(distribution: LabelDistribution | tuple[Any, Any]) -> LabelDistribution:
+    """A distribution, also from a tuple."""
+    if isinstance(distribution, LabelDistribution):
+        return distribution
+    if isinstance(distribution, tuple) and len(distribution) == 2:
+        return LabelDistribution(*distribution)
+    raise TypeError(
+        "A LabelDistribution or a tuple (labels, probabilities) is needed; got "
+        f"{type(distribution).__name__}."
+    )
+
+
+def as_queries(labels: Floats) -> tuple[Any, Queries]:
+    """Labels (m, r) or (m, r, r) as those of m queries: relevance, or `Preferences`."""
+    m, r = labels.shape[:2]
+    queries = Queries.uniform(m, r)
+    if labels.ndim == 2:
+        return labels.ravel(), queries
+    q, i, j = np.nonzero(labels)
+    return Preferences.from_pairs(q * r + i, q * r + j, labels[q, i, j], queries), queries
+
+
+def all_targets(loss: Loss, labels: Floats) -> Floats:
+    """Targets of each label as vectors (m, d), in the order in which decoders take them."""
+    targets = loss.encode(*as_queries(labels))
+    flat = targets if loss.space == "scores" else targets.flat()
+    return flat.reshape(len(labels), flat.size // len(labels))
+
+
+def resolve(
+    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> tuple[Loss, LabelDistribution]:
+    """The loss set for these labels, and their distribution given that it is defined."""
+    distribution = as_distribution(distribution)
+    labels, queries = as_queries(distribution.labels)
+    loss = get_loss(loss).resolve(labels)
+    undefined = np.isnan(loss.goal(Ranked(queries, np.arange(queries.n_rows)), labels))
+    if not undefined.any():
+        return loss, distribution
+    chance = distribution.probabilities[~undefined]
+    if not chance.sum() > 0:
+        raise ValueError(f"{loss!r} is undefined for every label of the distribution.")
+    return loss, LabelDistribution(distribution.labels[~undefined], chance / chance.sum())
+
+
+def expected_targets(
+    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> Floats:
+    """E[alpha(Y)]: what least squares on the targets of a loss tends to.
+
+    Parameters
+    ----------
+    distribution : LabelDistribution or tuple (labels, probabilities)
+    loss : str or Loss
+        A name, or an object with parameters.
+
+    Returns
+    -------
+    u : ndarray of shape (r,) or (r, r)
+        The latter for losses on pairs: antisymmetric differences E[Y_ij] - E[Y_ji] for ``"pd"``,
+        symmetric products E[Y_i Y_j / sum(Y)] for ``"map"``.
+
+    Raises
+    ------
+    ValueError
+        Not a distribution; labels that the loss does not take; a loss that is undefined for all
+        of them.
+
+    Notes
+    -----
+    Labels for which the loss is undefined (average precision without a relevant document) are
+    left out, and the probabilities of the others divided by their sum, as `fit` leaves out such
+    queries. All functions of this module do so.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import expected_targets
+    >>> distribution = ([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
+    >>> expected_targets(distribution, "map_by_scores").round(3).tolist()
+    [0.233, 0.233, 0.3, 0.233]
+    """
+    loss, distribution = resolve(distribution, loss)
+    flat = distribution.probabilities @ all_targets(loss, distribution.labels)
+    return flat if loss.space == "scores" else to_matrix(flat, distribution.n_documents, loss.space)
+
+
+def to_matrix(flat: Floats, r: int, space: str) -> Floats:
+    """The r x r matrix of a vector of pairs i < j, or i <= j."""
+    symmetric = space == "sym_pairs"
+    i, j = np.triu_indices(r, 0 if symmetric else 1)
+    matrix = np.zeros((r, r))
+    matrix[j, i] = flat if symmetric else -flat
+    matrix[i, j] = flat
+    return matrix

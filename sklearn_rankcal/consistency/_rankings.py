@@ -1,0 +1,208 @@
+"""Rankings of one query: a distribution and a loss in, the best ranking or a regret out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked, check_ranks
+from sklearn_rankcal.consistency._distributions import (
+    LabelDistribution,
+    all_targets,
+    as_queries,
+    resolve,
+)
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.losses import Loss
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Rankings are enumerated up to this many documents.
+LARGEST = 8
+#: Label entries of the rankings evaluated at a time.
+ENTRIES = 2**20
+#: Expected goals of rankings may differ by this much of their size and count as equal.
+ROUNDING = 1e-12
+
+
+@lru_cache(maxsize=4)
+def all_ranks(r: int) -> Ints:
+    """All rankings (r!, r), positions from 1, by lexicographic order of the documents listed."""
+    orders = np.array(list(itertools.permutations(range(r))), dtype=np.int64)
+    ranks = np.argsort(orders, axis=1) + 1
+    ranks.flags.writeable = False
+    return ranks
+
+
+def goals(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
+    """The loss's goal of rankings (n, r) under labels (m, ...): (m, n). O(n m r^2) at most."""
+    m = len(labels)
+    values = np.empty((m, len(ranks)))
+    step = max(1, ENTRIES // labels.size)
+    for first in range(0, len(ranks), step):
+        some = ranks[first : first + step]
+        repeated, queries = as_queries(np.repeat(labels, len(some), axis=0))
+        ranked = Ranked.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
+        values[:, first : first + step] = loss.goal(ranked, repeated).reshape(m, -1)
+    return values
+
+
+def bayes_ranking(
+    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> Ints:
+    """The ranking of the smallest expected loss.
+
+    Parameters
+    ----------
+    distribution : LabelDistribution or tuple (labels, probabilities)
+    loss : str or Loss
+
+    Returns
+    -------
+    ranks : ndarray of shape (r,)
+        Position of each document, 1 = top. Of equally good rankings one: up to 8 documents the
+        one that lists documents of small number first.
+
+    Raises
+    ------
+    ValueError
+        Not a distribution; labels that the loss does not take; more than 8 documents and a loss
+        without an exact decoder.
+
+    See Also
+    --------
+    ranking_risk : What is minimised.
+
+    Notes
+    -----
+    Up to 8 documents all r! rankings are enumerated, whatever the loss is. Beyond, the expected
+    targets are decoded exactly (P1, theorem 3): by a sort for losses that are calibrated by it
+    for every distribution, by ``decoder="exact"`` for ``"pd"`` and ``"map"``.
+
+    Examples
+    --------
+    Average precision wants the third document last, though its expected score is the largest:
+
+    >>> from sklearn_rankcal.consistency import bayes_ranking, expected_targets
+    >>> distribution = ([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
+    >>> bayes_ranking(distribution, "map").tolist()
+    [1, 2, 4, 3]
+    >>> expected_targets(distribution, "map_by_scores").argmax().item()
+    2
+    """
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    if r <= LARGEST:
+        risks = _risks(all_ranks(r), distribution, loss)
+        best = risks.min()
+        return all_ranks(r)[np.argmax(risks <= best + ROUNDING * abs(best))].copy()
+    if loss.space == "scores" and not loss.calibrated_everywhere:
+        raise ValueError(
+            f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
+            f"limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
+            "Average precision has one in loss='map', pairwise disagreement in loss='pd'."
+        )
+    decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
+    expected = distribution.probabilities @ all_targets(loss, distribution.labels)
+    ranks: Ints = decoder.decode(expected, Queries.single(r)).ranks
+    return ranks
+
+
+def ranking_risk(
+    ranks: ArrayLike, distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> Any:
+    """Expected loss of a ranking: minus the expected `Loss.goal`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (r,) or (n_rankings, r)
+        Position of each document, 1 = top.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+    loss : str or Loss
+
+    Returns
+    -------
+    risk : float or ndarray of shape (n_rankings,)
+        The weight that the ranking is expected to contradict for ``"pd"`` and
+        ``"pd_by_scores"``; minus the expected measure for the others.
+
+    Raises
+    ------
+    ValueError
+        Not a distribution; ranks that are not a permutation of 1 .. r; labels that the loss does
+        not take.
+
+    Examples
+    --------
+    P2, theorem 3.3: every score ties these four documents, yet their order matters. The
+    differences are those of the means over the two labels, -1/24 and +1/48; the proof prints
+    -1/12 and +1/24, which are their sums over the labels.
+
+    >>> from fractions import Fraction
+    >>> from sklearn_rankcal.consistency import ranking_risk
+    >>> distribution = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
+    >>> for loss in ("map", "err"):
+    ...     values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], distribution, loss)
+    ...     print(loss, *(Fraction(value).limit_denominator(100) for value in values))
+    map 2/3 17/24
+    err 43/96 41/96
+    """
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    given = np.asarray(ranks)
+    if given.ndim not in (1, 2) or given.shape[-1] != r:
+        raise ValueError(
+            f"ranks must have shape ({r},) or (n_rankings, {r}), the position of each document; "
+            f"it has shape {given.shape}."
+        )
+    rows = given.reshape(-1, r)
+    positions = check_ranks(rows.ravel(), Queries.uniform(len(rows), r)).reshape(rows.shape)
+    risks = _risks(positions, distribution, loss)
+    return float(risks[0]) if given.ndim == 1 else risks
+
+
+def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> Floats:
+    return -(distribution.probabilities @ goals(loss, distribution.labels, ranks))
+
+
+def ranking_regret(
+    ranks: ArrayLike, distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> Any:
+    """Expected loss of a ranking, above that of the best one.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (r,) or (n_rankings, r)
+        Position of each document, 1 = top.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+    loss : str or Loss
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n_rankings,)
+        0 for the best, up to rounding.
+
+    Raises
+    ------
+    ValueError
+        As `ranking_risk` and `bayes_ranking`.
+
+    Examples
+    --------
+    Algorithm 1 of P1 is not exact on cyclic preferences:
+
+    >>> from sklearn_rankcal.consistency import ranking_regret
+    >>> from sklearn_rankcal.decoders import decode_preferences
+    >>> weights = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
+    >>> greedy = decode_preferences(weights, "greedy_dag").ranks
+    >>> ranking_regret(greedy, ([weights], [1.0]), "pd")
+    2.0
+    """
+    best = ranking_risk(bayes_ranking(distribution, loss), distribution, loss)
+    return ranking_risk(ranks, distribution, loss) - best

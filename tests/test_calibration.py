@@ -1,0 +1,339 @@
+"""Calibration of every loss with every decoder of its space: the registries parametrise it.
+
+Inside the condition of its theorem a pair ranks best, by enumeration of all r! rankings, on
+thousands of distributions at r = 3, 4, 5; outside it a distribution is shown on which it does not.
+"""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.consistency import (
+    LabelDistribution,
+    expected_targets,
+    find_counterexample,
+    ranking_regret,
+    satisfies_dag,
+    satisfies_reinforce,
+    satisfies_score_condition,
+)
+from sklearn_rankcal.consistency._distributions import all_targets, as_queries
+from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.decoders import (
+    DECODERS,
+    LocalSearchAveragePrecision,
+    LocalSearchPreferences,
+    get_decoder,
+)
+from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD, BinaryLoss, MAPByScores, PDByScores
+
+from . import oracles
+from .test_losses import SCORES_OF_PAIRS
+
+
+def independent(distribution):
+    """Product measures: the probability of a label is the product of those of its grades."""
+    y, p = distribution.labels, distribution.probabilities
+    product = np.ones(len(y))
+    for column in y.T:
+        product *= (column[:, None] == column) @ p
+    return np.allclose(product, p, rtol=1e-9, atol=1e-12) and abs(product.sum() - 1) < 1e-9
+
+
+def mean_graph(distribution):
+    """E[Y]; like `reinforced` much faster than `expected_targets`, of which there are many here."""
+    return np.tensordot(distribution.probabilities, distribution.labels, 1)
+
+
+def reinforced(distribution):
+    y, p = distribution.labels, distribution.probabilities
+    return satisfies_reinforce((y * (p / y.sum(axis=1))[:, None]).T @ y)
+
+
+def acyclic(distribution):
+    return satisfies_dag(mean_graph(distribution))
+
+
+def totally_ordered(distribution):
+    """P_DAG, and every pair of documents has a preference."""
+    d = mean_graph(distribution)
+    d = d - d.T
+    every = np.abs(d[np.triu_indices(len(d), 1)]) > 1e-9 * np.abs(d).max()
+    return every.all() and satisfies_dag(d)
+
+
+def ordered_by_scores(distribution, loss=None):
+    u = mean_graph(distribution)
+    scores = (u - u.T).sum(axis=1) if loss is None else expected_targets(distribution, loss)
+    return satisfies_score_condition(u, scores)
+
+
+def proved(distribution):
+    """Stands for: where the decoder itself says that its ranking is optimal."""
+    raise AssertionError
+
+
+#: Where a pair is calibrated, unless that is over all distributions.
+CONDITIONS = {
+    ("err", "sort"): independent,  # P3, lemma 1
+    ("map_by_scores", "sort"): reinforced,  # P1, corollary 5
+    ("map", "diagonal"): reinforced,  # P1, theorem 4
+    ("map", "local_search"): proved,
+    ("pd_by_scores", "sort"): ordered_by_scores,  # P1, theorem 6
+    ("pd", "greedy_dag"): acyclic,  # P1, theorem 7
+    ("pd", "borda"): ordered_by_scores,  # it sorts by the expected net Borda scores
+    ("pd", "copeland"): totally_ordered,
+    ("pd", "sort"): totally_ordered,
+    ("pd", "local_search"): proved,
+}
+#: Distributions that a search draws, where there is something to find and where there is nothing.
+BUDGET = 2000
+#: Exact decoders: with them a loss that claims every distribution has to be calibrated over it.
+EXACT = ("sort", "exact", "auto")
+
+
+def condition_of(name, loss, decoder):
+    if name == "pd_by_scores":
+        return partial(ordered_by_scores, loss=loss)
+    if (name, decoder) in CONDITIONS:
+        return CONDITIONS[name, decoder]
+    assert loss.calibrated_everywhere and decoder in EXACT, "say over what the pair is calibrated"
+    return None
+
+
+def variants():
+    """Every loss with every decoder of its space; a small cutoff where there is one."""
+    for name, kind in LOSSES.items():
+        cutoffs = {"q", "k"} & set(kind().get_params())
+        losses = [kind(**{key: 2}) for key in cutoffs] or [kind()]
+        losses += [kind()] if cutoffs and "k" in cutoffs and name != "recall" else []
+        if name == "pd_by_scores":
+            losses = [kind(f=f) for f in SCORES_OF_PAIRS]
+        for loss in losses:
+            for space, decoder in DECODERS:
+                if space == loss.space:
+                    yield pytest.param(name, loss, decoder, id=f"{loss!r}-{decoder}")
+
+
+# ------------------------------------------------------------------ distributions over a pool
+
+
+def pool_of(loss, r, rng):
+    """Labels: all of few grades, or preferences: single ones, total orders, graphs."""
+    if not loss.takes_preferences:
+        levels = range(2) if isinstance(loss, BinaryLoss) else range(3)
+        return np.array(list(itertools.product(levels, repeat=r)), float)
+    single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
+    ranks = all_ranks(r)[rng.permutation(len(all_ranks(r)))[:20]]
+    graphs = rng.integers(0, 4, (40, r, r)) * (rng.random((40, r, r)) < 0.3)
+    graphs[:20] = np.triu(graphs[:20])
+    graphs *= ~np.eye(r, dtype=bool)
+    return np.concatenate([single, ranks[:, :, None] < ranks[:, None, :], graphs]).astype(float)
+
+
+def mixtures(pool, n, rng):
+    """Probabilities (n, m): few labels, even ones, one that dominates, product measures, orders."""
+    m = len(pool)
+    few = rng.gamma(0.7, size=(n, m)) * (rng.random((n, m)) < 4 / m)
+    few[np.arange(n), rng.integers(m, size=n)] += 0.1
+    even = (few > 0).astype(float)
+    dominant = few / few.sum(axis=1, keepdims=True)
+    dominant[np.arange(n), rng.integers(m, size=n)] += 4
+    if pool.ndim == 2:
+        levels = pool.astype(int)
+        grades = rng.dirichlet(np.ones(levels.max() + 1), (n, pool.shape[1]))
+        special = np.prod([grades[:, i, levels[:, i]] for i in range(pool.shape[1])], axis=0)
+    else:
+        in_order = ~np.tril(pool).any(axis=(1, 2))
+        special = few * in_order
+        special[np.arange(n), rng.choice(np.flatnonzero(in_order), n)] += 0.1
+    chance = np.concatenate([few, even, dominant, special])
+    return chance / chance.sum(axis=1, keepdims=True)
+
+
+def decoded(loss, decoder, pool, chance, rng):
+    """The decoder's result near the expected targets, and its regret by enumeration."""
+    n, r = len(chance), pool.shape[1]
+    loss = loss.resolve(as_queries(pool)[0])
+    value = goals(loss, pool, all_ranks(r))
+    u = chance @ all_targets(loss, pool)
+    u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)  # estimates break ties at random
+    result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
+    number = {tuple(ranks): k for k, ranks in enumerate(all_ranks(r).tolist())}
+    chosen = [number[tuple(ranks)] for ranks in result.ranks.reshape(n, r).tolist()]
+    expected = chance @ value
+    regret = expected.max(axis=1) - expected[np.arange(n), chosen]
+    return result, regret, np.ptp(expected, axis=1)
+
+
+def defined(loss, pool):
+    return pool[loss.defined(*as_queries(pool))]
+
+
+@pytest.mark.parametrize(("name", "loss", "decoder"), variants())
+def test_calibrated_inside_its_condition(name, loss, decoder):
+    rng = np.random.default_rng(0)
+    condition = condition_of(name, loss, decoder)
+    for r in (3, 4, 5):
+        pool = defined(loss, pool_of(loss, r, rng))
+        n = 100 if decoder == "local_search" else 500 if condition is None else 120
+        chance = mixtures(pool, n, rng)
+        result, regret, spread = decoded(loss, decoder, pool, chance, rng)
+        inside = np.ones(len(chance), bool)
+        if condition is proved:
+            inside = result.optimal
+        elif condition is not None:
+            inside = [bool(condition(LabelDistribution(pool[p > 0], p[p > 0]))) for p in chance]
+        assert np.sum(inside) >= 100
+        assert (spread[inside] > 0.01).sum() >= 50  # there is something to lose
+        np.testing.assert_array_less(regret[inside], 1e-9)
+
+
+#: Pairs that have a condition, in a form that fails outside it at a size of r.
+FAILURES = {
+    ("pd", "greedy_dag"): (PD(), "greedy_dag", 4),  # deleting from a cycle of three is exact
+    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_kicks=0), 5),
+    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_kicks=0), 6),
+}
+
+
+@pytest.mark.parametrize(("name", "decoder"), CONDITIONS)
+def test_a_failure_outside_its_condition(name, decoder):
+    loss, method, r = FAILURES.get((name, decoder), (LOSSES[name](), decoder, 3))
+    found = find_counterexample(loss, method, r, n_trials=BUDGET, random_state=0)
+    assert found.regret > 0.01
+    regret = ranking_regret([found.ranks, found.best], found.distribution, found.loss)
+    np.testing.assert_allclose(regret, [found.regret, 0], atol=1e-12)
+    again = get_decoder(method, loss.space).decode(found.u, Queries.single(r))
+    np.testing.assert_array_equal(again.ranks, found.ranks)
+    if decoder == "local_search":
+        assert not again.optimal and again.gap >= found.regret - 1e-9
+    else:
+        assert not CONDITIONS[name, decoder](found.distribution)
+
+
+@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+def test_every_score_of_preferences_fails_outside_its_condition(f):
+    loss = PDByScores(f=f)
+    found = find_counterexample(loss, n_documents=3, random_state=0)
+    assert found.regret > 0.1 and not satisfies_score_condition(found.distribution, loss)
+
+
+@pytest.mark.parametrize("space", ["pairs", "sym_pairs"])
+def test_the_gap_of_every_decoder_bounds_its_regret(space):
+    rng = np.random.default_rng(1)
+    loss = {"pairs": PD(), "sym_pairs": MAP()}[space]
+    pool = defined(loss, pool_of(loss, 4, rng))
+    chance = mixtures(pool, 100, rng)
+    for kind, decoder in DECODERS:
+        if kind == space:
+            result, regret, _ = decoded(loss, decoder, pool, chance, rng)
+            assert (regret <= result.gap + 1e-9).all()
+            assert (regret[result.optimal] < 1e-9).all()
+
+
+# ------------------------------------------------------------------ the search
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "decoder"),
+    [case for case in variants() if condition_of(*case.values) is not proved],
+)
+def test_the_search_finds_nothing_where_there_is_nothing(name, loss, decoder):
+    condition = condition_of(name, loss, decoder)
+    found = find_counterexample(
+        loss, decoder, 4, condition=condition, n_trials=BUDGET, random_state=0
+    )
+    assert found is None
+
+
+@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+def test_the_search_finds_that_scores_fail_inside_p_dag(f):
+    loss = PDByScores(f=f)
+    found = find_counterexample(
+        loss, n_documents=3, condition=satisfies_dag, n_trials=BUDGET, random_state=0
+    )
+    assert found.regret > 0.1 and satisfies_dag(found.distribution)
+    assert not satisfies_score_condition(found.distribution, loss)
+
+
+def test_the_search_finds_the_failures_of_the_papers():
+    for loss, choice, condition in (
+        ("pd", "greedy_dag", acyclic),
+        ("map", "diagonal", reinforced),
+    ):
+        found = find_counterexample(loss, choice, 4, n_trials=BUDGET, random_state=0)
+        assert found.regret > 0.05 and not condition(found.distribution)
+        assert find_counterexample(loss, "exact", 4, n_trials=BUDGET, random_state=0) is None
+
+
+def test_the_search_finds_that_any_score_fails_for_err_and_average_precision():
+    """P2's theorem 3.3. By its lemma B.2 a score is y g(sum y) + h(sum y) with g > 0."""
+    rng = np.random.default_rng(0)
+    labels = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    for loss in (ERR(), MAPByScores(), MAP()):
+        for _ in range(10):
+            g, h = rng.gamma(1.0, size=5), rng.normal(size=5)
+
+            def score(y, g=g, h=h):
+                n = y.sum(axis=1, keepdims=True).astype(int)
+                return y * g[n] + h[n]
+
+            found = find_counterexample(
+                loss, score, 4, labels=labels, n_trials=5000, random_state=0
+            )
+            assert found.regret > 0.01
+            # the paper's own distribution is enough: the scores tie, and their sorts differ
+            tied = labels[[3, 12]]
+            found = find_counterexample(loss, score, 4, labels=tied, n_trials=500, random_state=0)
+            assert found.regret == pytest.approx(1 / 48 if isinstance(loss, ERR) else 1 / 24)
+            np.testing.assert_allclose(found.u, found.u[0], atol=1e-9)
+
+
+def test_disturbed_ties_are_what_the_search_is_about():
+    """Undisturbed, documents tied by the expected scores keep their order, which is best here."""
+    tied = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
+    assert ranking_regret([1, 2, 3, 4], (tied, [0.5, 0.5]), "map") == pytest.approx(0)
+    found = find_counterexample(
+        "map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0
+    )
+    np.testing.assert_allclose(found.distribution.probabilities, 0.5)
+
+
+def test_the_search_repeats_itself_and_takes_objects():
+    one, two = (find_counterexample(ERR(2), n_documents=3, random_state=7) for _ in range(2))
+    assert one.regret == two.regret and repr(one) == repr(two)
+    assert repr(one).startswith("Counterexample for ERR(k=2, max_relevance=3.0): positions [")
+    oracle = [
+        sum(
+            p * oracles.err(y, np.argsort(ranks), 2, top=3)
+            for y, p in zip(one.distribution.labels, one.distribution.probabilities, strict=True)
+        )
+        for ranks in (one.best, one.ranks)
+    ]
+    assert oracle[0] - oracle[1] == pytest.approx(one.regret)
+    assert find_counterexample(NDCG(), "sort", 2, n_trials=300, random_state=0) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: find_counterexample("dcg", n_documents=7), r"from 2 to 6, .*\(720 of 6 .*got 7"),
+        (lambda: find_counterexample("dcg", n_documents=1), "got 1"),
+        (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
+        (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),
+        (lambda: find_counterexample("pd", get_decoder("sort", "scores")), "decodes scores"),
+        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels are of 2 documents"),
+        (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
+        (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
+        (lambda: find_counterexample("dcg", lambda y: y * np.nan), "finite scores"),
+        (lambda: find_counterexample("dcg", n_trials=0), "n_trials must be at least 1; got 0"),
+        (lambda: find_counterexample("dcg", 3), "must be a name or have a decode method; got 3"),
+    ],
+)
+def test_bad_input_of_the_search(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()

@@ -1,0 +1,421 @@
+"""Distributions, best rankings and noise conditions, against loops; the numbers of the papers."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from sklearn_rankcal.consistency import (
+    LabelDistribution,
+    bayes_ranking,
+    expected_targets,
+    is_low_noise,
+    ranking_regret,
+    ranking_risk,
+    satisfies_dag,
+    satisfies_reinforce,
+    satisfies_score_condition,
+)
+from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
+
+from . import oracles
+from .test_losses import SCORES_OF_PAIRS
+
+OPPOSED = LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
+TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
+SIX_EDGES = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
+
+
+def single_edges(chances, r=3):
+    labels = np.zeros((len(chances), r, r))
+    for k, (i, j) in enumerate(chances):
+        labels[k, i, j] = 1
+    return LabelDistribution(labels, list(chances.values()))
+
+
+INSIDE_DAG = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
+
+
+def every_order(r):
+    orders = oracles.all_orders(r)
+    return orders, np.array([oracles.ranks_of(order) for order in orders])
+
+
+# ------------------------------------------------------------------ the numbers of the papers
+
+
+@pytest.mark.parametrize(
+    ("loss", "mixed", "apart"),
+    [
+        ("map", Fraction(2, 3), Fraction(17, 24)),
+        ("map_by_scores", Fraction(2, 3), Fraction(17, 24)),
+        ("err", Fraction(43, 96), Fraction(41, 96)),
+        (ERR(max_relevance=1), Fraction(43, 96), Fraction(41, 96)),
+    ],
+)
+def test_theorem_3_3_of_p2(loss, mixed, apart):
+    """P2 prints -1/12 and +1/24: the sums over the two labels, where the means are meant."""
+    values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], TIED, loss)
+    np.testing.assert_allclose(values, [float(mixed), float(apart)], atol=1e-14)
+    printed = Fraction(-1, 12) if "map" in str(loss) else Fraction(1, 24)
+    loss = "map" if "map" in str(loss) else "err"
+    assert mixed - apart == printed / 2
+    regret = ranking_regret([[1, 3, 2, 4], [1, 2, 3, 4]], TIED, loss)
+    np.testing.assert_allclose(np.sort(regret), [0, abs(float(mixed - apart))], atol=1e-14)
+
+
+def test_any_equivariant_score_ties_the_documents_of_theorem_3_3():
+    """By P2's lemma B.2 it is y g(sum y) + h(sum y): the same mean for all four."""
+    for g, h in np.random.default_rng(0).normal(size=(10, 2)):
+        expected = np.mean(g * np.array(TIED[0]) + h, axis=0)
+        np.testing.assert_allclose(expected, expected[0])
+
+
+@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+def test_scores_fail_inside_p_dag(f):
+    distribution = single_edges(INSIDE_DAG)
+    w = expected_targets(distribution, "pd")
+    np.testing.assert_allclose(w[np.triu_indices(3, 1)], [0.10, 0.14, 0.36])
+    assert satisfies_dag(distribution)
+    assert satisfies_score_condition(distribution, f).violations == ((0, 1),)
+    scores = expected_targets(distribution, PDByScores(f=f))
+    ranks = np.argsort(np.argsort(-scores)) + 1
+    assert ranks.tolist() == [2, 1, 3]
+    assert ranking_regret(ranks, distribution, "pd") == pytest.approx(0.10)
+    assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
+    for method in ("greedy_dag", "exact"):
+        assert decode_preferences(w, method).ranks.tolist() == [1, 2, 3]
+
+
+def minimiser(weight):
+    """Of sum_ij weight_ij log(1 + exp(s_j - s_i)), strictly convex up to a constant."""
+
+    def risk(s):
+        return (weight * np.logaddexp(0, s - s[:, None])).sum() + 1e-6 * (s**2).sum()
+
+    return minimize(risk, np.zeros(len(weight)), method="BFGS", options={"gtol": 1e-9}).x
+
+
+def test_logistic_pairs_fail_inside_p_dag_and_the_aggregated_graph_does_not():
+    """P3's (12) puts document 2 first as well; (23), on the mean graph, does not."""
+    distribution = single_edges(INSIDE_DAG)
+    mean = np.einsum("m,mij->ij", distribution.probabilities, distribution.labels)
+    assert np.argsort(-minimiser(mean)).tolist() == [1, 0, 2]
+    assert np.argsort(-minimiser(np.maximum(mean - mean.T, 0))).tolist() == [0, 1, 2]
+
+
+def test_every_equivariant_score_ties_two_documents_inside_p_dag():
+    distribution = single_edges(INSIDE_DAG | {(1, 2): 0.35, (0, 2): 0.25})
+    assert satisfies_dag(distribution)
+    assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
+    for winner, loser, other in np.random.default_rng(0).normal(size=(20, 3)):
+
+        def f(y, values=(winner, loser, other)):
+            won, lost = y.sum(axis=2) > 0, y.sum(axis=1) > 0
+            return np.select([won, lost], values[:2], values[2])
+
+        scores = expected_targets(distribution, PDByScores(f=f))
+        assert scores[0] == pytest.approx(scores[1], abs=1e-12)
+        assert (0, 1) in satisfies_score_condition(distribution, f).violations
+
+
+def test_algorithm_1_outside_p_dag():
+    certain = ([SIX_EDGES], [1.0])
+    assert satisfies_dag(SIX_EDGES).violations == ((0, 1, 2, 3),)
+    greedy = decode_preferences(SIX_EDGES, "greedy_dag").ranks
+    assert np.argsort(greedy).tolist() == [2, 1, 3, 0]
+    assert ranking_risk(greedy, certain, "pd") == 6
+    assert np.argsort(bayes_ranking(certain, "pd")).tolist() == [3, 0, 2, 1]
+    assert ranking_risk([2, 4, 3, 1], certain, "pd") == 4
+
+
+def test_the_diagonal_outside_p_reinforce():
+    diagonal = expected_targets(OPPOSED, "map_by_scores")
+    np.testing.assert_allclose(np.diag(expected_targets(OPPOSED, "map")), diagonal)
+    sorts = [ranks for order, ranks in zip(*every_order(4), strict=True) if order[0] == 2]
+    assert diagonal.argmax() == 2 and len(sorts) == 6
+    np.testing.assert_allclose(-ranking_risk(sorts, OPPOSED, "map"), 0.7472, atol=5e-5)
+    best = bayes_ranking(OPPOSED, "map")
+    assert -ranking_risk(best, OPPOSED, "map") == pytest.approx(0.775) and best[2] == 4
+    assert satisfies_reinforce(OPPOSED).violations == ((2, 0), (2, 1), (2, 3))
+
+
+def test_low_noise_with_equality():
+    distribution = single_edges({(0, 1): 0.25, (1, 2): 0.01, (0, 2): 0.5, (2, 0): 0.24})
+    w = expected_targets(distribution, "pd")
+    np.testing.assert_allclose([w[0, 2], w[0, 1] + w[1, 2]], 0.26)
+    assert is_low_noise(distribution) and is_low_noise(w)
+    assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
+
+
+# ------------------------------------------------------------------ rankings against loops
+
+RISKS = {
+    "precision": lambda y, o: -oracles.precision(y, o, 2),
+    "eru": lambda y, o: -oracles.eru(y, o),
+    "dcg": lambda y, o: -oracles.dcg(y, o),
+    "ndcg": lambda y, o: -oracles.ndcg(y, o),
+    "recall": lambda y, o: -oracles.recall(y, o, 2),
+    "auc": lambda y, o: -oracles.auc(y, o),
+    "spearman": lambda y, o: -oracles.spearman(y, o),
+    "err": lambda y, o: -oracles.err(y, o, top=2),
+    "map": lambda y, o: -oracles.average_precision(y, o),
+    "map_by_scores": lambda y, o: -oracles.average_precision(y, o),
+    "pd": lambda y, o: oracles.disagreement(y, o, normalize=False),
+    "pd_by_scores": lambda y, o: oracles.disagreement(y, o, normalize=False),
+    "positional": lambda y, o: -oracles.dcg(y, o, gain=oracles.gain_linear),
+}
+PARAMETERS = {"precision": {"q": 2}, "recall": {"k": 2}, "err": {"max_relevance": 2}}
+
+
+def example(name):
+    return LOSSES[name](**PARAMETERS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_risk_regret_and_best_ranking_are_loops_over_labels(name):
+    rng = np.random.default_rng(0)
+    loss = example(name)
+    top = 2 if hasattr(loss, "threshold") else 3
+    for r in (1, 2, 3, 4):
+        orders, ranks = every_order(r)
+        for _ in range(5):
+            labels = np.vstack([rng.integers(0, top, (3, r)), rng.integers(0, 1, (1, r))])
+            chance = rng.dirichlet(np.ones(4))
+            risks = np.array([[RISKS[name](y, o) for o in orders] for y in labels.tolist()])
+            counts = ~np.isnan(risks[:, 0])  # labels for which the loss is undefined are left out
+            if not counts.any():
+                with pytest.raises(ValueError, match="undefined for every label"):
+                    ranking_risk(ranks, (labels, chance), loss)
+                continue
+            wanted = chance[counts] @ risks[counts] / chance[counts].sum()
+            got = ranking_risk(ranks, (labels, chance), loss)
+            np.testing.assert_allclose(got, wanted, atol=1e-12)
+            regret = ranking_regret(ranks, (labels, chance), loss)
+            np.testing.assert_allclose(regret, wanted - wanted.min(), atol=1e-12)
+            best = bayes_ranking((labels, chance), loss)
+            first = ranks[np.flatnonzero(wanted <= wanted.min() + 1e-12)[0]]
+            np.testing.assert_array_equal(best, first)
+            assert ranking_risk(best, (labels, chance), loss) == pytest.approx(wanted.min())
+
+
+def test_rankings_that_only_rounding_tells_apart_are_equally_good():
+    labels = [[0, 1], [0, 1], [1, 0], [0, 0]]
+    assert bayes_ranking((labels, [0.1, 0.2, 0.3, 0.4]), "precision@1").tolist() == [1, 2]
+
+
+def test_expected_targets_are_means():
+    y, p = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1.0]]), np.array([0.5, 0.2, 0.3])
+    np.testing.assert_allclose(expected_targets((y, p), "precision@1"), p @ y)
+    share = y / y.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(expected_targets((y, p), "map_by_scores"), p @ share)
+    products = np.einsum("m,mi,mj->ij", p, y, share)
+    np.testing.assert_allclose(expected_targets((y, p), "map"), products)
+    weights = np.random.default_rng(0).random((3, 3, 3)) * ~np.eye(3, dtype=bool)
+    mean = np.einsum("m,mij->ij", p, weights)
+    np.testing.assert_allclose(expected_targets((weights, p), "pd"), mean - mean.T)
+    borda = (mean - mean.T).sum(axis=1) / 3
+    np.testing.assert_allclose(expected_targets((weights, p), "pd_by_scores"), borda)
+    # an undefined label is left out, and does not merely count as 0
+    np.testing.assert_allclose(
+        expected_targets(([[0, 0], [1, 0]], [0.5, 0.5]), "map_by_scores"), [1, 0]
+    )
+
+
+@pytest.mark.parametrize("loss", ["pd", "map", "ndcg", NDCG(3), "spearman"])
+def test_exact_decoders_take_over_beyond_eight_documents(loss, monkeypatch):
+    rng = np.random.default_rng(1)
+    for r, limit in ((5, 4), (10, 8)):
+        labels = rng.integers(0, 2, (5, r))
+        if loss == "pd":
+            labels = rng.integers(0, 4, (5, r, r)) * ~np.eye(r, dtype=bool)
+        distribution = (labels, rng.dirichlet(np.ones(5)))
+        expected = bayes_ranking(distribution, loss) if r == 5 else None
+        monkeypatch.setattr("sklearn_rankcal.consistency._rankings.LARGEST", limit)
+        ranks = bayes_ranking(distribution, loss)
+        risk = ranking_risk(ranks, distribution, loss)
+        monkeypatch.undo()
+        if r == 5:
+            assert risk == pytest.approx(ranking_risk(expected, distribution, loss))
+        elif loss == "pd":
+            mean = np.einsum("m,mij->ij", distribution[1], labels)
+            assert risk == pytest.approx(oracles.least_preference_loss_by_sets(mean))
+        elif loss == "map":
+            least = oracles.least_average_precision_loss_by_sets(
+                expected_targets(distribution, loss)
+            )
+            assert risk + 1 == pytest.approx(least)
+        assert ranking_regret(ranks, distribution, loss) == pytest.approx(0)
+
+
+# ------------------------------------------------------------------ conditions against loops
+
+
+def reinforce_by_loops(u):
+    r = len(u)
+    return tuple(
+        (i, j)
+        for i in range(r)
+        for j in range(r)
+        if i != j
+        and u[i][i] >= u[j][j]
+        and not u[i][i]
+        >= u[j][j] + sum(max(u[j][g] - u[i][g], 0) for g in range(r) if g not in (i, j))
+    )
+
+
+def low_noise_by_loops(u):
+    w = [[a - b for a, b in zip(row, column, strict=True)]
+         for row, column in zip(u, np.transpose(u), strict=True)]
+    return tuple(
+        (i, j, k)
+        for i, j, k in itertools.product(range(len(w)), repeat=3)
+        if w[i][j] > 0 and w[j][k] > 0 and not w[i][k] >= w[i][j] + w[j][k]
+    )
+
+
+def score_condition_by_loops(u, scores):
+    return tuple(
+        (i, j)
+        for i, j in itertools.product(range(len(u)), repeat=2)
+        if u[i][j] > u[j][i] and not scores[i] > scores[j]
+    )
+
+
+def components_by_loops(u):
+    edges = oracles.preference_edges(u)
+    found = set()
+    for i in range(len(u)):
+        with_i = tuple(
+            j
+            for j in range(len(u))
+            if oracles.reaches(i, j, edges) and oracles.reaches(j, i, edges)
+        )
+        if with_i:
+            found.add(with_i)
+    return tuple(sorted(found))
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+def test_conditions_are_loops_over_documents(r):
+    """Whole numbers: ties are exact. Sparse graphs and dominant diagonals let conditions hold."""
+    rng = np.random.default_rng(r)
+    held = np.zeros((4, 2), int)
+    for _ in range(400):
+        u = rng.integers(0, 4, (r, r)) * (rng.random((r, r)) < rng.random())
+        half = np.triu(u) + rng.integers(0, 2) * np.diag(np.arange(r) * 3)
+        symmetric, scores = half + np.triu(half, 1).T, rng.integers(0, 4, r)
+        order = np.arange(r)[:, None] < np.arange(r)
+        u = np.where(rng.random() < 0.5, u * order * np.subtract.outer(range(r), range(r)) ** 2, u)
+        for k, (got, wanted) in enumerate([
+            (satisfies_reinforce(symmetric), reinforce_by_loops(symmetric.tolist())),
+            (is_low_noise(u), low_noise_by_loops(u.tolist())),
+            (satisfies_dag(u), components_by_loops(u.tolist())),
+            (satisfies_score_condition(u, scores), score_condition_by_loops(u, scores)),
+        ]):
+            assert got.violations == wanted
+            assert bool(got) == got.holds == (not wanted)
+            held[k, int(got.holds)] += 1
+        # low noise is inside P_f of the net Borda score, which is inside P_DAG
+        borda = satisfies_score_condition(u, (u - u.T).sum(axis=1))
+        assert not is_low_noise(u) or borda
+        assert not borda or satisfies_dag(u)
+    assert (held[:, 1] > 5).all() and (r < 3 or (held[:, 0] > 5).all())
+
+
+def test_independent_documents_are_inside_p_reinforce():
+    labels = np.array(list(itertools.product([0, 1], repeat=4)))
+    for chance in np.random.default_rng(0).random((50, 4)):
+        p = np.where(labels, chance, 1 - chance).prod(axis=1)
+        assert satisfies_reinforce((labels, p))
+
+
+def test_tolerance_is_relative_and_counts_as_equality():
+    for scale in (1e-12, 1.0, 1e12):
+        cycle = scale * np.array([[0, 1, 0], [0, 0, 1], [1e-3, 0, 0]])
+        assert not satisfies_dag(cycle)
+        assert satisfies_dag(cycle, tol=1e-2)
+        tied = scale * np.array([[0.5, 0, 0.1], [0, 0.5 + 1e-4, 0], [0.1, 0, 0.1]])
+        assert satisfies_reinforce(tied).violations == ((1, 0),)
+        assert satisfies_reinforce(tied, tol=0.2)
+        chain = scale * np.triu(np.ones((3, 3)), 1)
+        assert is_low_noise(chain).violations == ((0, 1, 2),)
+        nearly = scale * np.array([[0, 1, 1.99], [0, 0, 1], [0, 0, 0]])
+        assert not is_low_noise(nearly) and is_low_noise(nearly, tol=1e-2)
+        assert satisfies_score_condition(chain, scale * np.array([3, 2, 1]))
+        close = satisfies_score_condition(chain, scale * np.array([3, 2, 1.9999]), tol=1e-3)
+        assert close.violations == ((1, 2),)
+
+
+def test_conditions_of_relevance_and_of_losses_with_parameters():
+    y = ([[2, 1, 0], [0, 2, 1], [0, 1, 0]], [0.5, 0.4, 0.1])
+    assert satisfies_dag(y) and satisfies_dag(expected_targets(y, PD("graded")))
+    loss = PDByScores("graded", f="copeland", normalize=True)
+    u, scores = expected_targets(y, PD("graded", normalize=True)), expected_targets(y, loss)
+    assert satisfies_score_condition(y, loss) == satisfies_score_condition(u, scores)
+    assert satisfies_reinforce(expected_targets(y, MAP(threshold=2)))
+    assert repr(satisfies_dag(y)) == "P_DAG holds"
+    many = repr(is_low_noise(np.triu(np.ones((5, 5)), 1)))
+    assert many.startswith("Low noise fails: paths heavier") and many.endswith("and 4 more")
+
+
+# ------------------------------------------------------------------ bad input
+
+EDGE = [[0, 1], [0, 0]]
+GOOD = ([[1, 0]], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, "sum to 1; they sum to 0.9"),
+        (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, "of label 1 is -0.5"),
+        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\), one for ea"),
+        (lambda: LabelDistribution([[1, 0]], 1.0), ValueError, r"it has shape \(\)"),
+        (lambda: LabelDistribution([[1, np.nan]], [1]), ValueError, r"first at \[0, 1\]"),
+        (lambda: LabelDistribution([[1, 0]], [np.nan]), ValueError, "probabilities contains NaN"),
+        (lambda: LabelDistribution([1, 0], [1]), ValueError, r"\(n_labels, n_documents\)"),
+        (lambda: LabelDistribution(np.ones((1, 2, 3)), [1]), ValueError, r"shape \(1, 2, 3\)"),
+        (lambda: LabelDistribution(np.ones((0, 2)), []), ValueError, r"shape \(0, 2\)"),
+        (lambda: LabelDistribution([[[0, -1], [0, 0]]], [1]), ValueError, "weights must be >= 0"),
+        (lambda: LabelDistribution([np.eye(2)], [1]), ValueError, "prefers document 0 to itself"),
+        (lambda: LabelDistribution([["a", "b"]], [1]), ValueError, "real numbers"),
+        (lambda: LabelDistribution([[1j, 0]], [1]), ValueError, "complex"),
+        (lambda: LabelDistribution([[1, 0], [1]], [0.5, 0.5]), ValueError, "array of real"),
+        (lambda: LabelDistribution(np.ma.array([[1, 0]], mask=[[0, 1]]), [1]), ValueError, "mask"),
+        (lambda: bayes_ranking([[1, 0]], "dcg"), TypeError, "tuple .labels, probabilities"),
+        (lambda: bayes_ranking(([EDGE], [1.0]), "ndcg"), ValueError, "relevance of every row"),
+        (lambda: bayes_ranking(([[2, 0]], [1.0]), "map"), ValueError, "threshold=t"),
+        (lambda: bayes_ranking(([[0, 0]], [1.0]), "map"), ValueError, "undefined for every"),
+        (lambda: bayes_ranking(([[1] * 9], [1.0]), "err"), ValueError, "have 362,880 rankings"),
+        (lambda: bayes_ranking(([[1] * 9], [1.0]), MAPByScores()), ValueError, "loss='map'"),
+        (lambda: bayes_ranking(([[1] * 25], [1.0]), "map"), ValueError, "24 documents"),
+        (lambda: ranking_risk([1, 2, 3], GOOD, "dcg"), ValueError, r"\(2,\) or \(n_rankings, 2\)"),
+        (lambda: ranking_risk([0, 1], GOOD, "dcg"), ValueError, "permutation of 1 .. r"),
+        (lambda: ranking_regret([[1, 2], [1, 1]], GOOD, DCG()), ValueError, "permutation of 1"),
+        (lambda: satisfies_dag([[0, 1]]), ValueError, r"it has shape \(1, 2\)"),
+        (lambda: satisfies_dag([[0, np.inf], [0, 0]]), ValueError, "NaN or infinity"),
+        (lambda: satisfies_dag(EDGE, tol=-1), ValueError, "tol must be >= 0; got -1"),
+        (lambda: satisfies_reinforce(EDGE), ValueError, "must be symmetric"),
+        (lambda: satisfies_score_condition(EDGE), ValueError, "expected scores themselves"),
+        (lambda: satisfies_score_condition(EDGE, [1, 2, 3]), ValueError, "2 expected scores"),
+        (lambda: satisfies_score_condition(([EDGE], [1.0]), "saaty"), ValueError, "Unknown f"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_printed_distributions_are_cut():
+    many = repr(LabelDistribution(np.ones((30, 2)), np.full(30, 1 / 30)))
+    assert many.endswith("and 10 more labels") and len(many.splitlines()) == 22
+    weights = repr(LabelDistribution([SIX_EDGES, np.zeros((4, 4))], [0.5, 0.5]))
+    assert "3 > 0: 6" in weights and "no preference" in weights
+
+
+def test_a_matrix_of_two_tuples_is_a_matrix():
+    assert satisfies_dag(((0, 1), (0, 0))) and satisfies_reinforce(((1, 0), (0, 1)))
