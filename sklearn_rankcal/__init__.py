@@ -4,6 +4,8 @@
 targets, decoded, converges to the best ranking for the measure you chose.
 """
 
+from sklearn_rankcal._classifier import LowRankClassifier, make_cost_scorer, mean_cost_loss
+from sklearn_rankcal._diagnosis import Diagnosis
 from sklearn_rankcal._label_ranker import CalibratedLabelRanker
 from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal._ranker import CalibratedRanker
@@ -17,11 +19,15 @@ from sklearn_rankcal.utils import show_versions
 __all__ = [
     "CalibratedLabelRanker",
     "CalibratedRanker",
+    "Diagnosis",
+    "LowRankClassifier",
     "MissingGroupsWarning",
     "QueryKFold",
     "QueryOrder",
     "RankerMixin",
     "__version__",
+    "make_cost_scorer",
+    "mean_cost_loss",
     "order_to_ranks",
     "preference_labels",
     "ranks_to_order",

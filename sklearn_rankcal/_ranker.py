@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
+from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
 from sklearn_rankcal._pair_targets import check_squares
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryOrder, QueryReader, RankerMixin, seeded
@@ -523,6 +524,89 @@ class CalibratedRanker(QueryReader, RankerMixin, BaseEstimator):
                 parts.setdefault(name, []).append(column)
         report = {"query": queries.ids, "n_documents": queries.sizes}
         return report | {name: np.concatenate(columns) for name, columns in parts.items()}
+
+    def diagnose(
+        self, X: Any, groups: ArrayLike | None = None, y: Any = None
+    ) -> Diagnosis:
+        """Certify rankings: best for the predictions? scores enough? how much can be lost?
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+        y : array-like of shape (n_documents,) or (n_documents, m), default=None
+            Labels of held-out queries, as in `score`; or relevance by m judges. With them the
+            expected regret is bounded from the squared distance of predictions and targets. That
+            contains the noise of the labels, so it bounds from above only, and may say nothing; m
+            labels of each row take the noise out.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Its text is a summary; ``shares``, ``regret_bound``, ``per_query``, ``to_frame()`` and
+            ``plot()`` have the details.
+
+        Notes
+        -----
+        P1, theorem 3: the regret of a query is at most c ||u - u*|| + gap, c `regret_constant` of
+        the loss (`consistency.regret_bound`). So its mean is at most sqrt(mean of c^2 ||u - u*||^2)
+        + mean gap, which does not hold for losses that are not calibrated everywhere: they get
+        none. Beside `decode_report`, O(sum r^3) for ``"map"``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> data = make_ranking(n_queries=80, n_documents=6, random_state=0)
+        >>> train, test = data.groups < 60, data.groups >= 60
+        >>> ranker = CalibratedRanker(loss="pd")
+        >>> ranker = ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+        >>> diagnosis = ranker.diagnose(data.X[test], data.groups[test], data.y[test])
+        >>> diagnosis.shares["optimal"]
+        1.0
+        """
+        if y is None:
+            X, queries = self._read_queries(X, groups)
+            labels: list[Any] = []
+        else:
+            check_is_fitted(self)
+            judges = [y]
+            if getattr(y, "dtype", None) is None or y.dtype.names is None:
+                judges = list(np.asarray(y).T) if np.ndim(y) == 2 else judges
+            labels = []
+            for given in judges:
+                table, read, queries, _ = self._read(X, given, groups, reset=False)
+                self.loss_.accept(read)
+                labels.append(read)
+            X = table
+        loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
+
+        def more(
+            rows: NDArray[np.int64], part: Queries, u: NDArray[np.float64]
+        ) -> dict[str, NDArray[Any]]:
+            enough = scores_suffice(u, part, loss.space == "sym_pairs")
+            columns: dict[str, NDArray[Any]] = {"scores_suffice": enough}
+            if bounded:
+                own = [take_labels(label, rows, part) for label in labels]
+                columns["squared_error"] = squared_errors(loss, u, own, part)
+            return columns
+
+        if loss.space == "scores":
+            columns = {"query": queries.ids, "n_documents": queries.sizes}
+            if bounded:
+                scores = queries.gather(self.model_.predict(X, queries))
+                columns["squared_error"] = squared_errors(loss, scores, labels, queries)
+        else:
+            columns = self._report(X, queries, more)
+            if "cyclic" in columns:
+                columns["acyclic"] = ~columns.pop("cyclic")
+        if bounded:
+            sizes, place = np.unique(queries.sizes, return_inverse=True)
+            constants = np.array([loss.regret_constant(int(r)) for r in sizes])
+            columns["squared_bound"] = constants[place] ** 2 * columns["squared_error"]
+        return Diagnosis(loss, columns)
 
     # ---------------------------------------------------------------- the regressor's own
 

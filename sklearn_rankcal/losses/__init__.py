@@ -10,6 +10,7 @@ from typing import Any
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
+from sklearn_rankcal.losses._low_rank import LowRankLoss
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
@@ -50,6 +51,7 @@ __all__ = [
     "PD",
     "BinaryLoss",
     "Loss",
+    "LowRankLoss",
     "MAPByScores",
     "NormalizedLoss",
     "PDByScores",

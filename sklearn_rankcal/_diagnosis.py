@@ -1,0 +1,246 @@
+"""What can be certified of a ranker's predictions: `CalibratedRanker.diagnose`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal._pair_targets import SQUARE_ENTRIES
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.losses import Loss
+
+Floats = NDArray[np.float64]
+TOL = 1e-9
+_SHARES = {
+    "acyclic": "predicted preferences are acyclic",
+    "scores_suffice": "sorting scores would do",
+    "optimal": "the ranking is proved best for its predictions",
+}
+
+
+@dataclass(repr=False)
+class Diagnosis:
+    """How far to trust the rankings of some queries; its text is a summary.
+
+    Attributes
+    ----------
+    loss : Loss
+        What the ranker was fitted for.
+    per_query : dict of ndarray of shape (n_queries,)
+        ``query`` (its id) and ``n_documents``; for losses on pairs ``objective``, ``lower_bound``,
+        ``gap``, ``optimal`` and ``method`` of the decoder (`CalibratedRanker.decode_report`);
+        ``scores_suffice``, whether the condition under which a sort of scores is enough holds of
+        the predictions (``"pd"``: that of P1, theorem 6, for the net Borda score; ``"map"``:
+        P_reinforce, theorem 4); and ``acyclic`` (``"pd"``, theorem 7). With labels,
+        ``squared_error``, an estimate of the squared distance of the predictions from the expected
+        targets, NaN where the loss is undefined, and ``squared_bound``, that times the square of
+        the loss's `regret_constant`.
+    """
+
+    loss: Loss
+    per_query: dict[str, NDArray[Any]]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the queries of two documents and more for which each certificate holds."""
+        several = self.per_query["n_documents"] > 1
+        return {
+            name: float(self.per_query[name][several].mean()) if several.any() else np.nan
+            for name in _SHARES
+            if name in self.per_query
+        }
+
+    @property
+    def regret_bound(self) -> float:
+        """A bound of the expected regret: sqrt(mean squared bound) + mean gap. NaN without labels.
+
+        In units of the loss's goal: for ``"pd"`` preference weight, for others the measure.
+        """
+        return self._bound(0.0)
+
+    @property
+    def regret_bound_upper(self) -> float:
+        """The same from the upper end of a one-sided 95 % interval of the mean over queries."""
+        return self._bound(1.645)
+
+    def _bound(self, z: float) -> float:
+        squares = self.per_query.get("squared_bound", np.array([np.nan]))
+        squares = squares[~np.isnan(squares)]
+        if len(squares) == 0:
+            return np.nan
+        error = squares.std(ddof=1) / np.sqrt(len(squares)) if len(squares) > 1 else np.inf
+        upper = squares.mean() + (z * error if z else 0.0)
+        gap = self.per_query.get("gap", np.zeros(1)).mean()
+        return float(np.sqrt(max(upper, 0.0)) + gap)
+
+    def to_frame(self) -> Any:
+        """`per_query` as a pandas data frame, a row per query."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas (pip install pandas); per_query has the columns as arrays."
+            ) from error
+        return pd.DataFrame(self.per_query)
+
+    def __repr__(self) -> str:
+        sizes = self.per_query["n_documents"]
+        lines = [
+            f"Diagnosis of {len(sizes)} queries of {sizes.min()} to {sizes.max()} documents for "
+            f"{self.loss!r}"
+        ]
+        lines += [f"  {share:6.1%}  {_SHARES[name]}" for name, share in self.shares.items()]
+        if "gap" in self.per_query:
+            gap = self.per_query["gap"]
+            lines.append(f"  largest gap to the best ranking of the predictions: {gap.max():.3g}")
+        if self.loss.regret_constant(2) is None:
+            lines.append(f"  no regret bound: calibrated over {self.loss.calibrated_over}")
+        elif np.isfinite(self.regret_bound):
+            lines += [
+                f"  expected regret at most {self.regret_bound:.3g} "
+                f"(with 95 % confidence {self.regret_bound_upper:.3g})",
+                "  (from above only: the noise of labels is in it, unless rows have several)",
+            ]
+        return "\n".join(lines)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the shares, and the squared bound of every query against its size if there is one.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        axes : ndarray of two matplotlib axes
+        """
+        if axes is None:
+            from sklearn_rankcal.plotting import make_axes
+
+            axes = make_axes(1, 2, figsize=(9, 3))
+        left, right = axes
+        shares = self.shares
+        if shares:
+            texts = [_SHARES[name] for name in shares]
+            bars = left.barh(texts, [100 * share for share in shares.values()])
+            left.bar_label(bars, fmt="%.1f", padding=2)
+            left.invert_yaxis()
+        left.set(xlim=(0, 112), xlabel="% of queries")
+        sizes = self.per_query["n_documents"]
+        if "squared_bound" in self.per_query:
+            bounds = np.sqrt(np.maximum(self.per_query["squared_bound"], 0.0))
+            right.plot(sizes, bounds, ".", alpha=0.5, label="a query")
+            right.axhline(self.regret_bound, color="black", label="bound of the expected regret")
+            right.set(xlabel="documents", ylabel="constant x distance to the labels")
+            right.legend()
+        elif "gap" in self.per_query:
+            right.plot(sizes, self.per_query["gap"], ".", alpha=0.5)
+            right.set(xlabel="documents", ylabel="gap to the best ranking")
+        return axes
+
+
+def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.bool_]:
+    """Whether predictions of pairs satisfy the condition of the theorem on scores, per query.
+
+    O(sum r^2) for differences (P_f, f the net Borda score), O(sum r^3) for products (P_reinforce).
+    """
+    holds = np.ones(queries.n_queries, dtype=bool)
+    counts = _entries("sym_pairs" if symmetric else "pairs", queries)
+    starts = np.append(0, np.cumsum(counts))
+    for r in np.unique(queries.sizes[queries.sizes > 1]):
+        member = np.flatnonzero(queries.sizes == r)
+        i, j = np.triu_indices(r, 0 if symmetric else 1)
+        step = max(1, SQUARE_ENTRIES // int(r) ** (3 if symmetric else 2))
+        for first in range(0, len(member), step):
+            some = member[first : first + step]
+            flat = u[starts[some][:, None] + np.arange(len(i))]
+            matrices = np.zeros((len(some), r, r))
+            matrices[:, i, j] = flat
+            matrices[:, j, i] = flat if symmetric else -flat
+            slack = TOL * np.abs(flat).max(axis=1)[:, None, None]
+            check = _reinforced if symmetric else _follows_borda
+            holds[some] = check(matrices, slack)
+    return holds
+
+
+def _follows_borda(d: Floats, slack: Floats) -> NDArray[np.bool_]:
+    score = d.sum(axis=2)
+    lead = score[:, :, None] - score[:, None, :]
+    return ~((d > slack) & (lead <= slack)).any(axis=(1, 2))
+
+
+def _reinforced(u: Floats, slack: Floats) -> NDArray[np.bool_]:
+    """P_reinforce, one pass over i: an (n, r, r) array at a time would be r times this."""
+    r = u.shape[1]
+    own = np.einsum("qii->qi", u)
+    holds = np.ones(len(u), dtype=bool)
+    for i in range(r):
+        lack = np.maximum(u - u[:, i : i + 1, :], 0.0)  # [q, j, g]: u_jg - u_ig
+        lack[:, :, i] = 0.0
+        np.einsum("qjj->qj", lack)[...] = 0.0
+        lead = own[:, i : i + 1] - own
+        short = (lead >= -slack[:, 0]) & (lead < lack.sum(axis=2) - slack[:, 0])
+        short[:, i] = False
+        holds &= ~short.any(axis=1)
+    return holds
+
+
+def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
+    """Unbiased estimate of ||u - E[targets]||^2 per query, up to directions that rank nothing.
+
+    With labels given once, the variance of the targets is in it; with m of them an estimate of
+    that variance over m is taken out. NaN where the loss is undefined for all of them.
+    """
+    targets = np.stack([_flat(loss, label, queries) for label in labels])
+    counts = _entries(loss.space, queries)
+    owner = np.repeat(np.arange(queries.n_queries), counts)
+    defined = np.stack([loss.defined(label, queries) for label in labels])
+    m = defined.sum(axis=0)
+    kept = defined[:, owner]
+    mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
+    rest = _residual(loss, u - mean, queries)
+    noise = sum(
+        np.bincount(owner, _residual(loss, np.where(keep, target - mean, 0.0), queries) ** 2,
+                    queries.n_queries)
+        for target, keep in zip(targets, kept, strict=True)
+    )
+    squares = np.bincount(owner, rest**2, queries.n_queries)
+    squares -= np.where(m > 1, noise / np.maximum(m * (m - 1), 1), 0.0)
+    return np.where(m > 0, squares, np.nan)
+
+
+def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
+    targets = loss.encode(labels, queries)
+    return queries.gather(targets) if loss.space == "scores" else targets.flat()
+
+
+def _entries(space: str, queries: Queries) -> NDArray[np.int64]:
+    r = queries.sizes
+    return {"scores": r, "pairs": r * (r - 1) // 2, "sym_pairs": r * (r + 1) // 2}[space]
+
+
+def _residual(loss: Loss, flat: Floats, queries: Queries) -> Floats:
+    """Without the parts that no ranking depends on: constants of all scores, of u_ii, of u_ij."""
+    if loss.space == "pairs":
+        return flat
+    counts = _entries(loss.space, queries)
+    owner = np.repeat(np.arange(queries.n_queries), counts)
+    kind = owner if loss.space == "scores" else 2 * owner + _on_diagonal(queries)
+    sums, sizes = np.bincount(kind, flat), np.bincount(kind)
+    return flat - (sums / np.maximum(sizes, 1))[kind]
+
+
+def _on_diagonal(queries: Queries) -> NDArray[np.int64]:
+    """1 for the entries i = j of i <= j, else 0."""
+    counts = _entries("sym_pairs", queries)
+    starts = np.cumsum(counts) - counts
+    first = np.repeat(starts, queries.sizes)
+    place = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes)
+    r = np.repeat(queries.sizes, queries.sizes)
+    marks = np.zeros(int(counts.sum()), dtype=np.int64)
+    marks[first + place * r - place * (place - 1) // 2] = 1
+    return marks

@@ -1,0 +1,332 @@
+"""LowRankLoss: any table of costs as a product, so that labels become few regression targets.
+
+P1's theorem 3 without rankings: labels and targets are numbered, and every cost is written out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, gen_batches
+from sklearn.utils.extmath import svd_flip
+
+Floats = NDArray[np.float64]
+CHUNK = 2**22  # numbers held at a time
+EXACT_DIAMETER = 2e9  # multiplications: a few seconds
+TIED = 1e-12  # of ||u|| ||beta||: differences of expected costs below it are rounding
+
+
+class LowRankLoss(BaseEstimator):
+    """A loss <alpha_y, beta_t> + c_y of label y and target t, both numbered from 0.
+
+    `from_matrix` makes one of any matrix of costs. The label y is encoded as alpha_y, least squares
+    on that estimates u = E[alpha_Y], and u is decoded as the target of least <u, beta_t>.
+
+    Parameters
+    ----------
+    alpha : array-like of shape (n_labels, rank)
+        Regression targets of each label.
+    beta : array-like of shape (n_targets, rank)
+        What each target does with a prediction.
+    c : float or array-like of shape (n_labels,), default=0.0
+        A part of the cost that depends on the label alone. It decides nothing.
+    error : float, default=0.0
+        The largest difference between a cost and that of the loss which is meant, where this one
+        is an approximation.
+
+    See Also
+    --------
+    sklearn_rankcal.LowRankClassifier : Regress and decode, as a classifier.
+
+    Notes
+    -----
+    Calibrated for every distribution of the labels (P1, theorem 3): the minimiser of
+    E||u - alpha_Y||^2 is E[alpha_Y], and its target has the least expected loss. Its argument also
+    bounds the expected loss above the least of the target decoded from any u, by::
+
+        regret_constant() * ||u - E[alpha_Y]|| + 2 * error
+
+    where ||u - E[alpha_Y]||^2 is the surrogate regret. The second term: a target that is best for
+    the approximation costs at most `error` more than the approximation says, and the best target
+    at most `error` less.
+
+    It has the vocabulary of a ranking `Loss`, but is none: there are no queries and no measure of
+    an order, so `CalibratedRanker` does not take it.
+
+    References
+    ----------
+    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
+       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
+
+    Examples
+    --------
+    The distance |y - t| between six grades has rank 5 beside the mean cost of a grade. Rank 2
+    comes close:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import LowRankLoss
+    >>> L = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    >>> loss = LowRankLoss.from_matrix(L, rank=2)
+    >>> LowRankLoss.from_matrix(L).alpha.shape, loss.alpha.shape, round(loss.error, 2)
+    ((6, 5), (6, 2), 0.52)
+    >>> p = np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
+    >>> u = p @ loss.encode(np.arange(6))
+    >>> loss.decode(u[None]).item(), int(np.argmin(p @ L))  # the median
+    (2, 2)
+    """
+
+    space = "low_rank"
+    calibrated_over = "every distribution of the labels (P1, theorem 3)"
+    calibrated_everywhere = True
+
+    def __init__(
+        self, alpha: ArrayLike, beta: ArrayLike, c: ArrayLike = 0.0, *, error: float = 0.0
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.c = c
+        self.error = error
+
+    # ---------------------------------------------------------------- making one
+
+    @classmethod
+    def from_matrix(
+        cls, L: ArrayLike, rank: int | None = None, *, tol: float = 1e-10
+    ) -> LowRankLoss:
+        """Factor a matrix of costs.
+
+        Parameters
+        ----------
+        L : array-like of shape (n_labels, n_targets)
+            ``L[y, t]`` is the cost of target t when the label is y.
+        rank : int, default=None
+            At most that many regression targets, the best that the singular value decomposition
+            has; `error` says what that costs. None is as many as the matrix needs.
+        tol : float, default=1e-10
+            Singular values up to `tol` times the largest count as 0.
+
+        Returns
+        -------
+        loss : LowRankLoss
+            ``beta`` has orthonormal columns: the squared error of a prediction of alpha is that
+            of the costs of all targets it implies. ``c`` is the mean of each row of L where
+            taking it out lowers the rank, which is by 1 (no other constants lower it further),
+            or improves an approximation; else 0.
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity; a rank out of 1 .. min(L.shape); a target that costs nothing whatever
+            the label, where no cost is negative: it would be the answer to everything.
+
+        Notes
+        -----
+        O(n_labels n_targets min(n_labels, n_targets)) time. Where a factorisation is known, give
+        it to the class instead.
+        """
+        L = _read_matrix(L)
+        n, k = L.shape
+        if rank is not None and not (_is_whole(rank) and 1 <= rank <= min(n, k)):
+            raise ValueError(
+                f"rank must be a whole number from 1 to {min(n, k)}, the smaller side of L of "
+                f"shape {L.shape}, or None; got {rank!r}."
+            )
+        free = ~L.any(axis=0)
+        if n > 1 and L.min() >= 0 and free.any():
+            raise ValueError(
+                f"Columns {np.flatnonzero(free).tolist()} of the loss matrix are all 0: a target "
+                "that never costs anything would always be predicted. An abstention needs a cost, "
+                "between those of a right and of a wrong answer."
+            )
+        floor = 0.0
+        candidates: list[Any] = []
+        for c in (np.zeros(n), L.mean(axis=1)):
+            left, values, right = np.linalg.svd(L - c[:, None], full_matrices=False)
+            left, right = svd_flip(left, right)
+            floor = max(floor, tol * values[0])  # taking means out lengthens nothing
+            needed = int(np.sum(values > floor))
+            d = needed if rank is None else min(needed, rank)
+            loss = cls(left[:, :d] * values[:d], right[:d].T, c)
+            loss.error = float(np.abs(loss.expected_cost(loss.alpha, c) - L).max())
+            candidates.append((d, loss.error if d < needed else 0.0, len(candidates), loss))
+        return min(candidates)[-1]  # fewest outputs, then the least error, then c = 0
+
+    @classmethod
+    def zero_one(cls, n_labels: int) -> LowRankLoss:
+        """1 for a wrong label, 0 for the right one: regress on indicators, decode the largest.
+
+        Parameters
+        ----------
+        n_labels : int
+            At least 2. Two labels need a single indicator.
+
+        Returns
+        -------
+        loss : LowRankLoss
+        """
+        if n_labels == 2:
+            return cls([[0.5], [-0.5]], [[-1.0], [1.0]], 0.5)
+        return cls(np.eye(n_labels), -np.eye(n_labels), 1.0)
+
+    # ---------------------------------------------------------------- using one
+
+    def _read(self) -> tuple[Floats, Floats, Floats]:
+        """alpha, beta and c, checked; c of shape (n_labels,)."""
+        parts = {"alpha": self.alpha, "beta": self.beta, "c": self.c}
+        alpha, beta, c = (np.asarray(part, dtype=np.float64) for part in parts.values())
+        for name, part in zip(parts, (alpha, beta, c), strict=True):
+            if not np.isfinite(part).all():
+                raise ValueError(f"{name} contains NaN or infinity.")
+        if alpha.ndim != 2 or beta.ndim != 2 or alpha.shape[1] != beta.shape[1]:
+            raise ValueError(
+                "alpha (n_labels, rank) and beta (n_targets, rank) need two dimensions and as many "
+                f"columns; got shapes {alpha.shape} and {beta.shape}."
+            )
+        if not (len(alpha) and len(beta)):
+            raise ValueError(f"{len(alpha)} labels and {len(beta)} targets: none is too few.")
+        if c.shape not in ((), (len(alpha),)):
+            raise ValueError(
+                f"c has shape {c.shape}, but a number, or one for each of {len(alpha)} labels, is "
+                "needed."
+            )
+        return alpha, beta, np.broadcast_to(c, len(alpha))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of labels and targets."""
+        alpha, beta, _ = self._read()
+        return len(alpha), len(beta)
+
+    def encode(self, labels: ArrayLike) -> Floats:
+        """Regression targets of labels.
+
+        Parameters
+        ----------
+        labels : array-like of int
+            From 0.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples, rank)
+
+        Raises
+        ------
+        ValueError
+            Not the number of a label.
+        """
+        alpha, _, _ = self._read()
+        return alpha[_read_numbers(labels, len(alpha), "labels")]
+
+    def decode(self, u: ArrayLike) -> NDArray[np.int64]:
+        """The target of least <u, beta_t> for each row.
+
+        Parameters
+        ----------
+        u : array-like of shape (n_samples, rank)
+            Predictions of the regression targets.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,)
+            From 0. Of targets that tie, up to rounding, the first.
+
+        Raises
+        ------
+        ValueError
+            Another shape, NaN or infinity.
+        """
+        _, beta, _ = self._read()
+        u = _read_predictions(u, beta.shape[1])
+        best = np.empty(len(u), dtype=np.int64)
+        rounding = TIED * np.linalg.norm(beta, axis=1).max()
+        for rows in gen_batches(len(u), max(1, CHUNK // len(beta))):
+            cost = u[rows] @ beta.T
+            slack = rounding * np.linalg.norm(u[rows], axis=1, keepdims=True)
+            best[rows] = np.argmax(cost <= cost.min(axis=1, keepdims=True) + slack, axis=1)
+        return best
+
+    def expected_cost(self, u: ArrayLike, constant: ArrayLike = 0.0) -> Floats:
+        """Expected cost of every target.
+
+        Parameters
+        ----------
+        u : array-like of shape (n_samples, rank)
+            Expected regression targets.
+        constant : float or array-like of shape (n_samples,), default=0.0
+            Expected c. With 0 the costs of a row are right up to a constant.
+
+        Returns
+        -------
+        cost : ndarray of shape (n_samples, n_targets)
+        """
+        _, beta, _ = self._read()
+        u = _read_predictions(u, beta.shape[1])
+        return u @ beta.T + np.reshape(np.asarray(constant, dtype=np.float64), (-1, 1))
+
+    def cost(self, labels: ArrayLike, targets: ArrayLike) -> Floats:
+        """Cost of targets when the labels are known.
+
+        Parameters
+        ----------
+        labels, targets : array-like of int
+            From 0; of shapes that broadcast.
+
+        Returns
+        -------
+        cost : ndarray of float
+            ``cost(np.arange(n)[:, None], np.arange(k))`` is the matrix.
+        """
+        alpha, beta, c = self._read()
+        labels = _read_numbers(labels, len(alpha), "labels")
+        targets = _read_numbers(targets, len(beta), "targets")
+        return np.einsum("...d,...d->...", alpha[labels], beta[targets]) + c[labels]
+
+    def regret_constant(self) -> float:
+        """The largest distance between two rows of beta: see the bound above.
+
+        Where k targets of rank d are so many that k^2 d > 2e9, twice the radius of a ball around
+        their mean, which is larger, up to twice.
+        """
+        _, beta, _ = self._read()
+        k, d = beta.shape
+        if k * k * d > EXACT_DIAMETER:
+            return float(2 * np.linalg.norm(beta - beta.mean(axis=0), axis=1).max())
+        batches = gen_batches(k, max(1, CHUNK // k))
+        return max(float(cdist(beta[rows], beta).max()) for rows in batches) if d else 0.0
+
+
+def _read_matrix(L: ArrayLike) -> Floats:
+    """A finite matrix of costs."""
+    matrix = check_array(L, dtype=np.float64, ensure_all_finite=False, input_name="loss matrix")
+    bad = ~np.isfinite(matrix)
+    if bad.any():
+        raise ValueError(
+            f"The loss matrix has NaN or infinity in columns {np.flatnonzero(bad.any(0)).tolist()}:"
+            " every target, an abstention too, needs a finite cost for every label."
+        )
+    return matrix
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _read_numbers(numbers: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
+    """Whole numbers from 0 to n - 1."""
+    read = np.asarray(numbers)
+    if read.dtype.kind not in "iu" or (read.size and not 0 <= read.min() <= read.max() < n):
+        raise ValueError(f"{name} must be whole numbers from 0 to {n - 1}; got {numbers!r}.")
+    return read
+
+
+def _read_predictions(u: ArrayLike, rank: int) -> Floats:
+    u = np.asarray(u, dtype=np.float64)
+    if u.ndim != 2 or u.shape[1] != rank:
+        raise ValueError(f"u has shape {u.shape}, but (n_samples, {rank}) is needed.")
+    if not np.isfinite(u).all():
+        raise ValueError("u contains NaN or infinity.")
+    return u

@@ -1,0 +1,143 @@
+"""Pictures of predictions and rankings; they need matplotlib, the extra ``plot``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.decoders._sort import check_scores
+
+Floats = NDArray[np.float64]
+
+
+def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
+    """Axes of a new figure; an error that names the extra where matplotlib is missing."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib: pip install 'sklearn_rankcal[plot]'."
+        ) from error
+    return plt.subplots(n_rows, n_columns, layout="constrained", **options)[1]
+
+
+def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None) -> Any:
+    """Draw predictions of pairs as a coloured matrix, documents in the order of a ranking.
+
+    Parameters
+    ----------
+    u : array-like of shape (r, r)
+        Differences of preferences or a symmetric matrix: a matrix of
+        `CalibratedRanker.predict_preferences`.
+    ranks : array-like of shape (r,), default=None
+        Positions, 1 = top. Of antisymmetric u, what is red above the diagonal is preferred, and
+        what is blue there is contradicted. None: documents as they come.
+    ax : matplotlib axes, default=None
+        None makes a figure.
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        Not a square matrix of finite numbers, or not a ranking of its documents.
+    ImportError
+        Without matplotlib.
+    """
+    matrix, order = _read(u, ranks)
+    ax = make_axes() if ax is None else ax
+    size = np.abs(matrix).max() or 1.0
+    shown = matrix[np.ix_(order, order)]
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=-size, vmax=size)
+    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    if len(order) <= 30:
+        ax.set_xticks(range(len(order)), order.tolist())
+        ax.set_yticks(range(len(order)), order.tolist())
+    ax.set(xlabel="document", ylabel="document")
+    return ax
+
+
+def plot_preference_graph(
+    preferences: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None
+) -> Any:
+    """Draw preferences as arrows; with a ranking, what it contradicts in red.
+
+    Parameters
+    ----------
+    preferences : array-like of shape (r, r)
+        Weights or differences; only ``preferences - preferences.T`` counts. An arrow goes from the
+        document preferred to the other, its width in proportion to the difference.
+    ranks : array-like of shape (r,), default=None
+        Positions, 1 = top: documents are drawn from left to right. None: on a circle.
+    ax : matplotlib axes, default=None
+        None makes a figure.
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        Not a square matrix of finite numbers, or not a ranking of its documents.
+    ImportError
+        Without matplotlib.
+    """
+    matrix, order = _read(preferences, ranks)
+    ax = make_axes() if ax is None else ax
+    d = matrix - matrix.T
+    r = len(d)
+    place = np.empty(r, dtype=np.int64)
+    place[order] = np.arange(r)
+    if ranks is None:
+        angle = np.pi / 2 - 2 * np.pi * place / r
+        spots = np.column_stack([np.cos(angle), np.sin(angle)])
+        margin = 0.25
+    else:
+        spots = np.column_stack([place, np.zeros(r)]).astype(np.float64)
+        margin = 0.5
+    for i, j in np.argwhere(d > 0):
+        against = ranks is not None and place[i] > place[j]
+        # forward arrows above the line, those against the ranking below it
+        bend = 0.12 if ranks is None else -0.45 if abs(place[i] - place[j]) > 1 or against else 0.0
+        ax.annotate(
+            "",
+            xy=spots[j],
+            xytext=spots[i],
+            arrowprops={
+                "arrowstyle": "-|>",
+                "connectionstyle": f"arc3,rad={bend}",
+                "linewidth": 0.5 + 3.0 * d[i, j] / np.abs(d).max(),
+                "color": "tab:red" if against else "0.45",
+                "shrinkA": 11,
+                "shrinkB": 11,
+            },
+        )
+    ax.scatter(*spots.T, s=420, color="white", edgecolor="black", zorder=3)
+    for i, (x, y) in enumerate(spots):
+        ax.text(x, y, str(i), ha="center", va="center", zorder=4)
+    low, high = spots.min(axis=0) - margin, spots.max(axis=0) + margin
+    if ranks is not None:
+        low[1], high[1] = -0.3 * r, 0.3 * r
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    ax.axis("off")
+    return ax
+
+
+def _read(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
+    """The matrix and its documents, best first."""
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
+        raise ValueError(f"A square matrix is needed, one row a document; got {values.shape}.")
+    check_scores(values.reshape(-1), None, "the matrix")
+    r = len(values)
+    if ranks is None:
+        return values, np.arange(r)
+    given = np.asarray(ranks)
+    if given.shape != (r,) or sorted(given.tolist()) != list(range(1, r + 1)):
+        raise ValueError(f"ranks must hold the positions 1 to {r} once each; got {ranks!r}.")
+    return values, np.argsort(given)

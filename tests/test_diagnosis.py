@@ -1,0 +1,191 @@
+"""`diagnose`: conditions against the consistency module, errors and bounds against known worlds."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal._diagnosis import scores_suffice, squared_errors
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.consistency import satisfies_reinforce, satisfies_score_condition
+from sklearn_rankcal.datasets import make_preferences, make_ranking
+from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
+from sklearn_rankcal.models import BilinearPairs
+
+
+def matrices(u, queries, symmetric):
+    start = 0
+    for r in queries.sizes:
+        i, j = np.triu_indices(r, 0 if symmetric else 1)
+        matrix = np.zeros((r, r))
+        matrix[j, i] = u[start : start + len(i)] * (1 if symmetric else -1)
+        matrix[i, j] = u[start : start + len(i)]
+        start += len(i)
+        yield matrix
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("entries", [1, 2**21])
+def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetric, entries):
+    monkeypatch.setattr("sklearn_rankcal._diagnosis.SQUARE_ENTRIES", entries)
+    rng = np.random.default_rng(0)
+    queries = Queries.from_groups(np.repeat(np.arange(200), rng.integers(1, 6, size=200)))
+    counts = queries.sizes * (queries.sizes + (1 if symmetric else -1)) // 2
+    noise = np.repeat(rng.choice([0.0, 0.1, 1.0], size=200), counts)
+    p = rng.random(queries.n_rows).round(1)
+    parts = []
+    for a, b in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
+        i, j = np.triu_indices(b - a, 0 if symmetric else 1)
+        own = p[a:b]
+        parts.append(np.where(i == j, own[i], own[i] * own[j]) if symmetric else own[i] - own[j])
+    u = (np.concatenate(parts) + noise * rng.normal(size=counts.sum())).round(2)
+    wanted = []
+    for matrix in matrices(u, queries, symmetric):
+        if symmetric:
+            wanted.append(bool(satisfies_reinforce(matrix)))
+        else:
+            wanted.append(len(matrix) < 2 or bool(
+                satisfies_score_condition(matrix, matrix.sum(axis=1))
+            ))
+    assert 40 < sum(wanted) < 180
+    assert scores_suffice(u, queries, symmetric).tolist() == wanted
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("loss", [DCG(gain="linear"), PD("graded"), MAP(), get_loss("recall@2")])
+def test_several_labels_give_the_squared_distance_without_bias(loss, m):
+    """Mean over many queries that are copies of one, against the expectation written out."""
+    rng = np.random.default_rng(0)
+    n, r = 20_000, 4
+    queries = Queries.uniform(n, r)
+    worlds = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 1, 0.0]])
+    chance = [0.4, 0.3, 0.2, 0.1]
+    draws = [worlds[rng.choice(4, size=n, p=chance)].ravel() for _ in range(m)]
+
+    def flat(y):
+        targets = loss.encode(np.asarray(y, dtype=float), Queries.single(r))
+        return targets if loss.space == "scores" else targets.flat()
+
+    expected = sum(c * flat(y) for c, y in zip(chance, worlds, strict=True))
+    u = expected + rng.normal(size=len(expected))
+    difference = u - expected
+    if loss.space == "scores":
+        difference -= difference.mean()
+    if loss.space == "sym_pairs":
+        own = np.equal(*np.triu_indices(r))
+        for kind in (own, ~own):
+            difference[kind] -= difference[kind].mean()
+    true = (difference**2).sum()
+    estimate = squared_errors(loss, np.tile(u, n), draws, queries)
+    assert estimate.mean() == pytest.approx(true, rel=0.02)
+    once = squared_errors(loss, np.tile(u, n), draws[:1], queries)
+    assert once.mean() > 1.02 * estimate.mean()
+
+
+@pytest.fixture(scope="module")
+def world():
+    data = make_ranking(500, (1, 9), 6, random_state=0)
+    train = data.groups < 100
+    ranker = CalibratedRanker(Ridge(), loss="dcg").fit(
+        data.X[train], data.y[train], groups=data.groups[train]
+    )
+    return data, ~train, ranker
+
+
+def test_the_bound_holds_and_several_labels_sharpen_it(world):
+    data, test, ranker = world
+    X, groups, chance = data.X[test], data.groups[test], data.probabilities[test]
+    gains = chance @ (2.0 ** np.arange(chance.shape[1]) - 1)
+    ranks = ranker.predict(X, groups=groups)
+    scores = ranker.decision_function(X, groups=groups)
+    regrets, distances = [], []
+    for g in np.unique(groups):
+        own = groups == g
+        discounts = 1 / np.log2(1 + np.arange(1, own.sum() + 1))
+        best = np.sort(gains[own])[::-1] @ discounts
+        regrets.append(best - gains[own] @ discounts[ranks[own] - 1])
+        rest = scores[own] - gains[own]
+        distances.append(((rest - rest.mean()) ** 2).sum())
+    rng = np.random.RandomState(0)
+    y = np.stack([[rng.choice(len(p), p=p) for p in chance] for _ in range(10)], axis=1)
+    once, often = ranker.diagnose(X, groups, y[:, 0]), ranker.diagnose(X, groups, y)
+    assert 0 < np.mean(regrets) < often.regret_bound < once.regret_bound
+    assert once.regret_bound < once.regret_bound_upper
+    assert often.per_query["squared_error"].mean() == pytest.approx(np.mean(distances), rel=0.2)
+    constant = [ranker.loss_.regret_constant(r) for r in often.per_query["n_documents"]]
+    np.testing.assert_allclose(
+        often.per_query["squared_bound"],
+        np.square(constant) * often.per_query["squared_error"],
+    )
+    assert "expected regret at most" in repr(once) and not once.shares
+
+
+def test_pairs_have_shares_gaps_and_agree_with_the_report():
+    options = {"n_documents": 6, "n_features": 3, "kind": "cyclic", "noise": 0.3}
+    train, test = (make_preferences(60, **options, random_state=seed) for seed in (0, 1))
+    ranker = CalibratedRanker(BilinearPairs(), loss="pd", decoder="greedy_dag")
+    ranker.fit(train.X, train.y)
+    report = ranker.decode_report(test.X, groups=test.groups)
+    diagnosis = ranker.diagnose(test.X, test.groups)
+    for name, column in report.items():
+        if name != "cyclic":
+            np.testing.assert_array_equal(diagnosis.per_query[name], column)
+    np.testing.assert_array_equal(diagnosis.per_query["acyclic"], ~report["cyclic"])
+    assert 0 < diagnosis.shares["acyclic"] < 1
+    assert (diagnosis.per_query["acyclic"] >= diagnosis.per_query["scores_suffice"]).all()
+    assert np.isnan(diagnosis.regret_bound) and "acyclic" in repr(diagnosis)
+    labelled = ranker.diagnose(test.X, y=test.y)
+    u = ranker.predict_preferences(test.X, groups=test.groups)
+    first = test.pairs[test.groups[test.pairs[:, 0]] == 0]
+    signs = np.zeros((6, 6))
+    signs[first[:, 0], first[:, 1]] = 1
+    rest = (u[0] - (signs - signs.T))[np.triu_indices(6, 1)]
+    assert labelled.per_query["squared_error"][0] == pytest.approx((rest**2).sum())
+    root = np.sqrt(15 * labelled.per_query["squared_error"].mean())
+    assert labelled.regret_bound == pytest.approx(root + report["gap"].mean())
+
+
+def test_queries_without_a_measure_are_left_out_of_the_bound():
+    data = make_ranking(60, 4, 6, n_levels=2, random_state=0)
+    ranker = CalibratedRanker(loss="map").fit(data.X, data.y, groups=data.groups)
+    y = data.y.copy()
+    y[data.groups == 3] = 0
+    diagnosis = ranker.diagnose(data.X, data.groups, y)
+    assert np.isnan(diagnosis.per_query["squared_error"][3])
+    assert np.isfinite(diagnosis.regret_bound)
+    both = ranker.diagnose(data.X, data.groups, np.stack([y, data.y], axis=1))
+    assert np.isfinite(both.per_query["squared_error"][3])
+
+
+def test_a_loss_that_is_not_calibrated_everywhere_has_no_bound(world):
+    data, test, _ = world
+    ranker = CalibratedRanker(Ridge(), loss="err").fit(data.X, data.y, groups=data.groups)
+    diagnosis = ranker.diagnose(data.X[test], data.groups[test], data.y[test])
+    assert np.isnan(diagnosis.regret_bound) and "no regret bound" in repr(diagnosis)
+
+
+def test_bad_labels_are_refused(world):
+    data, test, ranker = world
+    X, groups, y = data.X[test], data.groups[test], data.y[test]
+    with pytest.raises(ValueError, match=r"rows|length|samples"):
+        ranker.diagnose(X, groups, y[:-1])
+    with pytest.raises(ValueError, match=">= 0"):
+        ranker.diagnose(X, groups, y - 1)
+    with pytest.raises(ValueError, match="fitted with query ids"):
+        ranker.diagnose(X)
+
+
+def test_frame_and_plot(world):
+    pd = pytest.importorskip("pandas")
+    data, test, ranker = world
+    X, groups, y = data.X[test], data.groups[test], data.y[test]
+    diagnosis = ranker.diagnose(X, groups, y)
+    frame = diagnosis.to_frame()
+    assert isinstance(frame, pd.DataFrame) and len(frame) == len(np.unique(groups))
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    left, right = diagnosis.plot()
+    assert right.get_xlabel() == "documents" and len(right.lines) == 2
+    pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, y, groups=groups)
+    left, right = pairs.diagnose(X, groups).plot()
+    assert len(left.patches) == 3 and len(right.lines) == 1

@@ -1,0 +1,343 @@
+"""LowRankLoss: P1's theorem 3 on random matrices, by enumeration of the targets."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
+from sklearn_rankcal.losses import LowRankLoss, Precision, _low_rank
+
+from . import oracles
+
+ROUNDING = 1e-10
+
+
+def steps_apart(parent, a, b):
+    """Edges between two leaves of a tree, given the parent of each node (the root's is itself)."""
+    above = []
+    for node in (a, b):
+        path = [node]
+        while parent[node] != node:
+            node = parent[node]
+            path.append(node)
+        above.append(path)
+    return len(set(above[0]) ^ set(above[1]))
+
+
+def random_costs(kind, rng):
+    """A loss matrix with at most six labels and targets."""
+    n, k = rng.integers(2, 7, size=2)
+    if kind == "real":
+        return rng.normal(size=(n, k))
+    if kind == "integer":
+        return rng.integers(1, 4, size=(n, k)).astype(float)
+    if kind == "low rank":
+        d = rng.integers(1, 3)
+        return rng.normal(size=(n, d)) @ rng.normal(size=(d, k)) + rng.normal(size=(n, 1))
+    if kind == "cost-sensitive":
+        return rng.exponential(size=(n, 1)) * (1 - np.eye(n)) * rng.integers(1, 9, size=(n, n))
+    if kind == "ordinal":
+        return np.abs(np.subtract.outer(np.arange(n), np.arange(n))) ** rng.choice([0.5, 1, 2])
+    if kind == "hierarchical":
+        parent = np.append([0, 0, 0], rng.integers(0, 3, size=n))
+        return np.array([[steps_apart(parent, a, b) for a in range(3, 3 + n)]
+                         for b in range(3, 3 + n)], dtype=float)  # fmt: skip
+    return np.c_[1 - np.eye(n), np.full(n, rng.uniform(0.05, 0.9))]  # abstaining
+
+
+KINDS = (
+    "real", "integer", "low rank", "cost-sensitive", "ordinal", "hierarchical", "abstaining"
+)  # fmt: skip
+
+
+def distributions(n, rng, size=12):
+    """Random distributions, some with few labels, and each label for sure."""
+    some = rng.dirichlet(np.full(n, rng.choice([0.2, 1.0, 5.0])), size=size)
+    return np.concatenate([some, np.eye(n)])
+
+
+def regrets(L, p, targets):
+    risks = p @ L
+    return risks[np.arange(len(p)), targets] - risks.min(axis=1)
+
+
+def adversarial(loss, u, rng):
+    """Predictions as near to u as any at which some target ties with the best, a little beyond."""
+    best = loss.decode(u)
+    other = rng.integers(len(loss.beta), size=len(u))
+    apart = loss.beta[other] - loss.beta[best]
+    gap = np.einsum("nd,nd->n", u, apart)
+    square = np.maximum((apart**2).sum(axis=1), 1e-300)
+    return u - 1.001 * (gap / square)[:, None] * apart
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_theorem_3(kind):
+    """From E[alpha] the decoder minimises the risk; from any u it loses at most the bound."""
+    rng = np.random.default_rng(KINDS.index(kind))
+    for _ in range(400):
+        L = random_costs(kind, rng)
+        n, k = L.shape
+        loss = LowRankLoss.from_matrix(L)
+        np.testing.assert_allclose(loss.cost(np.arange(n)[:, None], np.arange(k)), L, atol=1e-12)
+        assert loss.error < 1e-12
+        p = distributions(n, rng)
+        u = p @ loss.encode(np.arange(n))
+        costs = loss.expected_cost(u, p @ np.broadcast_to(loss.c, n))
+        np.testing.assert_allclose(costs, p @ L, atol=1e-12)
+        assert regrets(L, p, loss.decode(u)).max() < ROUNDING
+        noise = rng.normal(size=u.shape) * rng.exponential(size=(len(u), 1))
+        for v in (u + noise, adversarial(loss, u, rng), -u, rng.normal(size=u.shape)):
+            bound = loss.regret_constant() * np.linalg.norm(v - u, axis=1)
+            assert (regrets(L, p, loss.decode(v)) <= bound + ROUNDING).all()
+
+
+def test_the_regret_bound_is_attained():
+    """All targets of 0-1 loss are equally far apart; half way between two, either is decoded."""
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 6):
+        loss, L = LowRankLoss.zero_one(n), 1 - np.eye(n)
+        p = rng.dirichlet(np.ones(n), size=500)
+        u = p @ loss.encode(np.arange(n))
+        v = adversarial(loss, u, rng) if n > 2 else -0.001 * u
+        ratio = regrets(L, p, loss.decode(v)) / np.linalg.norm(v - u, axis=1).clip(1e-12)
+        assert 0.998 < ratio.max() / loss.regret_constant() <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_approximation_loses_at_most_twice_its_error(kind):
+    rng = np.random.default_rng(10 + KINDS.index(kind))
+    for _ in range(300):
+        L = random_costs(kind, rng)
+        n, k = L.shape
+        loss = LowRankLoss.from_matrix(L, rank=int(rng.integers(1, min(n, k) + 1)))
+        approximation = loss.cost(np.arange(n)[:, None], np.arange(k))
+        assert loss.error == pytest.approx(np.abs(approximation - L).max(), abs=1e-12)
+        p = distributions(n, rng)
+        u = p @ loss.alpha
+        assert regrets(L, p, loss.decode(u)).max() <= 2 * loss.error + ROUNDING
+        for v in (adversarial(loss, u, rng), u + rng.normal(size=u.shape)):
+            bound = loss.regret_constant() * np.linalg.norm(v - u, axis=1) + 2 * loss.error
+            assert (regrets(L, p, loss.decode(v)) <= bound + ROUNDING).all()
+
+
+def test_means_are_taken_out_where_that_improves_an_approximation():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        L = rng.normal(size=(6, 6)) + rng.choice([0, 5]) * rng.normal(size=(6, 1))
+        errors = []
+        for c in (np.zeros((6, 1)), L.mean(axis=1, keepdims=True)):
+            left, values, right = np.linalg.svd(L - c)
+            errors.append(np.abs((left[:, :2] * values[:2]) @ right[:2] + c - L).max())
+        loss = LowRankLoss.from_matrix(L, rank=2)
+        assert loss.error == pytest.approx(min(errors))
+        assert loss.c.any() == (errors[1] < errors[0])
+
+
+def test_twice_the_error_can_be_lost():
+    L = np.array([[0.0, 2.0]])  # approximated by [1, 1 - 1e-9]
+    loss = LowRankLoss([[1.0]], [[1.0], [1 - 1e-9]], error=1.0)
+    assert regrets(L, np.ones((1, 1)), loss.decode([[1.0]])) == 2 * loss.error
+
+
+def test_the_rank_is_the_least_there_is():
+    """Constructed ranks are found, with and without constants of labels, which lower no further."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n, k = rng.integers(4, 12, size=2)
+        d = rng.integers(1, min(n, k) - 1)
+        L = rng.normal(size=(n, d)) @ rng.normal(size=(d, k))
+        c = rng.normal(size=(n, 1))
+        assert LowRankLoss.from_matrix(L).alpha.shape == (n, d)
+        assert not LowRankLoss.from_matrix(L).c.any()
+        loss = LowRankLoss.from_matrix(L + c)
+        assert loss.alpha.shape == (n, d) and loss.beta.shape == (k, d)
+        np.testing.assert_allclose(loss.beta.T @ loss.beta, np.eye(d), atol=1e-12)
+        for other in (np.zeros((n, 1)), L[:, :1], rng.normal(size=(n, 1))):
+            assert np.linalg.matrix_rank(L + c - other, tol=1e-9) >= d
+    for kind in KINDS:
+        for _ in range(50):
+            L = random_costs(kind, rng)
+            centred = L - L.mean(axis=1, keepdims=True)
+            least = min(np.linalg.matrix_rank(M, tol=1e-9) for M in (L, centred))
+            assert LowRankLoss.from_matrix(L).alpha.shape[1] == least
+
+
+def test_a_greater_rank_than_needed_changes_nothing():
+    L = 1 - np.eye(4)
+    whole, capped = LowRankLoss.from_matrix(L), LowRankLoss.from_matrix(L, rank=4)
+    assert whole.alpha.shape == capped.alpha.shape == (4, 3)
+    np.testing.assert_array_equal(whole.beta, capped.beta)
+
+
+# ---------------------------------------------------------------- rankings as targets
+
+
+def ranking_matrix(labels, r, loss):
+    return np.array([[loss(y, order) for order in permutations(range(r))] for y in labels])
+
+
+@pytest.mark.parametrize("r", [2, 3, 4])
+def test_ranking_losses_have_the_rank_that_their_targets_say(r):
+    """P1, sections 4, 6 and 7; sums of a ranking's beta that are constant lower it by one."""
+    labels = [np.array(y) for y in product((0, 1), repeat=r)]
+    for q in range(1, r):
+        L = ranking_matrix(labels, r, lambda y, order, q=q: 1 - oracles.precision(y, order, q))
+        assert np.linalg.matrix_rank(L) == r
+        assert LowRankLoss.from_matrix(L).alpha.shape[1] == r - 1
+    L = ranking_matrix(labels[1:], r, lambda y, order: 1 - oracles.average_precision(y, order))
+    assert LowRankLoss.from_matrix(L).alpha.shape[1] <= r * (r + 1) // 2
+    graphs = []
+    for order in permutations(range(r)):
+        position = np.argsort(order)
+        graphs.append((position[:, None] < position).astype(float))
+    L = ranking_matrix(graphs, r, oracles.preference_loss)
+    assert LowRankLoss.from_matrix(L).alpha.shape[1] == r * (r - 1) // 2
+
+
+def test_it_decodes_rankings_as_the_decoders_do():
+    rng = np.random.default_rng(0)
+    r = 4
+    labels = np.array(list(product((0, 1), repeat=r)))[1:]
+    L = ranking_matrix(labels, r, lambda y, order: 1 - oracles.average_precision(y, order))
+    loss = LowRankLoss.from_matrix(L)
+    p = rng.dirichlet(np.full(len(labels), 0.2), size=100)
+    products = np.einsum("nk,ki,kj->nij", p / labels.sum(axis=1), labels, labels)
+    exact = decode_average_precision(products, "exact").objective
+    best = (p @ L)[np.arange(100), loss.decode(p @ loss.alpha)]
+    np.testing.assert_allclose(best, exact)
+    graphs = np.triu(rng.integers(0, 4, size=(30, r, r)), 1).astype(float)
+    graphs = np.array([graph[np.ix_(order, order)] for graph, order in
+                       zip(graphs, rng.permuted(np.tile(np.arange(r), (30, 1)), axis=1),
+                           strict=True)])  # fmt: skip
+    L = ranking_matrix(graphs, r, oracles.preference_loss)
+    loss = LowRankLoss.from_matrix(L)
+    p = rng.dirichlet(np.full(30, 0.2), size=100)
+    exact = decode_preferences(np.tensordot(p, graphs, axes=1), "exact").objective
+    best = (p @ L)[np.arange(100), loss.decode(p @ loss.alpha)]
+    np.testing.assert_allclose(best, exact)
+
+
+@pytest.mark.parametrize("r", [2, 3, 4, 5])
+def test_diameters_of_ranking_losses(r):
+    ranks = np.array([np.argsort(order) + 1 for order in permutations(range(r))])
+    i, j = np.tril_indices(r)
+    largest = np.maximum(ranks[:, i], ranks[:, j])
+    average_precision = LowRankLoss(np.eye(len(i)), -1 / largest)
+    wanted = {2: 0.7071, 3: 0.9718, 4: 1.1487, 5: 1.2804}[r]
+    assert average_precision.regret_constant() == pytest.approx(wanted, abs=5e-5)
+    precision = LowRankLoss(np.eye(r), -1.0 * (ranks == 1))
+    assert precision.regret_constant() == pytest.approx(Precision(1).regret_constant(r))
+    i, j = np.triu_indices(r, 1)
+    disagreement = LowRankLoss(np.eye(len(i)), 0.0 + (ranks[:, i] > ranks[:, j]))
+    assert disagreement.regret_constant() == pytest.approx(np.sqrt(r * (r - 1) / 2))
+
+
+# ---------------------------------------------------------------- the object
+
+
+def test_many_targets_are_decoded_in_chunks(monkeypatch):
+    rng = np.random.default_rng(0)
+    loss = LowRankLoss(rng.normal(size=(9, 3)), rng.normal(size=(50, 3)))
+    u = rng.normal(size=(23, 3))
+    targets, exact = loss.decode(u), loss.regret_constant()
+    np.testing.assert_array_equal(targets, np.argmin(u @ loss.beta.T, axis=1))
+    pairs = loss.beta[:, None] - loss.beta
+    assert exact == pytest.approx(np.linalg.norm(pairs, axis=2).max())
+    monkeypatch.setattr(_low_rank, "CHUNK", 170)
+    np.testing.assert_array_equal(loss.decode(u), targets)
+    assert loss.regret_constant() == exact
+    monkeypatch.setattr(_low_rank, "EXACT_DIAMETER", 100)
+    assert exact <= loss.regret_constant() <= 2 * exact
+
+
+def test_ties_go_to_the_first_target():
+    """Equal columns stay equal, though the factors of the one are rounded otherwise."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        L = rng.uniform(size=(5, 4))
+        loss = LowRankLoss.from_matrix(np.c_[L, L])
+        p = rng.dirichlet(np.ones(5), size=20)
+        assert loss.decode(p @ loss.alpha).max() < 4
+    loss = LowRankLoss.zero_one(4)
+    assert loss.decode([[0, 0.5, 0.5, 0], [0.25] * 4]).tolist() == [1, 0]
+    assert LowRankLoss.from_matrix(1 - np.eye(4)).decode(np.zeros((2, 3))).tolist() == [0, 0]
+
+
+def test_it_is_cloned_and_printed():
+    loss = LowRankLoss.from_matrix([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]], rank=1)
+    twin = clone(loss)
+    assert twin.error == loss.error > 0
+    np.testing.assert_array_equal(twin.decode([[1.0], [-1.0]]), loss.decode([[1.0], [-1.0]]))
+    assert repr(LowRankLoss([[1.0]], [[2.0]])) == "LowRankLoss(alpha=[[1.0]], beta=[[2.0]])"
+    assert loss.space == "low_rank" and loss.calibrated_everywhere
+
+
+def test_costs_that_do_not_depend_on_the_target_have_rank_0():
+    loss = LowRankLoss.from_matrix([[1.0, 1.0], [3.0, 3.0]])
+    assert loss.alpha.shape == (2, 0) and loss.c.tolist() == [1, 3]
+    assert loss.regret_constant() == 0 and loss.decode(np.zeros((3, 0))).tolist() == [0, 0, 0]
+
+
+BAD_MATRICES = [
+    ([[0, np.nan], [1, 0]], r"NaN or infinity in columns \[1\]"),
+    ([[0, 1, np.inf], [1, 0, np.inf]], r"NaN or infinity in columns \[2\]: every target, an abs"),
+    ([[0, 1, 0], [1, 0, 0]], r"Columns \[2\] of the loss matrix are all 0: a target that never"),
+    ([0.0, 1.0], "Expected 2D array"),
+    (np.zeros((0, 2)), "0 sample"),
+]
+
+
+@pytest.mark.parametrize("L, message", BAD_MATRICES)
+def test_bad_matrices(L, message):
+    with pytest.raises(ValueError, match=message):
+        LowRankLoss.from_matrix(L)
+
+
+@pytest.mark.parametrize("rank", [0, 4, -1, 1.5, True, "2"])
+def test_bad_ranks(rank):
+    with pytest.raises(ValueError, match="rank must be a whole number from 1 to 3"):
+        LowRankLoss.from_matrix(1 - np.eye(4)[:3], rank=rank)
+
+
+def test_free_targets_that_are_fine():
+    """Where costs can be negative, doing nothing may cost nothing; a right answer may, too."""
+    assert LowRankLoss.from_matrix([[-1.0, 2.0, 0.0], [2.0, -1.0, 0.0]]).shape == (2, 3)
+    assert LowRankLoss.from_matrix([[0.0, 1.0]]).decode([[1.0]]).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        (([[1.0]], [[1.0, 2.0]]), r"as many columns; got shapes \(1, 1\) and \(1, 2\)"),
+        (([1.0], [[1.0]]), "need two dimensions"),
+        (([[1.0]], np.zeros((0, 1))), "1 labels and 0 targets"),
+        (([[np.nan]], [[1.0]]), "alpha contains NaN"),
+        (([[1.0]], [[np.inf]]), "beta contains NaN or infinity"),
+        (([[1.0]], [[1.0]], [1.0, 2.0]), r"c has shape \(2,\)"),
+    ],
+)
+def test_bad_parts(parts, message):
+    with pytest.raises(ValueError, match=message):
+        LowRankLoss(*parts).decode([[1.0]])
+
+
+def test_bad_labels_targets_and_predictions():
+    loss = LowRankLoss.zero_one(3)
+    for labels in ([3], [-1], [0.0], ["a"]):
+        with pytest.raises(ValueError, match="labels must be whole numbers from 0 to 2"):
+            loss.encode(labels)
+    with pytest.raises(ValueError, match="targets must be"):
+        loss.cost([0], [3])
+    with pytest.raises(ValueError, match=r"u has shape \(2, 2\), but \(n_samples, 3\)"):
+        loss.decode(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="u contains NaN"):
+        loss.decode(np.full((1, 3), np.nan))
+
+
+def test_a_ranker_refuses_it():
+    with pytest.raises((TypeError, ValueError), match="loss"):
+        CalibratedRanker(loss=LowRankLoss.zero_one(3)).fit(np.eye(4), [0, 1, 2, 1], groups=[0] * 4)
