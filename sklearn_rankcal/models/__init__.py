@@ -11,8 +11,8 @@ from typing import Any
 from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
-from sklearn_rankcal.models._pairs import PairModel, ScoresAndPairs
-from sklearn_rankcal.models._products import ScoresAndProducts
+from sklearn_rankcal.models._pairs import PairModel
+from sklearn_rankcal.models._scores_and_pairs import ScoresAndPairs, ScoresAndProducts
 
 __all__ = [
     "BilinearPairs",

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
+from sklearn_rankcal._pair_targets import PairTargets, square_chunks
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences, numeric_table
-from sklearn_rankcal.models._document import DocumentModel, _weight_argument, default_regressor
+from sklearn_rankcal.models._closed_forms import numeric_table
+from sklearn_rankcal.models._document import _weight_argument, default_regressor
 
 Floats = NDArray[np.float64]
 _CHUNK = 1 << 17  # pairs predicted at a time
@@ -224,70 +224,3 @@ def pair_rows(
         first[places] = rows[queries.offsets[member][:, None] + i]
         second[places] = rows[queries.offsets[member][:, None] + j]
     return first, second
-
-
-class ScoresAndPairs(BaseEstimator):
-    """A score for each document, and a skew-symmetric form for what scores cannot express.
-
-    Predicts s_i - s_j + z_i' A z_j: `scores` is fitted to the net Borda targets, which is where
-    least squares over all pairs of a query puts a score, and `pairs` to what it leaves.
-
-    Parameters
-    ----------
-    scores : DocumentModel, default=None
-        None: `DocumentModel()`, with the default regressor.
-    pairs : model of pairs, default=None
-        None: `BilinearPairs()`.
-
-    Attributes
-    ----------
-    scores_ : DocumentModel
-    pairs_ : model of pairs
-    """
-
-    space = "pairs"
-
-    def __init__(self, scores: Any = None, pairs: Any = None) -> None:
-        self.scores = scores
-        self.pairs = pairs
-
-    def fit(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-    ) -> ScoresAndPairs:
-        """Fit the scores, then the pairs on the residuals.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-        targets : PairTargets
-            Antisymmetric.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-
-        Returns
-        -------
-        self : ScoresAndPairs
-        """
-        mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
-        total = queries.broadcast(queries.sum(mass))
-        # sum_ij v_i v_j (s_i - s_j - t_ij)^2 = 2 V sum_i v_i (s_i - b_i / V)^2 + const, s centred
-        share = targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
-        pairs = BilinearPairs() if self.pairs is None else clone(self.pairs)
-        if pairs.space != self.space:
-            raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
-        model = DocumentModel() if self.scores is None else clone(self.scores)
-        self.scores_ = model.fit(X, share, queries, sample_weight)
-        fitted = ScoreDifferences(self.scores_.predict(X, queries), queries)
-        self.pairs_ = pairs.fit(X, Residuals(targets, fitted), queries, sample_weight)
-        return self
-
-    def predict(self, X: Any, queries: Queries) -> Floats:
-        """Differences of the pairs i < j of every query (``numpy.triu_indices(r, 1)``)."""
-        scores = self.scores_.predict(X, queries)
-        u = ScoreDifferences(scores, queries).flat()
-        u += self.pairs_.predict(X, queries)
-        return u

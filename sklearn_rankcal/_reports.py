@@ -1,0 +1,224 @@
+"""What a ranker says of its rankings: predicted pairs, the decoder's account, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
+from sklearn_rankcal._pair_targets import check_squares
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._reading import QueryReader
+from sklearn_rankcal._tables import content_keys, take_rows
+from sklearn_rankcal.decoders import GreedyDAG
+from sklearn_rankcal.labels import take_labels
+from sklearn_rankcal.losses import Loss, get_loss
+
+_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
+
+
+def _predicts_pairs(ranker: Any) -> bool:
+    return get_loss(ranker.loss).space != "scores"
+
+
+class ReportingRanker(QueryReader):
+    """`predict_preferences`, `decode_report` and `diagnose` of a fitted `CalibratedRanker`."""
+
+    loss: str | Loss
+    n_jobs: int | None
+    loss_: Loss
+    model_: Any
+    decoder_: Any
+
+    def _predicted_pairs(
+        self, X: Any, queries: Queries
+    ) -> Iterator[tuple[NDArray[np.int64], Queries, NDArray[np.float64]]]:
+        """Rows, their queries and their predictions, a chunk of queries at a time.
+
+        The rows of a query come in an order of their content, so that neither predictions nor
+        the decoder's rules for ties depend on the order in which a user has them.
+        """
+        check_squares(queries)
+        for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
+            rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
+            rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
+            yield rows, part, self.model_.predict(take_rows(X, rows), part)
+
+    @available_if(_predicts_pairs)
+    def predict_preferences(
+        self, X: Any, groups: ArrayLike | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Return what the decoder ranks from: a predicted number for every pair of documents.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        matrices : list of ndarray of shape (r, r)
+            One matrix per query, in order of first appearance; rows and columns are the rows of
+            the query in the order of X. For ``"pd"`` antisymmetric, estimates of
+            E[y_ij - y_ji], a positive entry: the first before the second; `decode_preferences`
+            takes them as they are. For ``"map"`` symmetric, estimates of E[y_i y_j / sum(y)] up to
+            a shift of the diagonal, which changes no ranking; `decode_average_precision` takes
+            them.
+        """
+        X, queries = self._read_queries(X, groups)
+        matrices: list[NDArray[np.float64]] = []
+        place = np.empty(queries.n_rows, dtype=np.int64)
+        place[slice(None) if queries.order is None else queries.order] = queries.place
+        symmetric = self.loss_.space == "sym_pairs"
+        for rows, part, u in self._predicted_pairs(X, queries):
+            counts = part.sizes * (part.sizes + (1 if symmetric else -1)) // 2
+            starts = np.append(0, np.cumsum(counts))
+            # a loop over queries: each has a matrix of its own
+            for q, r in enumerate(part.sizes):
+                places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
+                i, j = np.triu_indices(r, 0 if symmetric else 1)
+                matrix = np.zeros((r, r))
+                entries = u[starts[q] : starts[q + 1]]
+                matrix[places[j], places[i]] = entries if symmetric else -entries
+                matrix[places[i], places[j]] = entries
+                matrices.append(matrix)
+        return matrices
+
+    @available_if(_predicts_pairs)
+    def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
+        """Say of every query how far its ranking can be from the best one, given the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``query`` (its id), ``n_documents``, ``objective`` (weight that the ranking
+            contradicts; for ``"map"`` what it is short of 1), ``lower_bound`` (no ranking has
+            less), ``gap``, ``optimal`` (proved) and ``method``; for ``"pd"`` also ``cyclic``,
+            whether the predicted preferences have a cycle. Ready for ``pandas.DataFrame``.
+        """
+        X, queries = self._read_queries(X, groups)
+        return self._report(X, queries, lambda rows, part, u: {})
+
+    def _report(
+        self,
+        X: Any,
+        queries: Queries,
+        more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
+    ) -> dict[str, NDArray[Any]]:
+        """What the decoder says of every query, and what `more` says of its predictions."""
+        parts: dict[str, list[NDArray[Any]]] = {}
+        for rows, part, u in self._predicted_pairs(X, queries):
+            result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
+            columns = {
+                "objective": result.objective,
+                "lower_bound": result.lower_bound,
+                "gap": result.gap,
+                "optimal": result.optimal,
+                "method": result.method,
+            }
+            if self.loss_.space == "pairs":
+                threshold = result.threshold
+                if threshold is None:
+                    threshold = GreedyDAG("topological").decode(u, part).threshold
+                columns["cyclic"] = threshold > 0
+            for name, column in (columns | more(rows, part, u)).items():
+                parts.setdefault(name, []).append(column)
+        report = {"query": queries.ids, "n_documents": queries.sizes}
+        return report | {name: np.concatenate(columns) for name, columns in parts.items()}
+
+    def diagnose(
+        self, X: Any, groups: ArrayLike | None = None, y: Any = None
+    ) -> Diagnosis:
+        """Certify rankings: best for the predictions? scores enough? how much can be lost?
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+        y : array-like of shape (n_documents,) or (n_documents, m), default=None
+            Labels of held-out queries, as in `score`; or relevance by m judges. With them the
+            expected regret is bounded from the squared distance of predictions and targets. That
+            contains the noise of the labels, so it bounds from above only, and may say nothing; m
+            labels of each row take the noise out.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Its text is a summary; ``shares``, ``regret_bound``, ``per_query``, ``to_frame()`` and
+            ``plot()`` have the details.
+
+        Notes
+        -----
+        P1, theorem 3: the regret of a query is at most c ||u - u*|| + gap, c `regret_constant` of
+        the loss (`consistency.regret_bound`). So its mean is at most sqrt(mean of c^2 ||u - u*||^2)
+        + mean gap, which does not hold for losses that are not calibrated everywhere: they get
+        none. Beside `decode_report`, O(sum r^3) for ``"map"``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> data = make_ranking(n_queries=80, n_documents=6, random_state=0)
+        >>> train, test = data.groups < 60, data.groups >= 60
+        >>> ranker = CalibratedRanker(loss="pd")
+        >>> ranker = ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+        >>> diagnosis = ranker.diagnose(data.X[test], data.groups[test], data.y[test])
+        >>> diagnosis.shares["optimal"]
+        1.0
+        """
+        if y is None:
+            X, queries = self._read_queries(X, groups)
+            labels: list[Any] = []
+        else:
+            check_is_fitted(self)
+            judges = [y]
+            if getattr(y, "dtype", None) is None or y.dtype.names is None:
+                judges = list(np.asarray(y).T) if np.ndim(y) == 2 else judges
+            labels = []
+            for given in judges:
+                table, read, queries, _ = self._read(X, given, groups, reset=False)
+                self.loss_.accept(read)
+                labels.append(read)
+            X = table
+        loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
+
+        def more(
+            rows: NDArray[np.int64], part: Queries, u: NDArray[np.float64]
+        ) -> dict[str, NDArray[Any]]:
+            enough = scores_suffice(u, part, loss.space == "sym_pairs")
+            columns: dict[str, NDArray[Any]] = {"scores_suffice": enough}
+            if bounded:
+                own = [take_labels(label, rows, part) for label in labels]
+                columns["squared_error"] = squared_errors(loss, u, own, part)
+            return columns
+
+        if loss.space == "scores":
+            columns = {"query": queries.ids, "n_documents": queries.sizes}
+            if bounded:
+                scores = queries.gather(self.model_.predict(X, queries))
+                columns["squared_error"] = squared_errors(loss, scores, labels, queries)
+        else:
+            columns = self._report(X, queries, more)
+            if "cyclic" in columns:
+                columns["acyclic"] = ~columns.pop("cyclic")
+        if bounded:
+            sizes, place = np.unique(queries.sizes, return_inverse=True)
+            constants = np.array([loss.regret_constant(int(r)) for r in sizes])
+            columns["squared_bound"] = constants[place] ** 2 * columns["squared_error"]
+        return Diagnosis(loss, columns)
