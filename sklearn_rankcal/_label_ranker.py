@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._pair_targets import PairTargets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
+from sklearn_rankcal._reports import predicts_pairs
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weigh, weighing
@@ -272,8 +274,9 @@ class CalibratedLabelRanker(BaseEstimator):
             return np.zeros((len(X), 0))
         return np.asarray(self.regressor_.predict(X)).reshape(len(X), -1)
 
+    @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:
-        """Return the predicted differences between labels, as `decode_preferences` takes them.
+        """Return what the decoder ranks from: a predicted number for every pair of labels.
 
         Parameters
         ----------
@@ -282,18 +285,13 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Returns
         -------
-        differences : ndarray of shape (n_samples, r, r)
-            Antisymmetric; positive: label i before label j.
-
-        Raises
-        ------
-        AttributeError
-            The loss is another than ``"pd"``.
+        matrices : ndarray of shape (n_samples, r, r)
+            For ``"pd"`` antisymmetric differences, positive: label i before label j, as
+            `decode_preferences` takes them; for ``"map"`` symmetric, as
+            `decode_average_precision` does.
         """
-        if get_loss(self.loss).space != "pairs":
-            raise AttributeError("predict_preferences goes with loss='pd' only.")
         u = self._predict_targets(X)
-        return _matrices(u, self.n_labels_)
+        return _matrices(u, self.n_labels_, self.loss_.space == "sym_pairs")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Kendall's tau for pairwise disagreement, the loss's measure for others; mean over rows.
@@ -442,12 +440,12 @@ def _predict_each(regressors: list[Any], X: Any) -> Floats:
     ])
 
 
-def _matrices(u: Floats, r: int) -> Floats:
-    """Antisymmetric (n, r, r) matrices from their entries above the diagonal."""
-    i, j = np.triu_indices(r, 1)
+def _matrices(u: Floats, r: int, symmetric: bool = False) -> Floats:
+    """(n, r, r) matrices from their entries above the diagonal, and on it where symmetric."""
+    i, j = np.triu_indices(r, 0 if symmetric else 1)
     matrices = np.zeros((len(u), r, r))
+    matrices[:, j, i] = u if symmetric else -u
     matrices[:, i, j] = u
-    matrices[:, j, i] = -u
     return matrices
 
 

@@ -22,7 +22,8 @@ from sklearn_rankcal.losses import Loss, get_loss
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
 
 
-def _predicts_pairs(ranker: Any) -> bool:
+def predicts_pairs(ranker: Any) -> bool:
+    """Whether the loss of a ranker is on pairs, for `available_if`."""
     return get_loss(ranker.loss).space != "scores"
 
 
@@ -49,7 +50,7 @@ class ReportingRanker(QueryReader):
             rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
 
-    @available_if(_predicts_pairs)
+    @available_if(predicts_pairs)
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
@@ -91,7 +92,7 @@ class ReportingRanker(QueryReader):
                 matrices.append(matrix)
         return matrices
 
-    @available_if(_predicts_pairs)
+    @available_if(predicts_pairs)
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Say of every query how far its ranking can be from the best one, given the predictions.
 

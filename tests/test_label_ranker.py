@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
-from sklearn_rankcal.decoders import DECODERS
+from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 
@@ -140,9 +140,16 @@ def test_every_loss_and_decoder(data, name, decoder):
     assert ranker.score(new, Z) > CalibratedLabelRanker(Ridge(), **options).fit(X, noise).score(
         new, Z
     )
-    if name != "pd":
-        with pytest.raises(AttributeError, match="loss='pd' only"):
-            ranker.predict_preferences(new)
+    assert hasattr(ranker, "predict_preferences") == (ranker.loss_.space != "scores")
+    if ranker.loss_.space != "scores":
+        u = ranker.predict_preferences(new)
+        symmetric = ranker.loss_.space == "sym_pairs"
+        turned = u.transpose(0, 2, 1)
+        np.testing.assert_array_equal(u, turned if symmetric else -turned)
+        decode = decode_average_precision if symmetric else decode_preferences
+        best = decode(u if symmetric else np.maximum(u, 0), "exact")
+        again = CalibratedLabelRanker(Ridge(), **options | {"decoder": "exact"}).fit(X, Y)
+        np.testing.assert_array_equal(again.predict(new), best.ranks)
 
 
 @pytest.mark.parametrize("r", [3, 4])
