@@ -64,7 +64,7 @@ class LowRankLoss(BaseEstimator):
 
     Examples
     --------
-    The distance |y - t| between six grades has rank 5 beside the mean cost of a grade. Rank 2
+    The distance ``|y - t|`` between six grades has rank 5 beside the mean cost of a grade. Rank 2
     comes close:
 
     >>> import numpy as np

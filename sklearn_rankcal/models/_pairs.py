@@ -29,8 +29,8 @@ class PairModel(BaseEstimator):
         Cloned and fitted on the features of ordered pairs. None: `default_regressor`.
     features : {"difference", "concatenation", "products"} or callable, default="concatenation"
         What the regressor sees of a pair: x_i - x_j; [x_i, x_j]; [x_i - x_j, x_i * x_j]; or
-        ``features(first, second)`` of two tables. With `symmetric` |x_i - x_j| and x_i + x_j stand
-        for x_i - x_j in the first and the third. A model that is linear in the difference is a
+        ``features(first, second)`` of two tables. With `symmetric` ``|x_i - x_j|`` and x_i + x_j
+        stand for x_i - x_j in the first and the third. A model that is linear in the difference is a
         score and cannot express a cycle.
     symmetric : bool, default=False
         True for the space ``"sym_pairs"``: a second clone of the regressor is then fitted to the
