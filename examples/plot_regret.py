@@ -153,5 +153,5 @@ plt.show()
 # %%
 # Sorting scores fails even where preferences are acyclic (P1, theorem 6, needs more), Algorithm 1
 # fails where they are not (theorem 7), the diagonal fails for MAP outside P_reinforce (theorem 4),
-# and gains without the query's normaliser are targets of DCG, not of NDCG. What boosting with pairs
-# or lambdas aims at in the limit, nobody knows in general; here it is not the measure.
+# and gains without the query's normaliser are targets of DCG, not of NDCG. Boosting with pairs
+# or lambdas minimises losses of its own; their minimisers do not rank by the measure here.

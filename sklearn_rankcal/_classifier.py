@@ -7,6 +7,7 @@ labels -> rows of alpha -> regressor -> predictions u of E[alpha] -> the target 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._tables import check_table, take_rows
 from sklearn_rankcal.losses._low_rank import LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.models._document import weight_argument
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
@@ -104,8 +106,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
     the class were in doubt, and unequal costs then decide what need not be decided. `n_folds` is
     against that. The smaller held-out surrogate risk chooses, so nothing is lost in the limit.
 
-    The sum of squared errors weighs outputs by what they matter to costs, since the columns of
-    beta are orthonormal: do not scale the outputs.
+    The sum of squared errors weighs outputs by what they matter to costs, where the columns of
+    beta are orthonormal, as `LowRankLoss.from_matrix` makes them: do not scale the outputs.
 
     References
     ----------
@@ -138,7 +140,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         "loss_matrix": [None, "array-like", LowRankLoss, callable],
         "targets": [None, "array-like"],
         "classes": [None, "array-like"],
-        "n_folds": [None, int],
+        "n_folds": [None, Integral],
         "random_state": ["random_state"],
     }
 
@@ -248,7 +250,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:
             regressor = MultiOutputRegressor(regressor)
-        return regressor.fit(X, targets, **({} if weight is None else {"sample_weight": weight}))
+        weights = {} if weight is None else weight_argument(regressor, weight)
+        return regressor.fit(X, targets, **weights)
 
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:
         """The table, u, and probabilities of the labels that the recalibrator knows."""
@@ -340,6 +343,8 @@ def _fit_logistic(u: Floats, labels: NDArray[np.int64], weight: Floats | None) -
     """A logistic regression of the labels on u; None where there is a single one."""
     if len(np.unique(labels)) < 2:
         return None
+    if weight is not None:  # its penalty is worth a row of weight 1
+        weight = weight / weight.mean()
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(u, labels, logisticregression__sample_weight=weight)
 
@@ -393,6 +398,8 @@ def mean_cost_loss(
     names = _names(classes, "classes")
     costs = _read_costs(loss_matrix, names)
     check_consistent_length(y_true, y_pred)
+    if len(column_or_1d(y_true)) == 0:
+        raise ValueError("y_true is empty: there is no mean cost.")
     rows = _numbers(column_or_1d(y_true), names, "y_true", "the classes")
     columns = _target_names(targets, costs, names)
     chosen = _numbers(column_or_1d(y_pred), columns, "y_pred", "the targets")
@@ -458,6 +465,8 @@ def _read_costs(costs: Any, classes: Names) -> LowRankLoss | Floats:
         return LowRankLoss.zero_one(len(classes))
     if callable(costs):
         costs = costs(classes)
+        if costs is None:
+            raise ValueError("loss_matrix returned None; a matrix of costs is needed.")
     if not isinstance(costs, LowRankLoss):
         costs = _read_matrix(costs)
     if costs.shape[0] != len(classes):

@@ -48,32 +48,40 @@ class Diagnosis:
         """Share of the queries of two documents and more for which each certificate holds."""
         several = self.per_query["n_documents"] > 1
         return {
-            name: float(self.per_query[name][several].mean()) if several.any() else np.nan
+            name: float(self.per_query[name][several].mean())
             for name in _SHARES
-            if name in self.per_query
+            if name in self.per_query and several.any()
         }
 
     @property
     def regret_bound(self) -> float:
-        """A bound of the expected regret: sqrt(mean squared bound) + mean gap. NaN without labels.
+        """Bound of the expected regret of a query on which the loss is defined; NaN without labels.
 
-        In units of the loss's goal: for ``"pd"`` preference weight, for others the measure.
+        In units of the loss's goal: for ``"pd"`` preference weight, for others the measure. It is
+        sqrt(mean squared bound) + mean gap, each mean at the upper end of an approximate one-sided
+        95 % interval over queries. The normal approximation is too short where a few rare labels
+        make most of the error.
+        """
+        return self._bound(1.645)
+
+    @property
+    def regret_estimate(self) -> float:
+        """The same from the means themselves: an estimate of the bound, not a bound.
+
+        With several labels of each row it can be 0 by chance.
         """
         return self._bound(0.0)
 
-    @property
-    def regret_bound_upper(self) -> float:
-        """The same from the upper end of a one-sided 95 % interval of the mean over queries."""
-        return self._bound(1.645)
-
     def _bound(self, z: float) -> float:
         squares = self.per_query.get("squared_bound", np.array([np.nan]))
-        squares = squares[~np.isnan(squares)]
-        if len(squares) == 0:
+        kept = ~np.isnan(squares)
+        if not kept.any():
             return np.nan
-        error = squares.std(ddof=1) / np.sqrt(len(squares)) if len(squares) > 1 else np.inf
-        upper = squares.mean() + (z * error if z else 0.0)
-        gap = self.per_query.get("gap", np.zeros(1)).mean()
+        gaps = self.per_query["gap"][kept] if "gap" in self.per_query else np.zeros(kept.sum())
+        upper, gap = (
+            values.mean() + (z * _standard_error(values) if z else 0.0)
+            for values in (squares[kept], gaps)
+        )
         return float(np.sqrt(max(upper, 0.0)) + gap)
 
     def to_frame(self) -> Any:
@@ -100,8 +108,8 @@ class Diagnosis:
             lines.append(f"  no regret bound: calibrated over {self.loss.calibrated_over}")
         elif np.isfinite(self.regret_bound):
             lines += [
-                f"  expected regret at most {self.regret_bound:.3g} "
-                f"(with 95 % confidence {self.regret_bound_upper:.3g})",
+                f"  expected regret at most {self.regret_bound:.3g}, with about 95 % confidence "
+                f"(estimate of the bound {self.regret_estimate:.3g})",
                 "  (from above only: the noise of labels is in it, unless rows have several)",
             ]
         return "\n".join(lines)
@@ -141,6 +149,10 @@ class Diagnosis:
             right.plot(sizes, self.per_query["gap"], ".", alpha=0.5)
             right.set(xlabel="documents", ylabel="gap to the best ranking")
         return axes
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
 def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.bool_]:
@@ -208,7 +220,7 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
                     queries.n_queries)
         for target, keep in zip(targets, kept, strict=True)
     )
-    squares = np.bincount(owner, rest**2, queries.n_queries)
+    squares = np.bincount(owner, rest**2, queries.n_queries).astype(np.float64)
     squares -= np.where(m > 1, noise / np.maximum(m * (m - 1), 1), 0.0)
     return np.where(m > 0, squares, np.nan)
 

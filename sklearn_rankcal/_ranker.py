@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -216,6 +217,13 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         self.grouped_ = grouped
         self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
         self.n_queries_ = queries.n_queries
+        if queries.n_queries > 1 and queries.sizes.max() == 1:
+            warnings.warn(
+                f"Each of the {queries.n_queries} rows is a query of its own, so that nothing is "
+                "to be ranked: groups holds the query of each row, not the number of the row.",
+                UserWarning,
+                stacklevel=2,
+            )
         if weight is not None and (weight == 0).any():
             rows = np.flatnonzero(weight)
             queries = Queries.from_groups(queries.codes[rows])

@@ -17,6 +17,7 @@ from sklearn_rankcal._reading import QueryReader
 from sklearn_rankcal._tables import content_keys, take_rows
 from sklearn_rankcal.decoders import GreedyDAG
 from sklearn_rankcal.labels import take_labels
+from sklearn_rankcal.labels._relevance import is_structured
 from sklearn_rankcal.losses import Loss, get_loss
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
@@ -152,17 +153,18 @@ class ReportingRanker(QueryReader):
             One row per query-document pair.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, as in `predict`.
-        y : array-like of shape (n_documents,) or (n_documents, m), default=None
-            Labels of held-out queries, as in `score`; or relevance by m judges. With them the
-            expected regret is bounded from the squared distance of predictions and targets. That
-            contains the noise of the labels, so it bounds from above only, and may say nothing; m
-            labels of each row take the noise out.
+        y : array-like of shape (n_documents,) or (n_documents, m), or list, default=None
+            Labels of held-out queries, as in `score`; or those of m judges: columns of relevance,
+            or a list of structured labels, such as one `preference_labels` for each. With them
+            the expected regret is bounded from the squared distance of predictions and targets.
+            That contains the noise of the labels, so it bounds from above only, and may say
+            nothing; several labels take the noise out.
 
         Returns
         -------
         diagnosis : Diagnosis
-            Its text is a summary; ``shares``, ``regret_bound``, ``per_query``, ``to_frame()`` and
-            ``plot()`` have the details.
+            Its text is a summary; ``shares``, ``regret_bound``, ``regret_estimate``,
+            ``per_query``, ``to_frame()`` and ``plot()`` have the details.
 
         Notes
         -----
@@ -188,9 +190,14 @@ class ReportingRanker(QueryReader):
             labels: list[Any] = []
         else:
             check_is_fitted(self)
-            judges = [y]
-            if getattr(y, "dtype", None) is None or y.dtype.names is None:
-                judges = list(np.asarray(y).T) if np.ndim(y) == 2 else judges
+            if isinstance(y, list | tuple) and y and all(is_structured(one) for one in y):
+                judges = list(y)
+            elif not is_structured(y) and np.ndim(y) == 2:
+                judges = list(np.asarray(y).T)
+            else:
+                judges = [y]
+            if not judges:
+                raise ValueError("y has no column: leave it out, or give labels.")
             labels = []
             for given in judges:
                 table, read, queries, _ = self._read(X, given, groups, reset=False)

@@ -330,7 +330,7 @@ def test_the_search_repeats_itself_and_takes_objects():
         (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
         (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
         (lambda: find_counterexample("dcg", lambda y: y * np.nan), "finite scores"),
-        (lambda: find_counterexample("dcg", n_trials=0), "n_trials must be at least 1; got 0"),
+        (lambda: find_counterexample("dcg", n_trials=0), "whole number >= 1; got 0"),
         (lambda: find_counterexample("dcg", 3), "must be a name or have a decode method; got 3"),
     ],
 )

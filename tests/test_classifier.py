@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -266,7 +267,7 @@ def test_recalibration_written_out(weighted):
     rng = np.random.default_rng(0)
     X, y = load_iris(return_X_y=True)
     y += y > 0  # class 1 is missing
-    weight = rng.integers(0, 3, size=150).astype(float) if weighted else np.ones(150)
+    weight = rng.integers(0, 4, size=150).astype(float) if weighted else np.ones(150)
     costs = distance(range(4)) ** 2 + np.arange(4.0)[:, None]
     clf = LowRankClassifier(Ridge(), loss_matrix=costs, classes=range(4), n_folds=3)
     clf.fit(X, y, weight if weighted else None)
@@ -280,7 +281,8 @@ def test_recalibration_written_out(weighted):
         part = Ridge().fit(X[fold != k], alpha[fold != k], weight[fold != k])
         held_out[fold == k] = part.predict(X[fold == k])
     scaler = StandardScaler().fit(held_out)
-    logistic = LogisticRegression(max_iter=1000).fit(scaler.transform(held_out), y, weight)
+    logistic = LogisticRegression(max_iter=1000)
+    logistic.fit(scaler.transform(held_out), y, weight / weight.mean())
     u = Ridge().fit(X, alpha, weight).predict(X)
     q = np.insert(logistic.predict_proba(scaler.transform(u)), 1, 0.0, axis=1)
     assert clf.constant_regressor_ is None
@@ -346,3 +348,28 @@ def test_bad_data():
         make_cost_scorer(distance(range(3)), classes=[0, 1])
     with pytest.raises(ValueError, match="y_pred has '\\?', which is not among the targets"):
         mean_cost_loss(["a"], ["?"], [[0, 1], [1, 0]], classes=["a", "b"])
+
+
+def test_the_scale_of_weights_does_not_matter():
+    X, y = load_digits(return_X_y=True)
+    L = 1 - np.eye(10)
+    L[9, :9] = 10
+    fits = [
+        LowRankClassifier(LinearRegression(), loss_matrix=L, n_folds=np.int64(3)).fit(
+            X[:400], y[:400], sample_weight=np.full(400, scale)
+        )
+        for scale in (1.0, 1 / 400)
+    ]
+    assert all(one.recalibrator_ is not None for one in fits)
+    one, two = (fit.predict_cost(X[400:600]) for fit in fits)
+    np.testing.assert_allclose(one, two, atol=1e-3)
+
+
+def test_more_bad_input():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="loss_matrix returned None"):
+        LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
+    with pytest.raises(ValueError, match="does not take sample_weight"):
+        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.ones(150))
+    with pytest.raises(ValueError, match="empty"):
+        mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])

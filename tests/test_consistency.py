@@ -6,19 +6,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     bayes_ranking,
     expected_targets,
+    find_counterexample,
     is_low_noise,
     ranking_regret,
     ranking_risk,
+    regret_bound,
     satisfies_dag,
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
 
 from . import oracles
@@ -419,3 +422,44 @@ def test_printed_distributions_are_cut():
 
 def test_a_matrix_of_two_tuples_is_a_matrix():
     assert satisfies_dag(((0, 1), (0, 0))) and satisfies_reinforce(((1, 0), (0, 1)))
+
+
+def test_a_label_of_probability_0_changes_nothing():
+    """Whatever would follow from it, as the largest relevance of ERR."""
+    one = ranking_risk([1, 2], ([[1, 0]], [1.0]), "err")
+    assert ranking_risk([1, 2], ([[1, 0], [5, 0]], [1.0, 0.0]), "err") == one
+
+
+def test_a_distribution_keeps_its_own_numbers():
+    labels = np.array([[1.0, 0.0]])
+    distribution = LabelDistribution(labels, [1.0])
+    labels[0, 0] = np.nan
+    assert distribution.labels.tolist() == [[1, 0]]
+
+
+def test_the_limits_of_exact_rankings_are_said():
+    weights = np.random.RandomState(0).rand(1, 40, 40) * (1 - np.eye(40))
+    with pytest.warns(ConvergenceWarning):
+        ranks = bayes_ranking((weights, [1.0]), "pd", time_limit=0.1)
+    assert sorted(ranks.tolist()) == list(range(1, 41))
+    with pytest.raises(ValueError, match="up to 24 documents; got 25"):
+        bayes_ranking((np.ones((1, 25)), [1.0]), "map")
+
+
+def test_odd_choices_of_a_counterexample():
+    def spoils(y):
+        y *= 0
+        return y
+
+    found = find_counterexample(
+        "map", spoils, 4, labels=[[1, 1, 0, 0], [0, 0, 1, 1]], n_trials=100, random_state=0
+    )
+    assert found is not None and found.distribution.labels.any(axis=1).all()
+    with pytest.raises(TypeError, match="not the class"):
+        find_counterexample("pd", ExactPreferences)
+    with pytest.raises(ValueError, match=r"whole number >= 1; got 10\.5"):
+        find_counterexample("pd", n_trials=10.5)
+    with pytest.raises(TypeError, match="condition must be a function"):
+        find_counterexample("pd", condition="dag")
+    with pytest.raises(ValueError, match="do not go together"):
+        regret_bound("pd", [1, 2, 3], [2, 3])

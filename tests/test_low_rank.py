@@ -341,3 +341,25 @@ def test_bad_labels_targets_and_predictions():
 def test_a_ranker_refuses_it():
     with pytest.raises((TypeError, ValueError), match="loss"):
         CalibratedRanker(loss=LowRankLoss.zero_one(3)).fit(np.eye(4), [0, 1, 2, 1], groups=[0] * 4)
+
+
+def test_small_costs_count_beside_large_ones():
+    L = np.array([[0, 1, 1e10], [1, 0, 1], [1, 1, 0]])
+    loss = LowRankLoss.from_matrix(L)
+    for p in np.random.default_rng(0).dirichlet(np.ones(3), size=200) * [1, 1, 0]:
+        p /= p.sum()
+        assert loss.decode(p @ loss.alpha[None])[0] == np.argmin(p @ L)
+    with pytest.warns(UserWarning, match="Costs of very different size"):
+        LowRankLoss.from_matrix([[0, 1, 1e18], [1, 0, 1], [1, 1, 0]])
+    with pytest.raises(ValueError, match="would overflow"):
+        LowRankLoss.from_matrix(1.7e308 * (1 - np.eye(3)))
+    assert LowRankLoss(np.eye(2), [[1, 0], [0, 1], [1e13, 1e13]]).decode([[0.9, 0.1]])[0] == 1
+
+
+@pytest.mark.parametrize("tol", [np.nan, -1, 2, "a"])
+def test_bad_tolerances(tol):
+    with pytest.raises(ValueError, match="tol must be a number >= 0 and < 1"):
+        LowRankLoss.from_matrix(1 - np.eye(3), tol=tol)
+    with pytest.raises(ValueError, match="n_labels must be a whole number >= 2"):
+        LowRankLoss.zero_one(1)
+    assert LowRankLoss.zero_one(3).decode(np.zeros((0, 3))).shape == (0,)

@@ -667,3 +667,8 @@ def test_labels_of_several_calls_put_together_are_refused():
         CalibratedRanker(Ridge()).fit(X[:4], np.concatenate(parts))
     with pytest.raises(ValueError, match="masked"):
         CalibratedRanker(Ridge()).fit(X[:3], np.ma.array([1, 2, 3], mask=[0, 1, 0]), [0, 0, 0])
+
+
+def test_a_group_for_each_row_warns():
+    with pytest.warns(UserWarning, match="a query of its own"):
+        CalibratedRanker(Ridge(), loss="dcg").fit(X, Y, groups=np.arange(len(Y)))

@@ -73,6 +73,13 @@ def regret_bound(
         given[name] = np.asarray(values, dtype=np.float64)
         if not ((given[name] >= 0) & np.isfinite(given[name])).all():
             raise ValueError(f"{name} must be finite and >= 0; got {values!r}.")
+    shapes = [sizes.shape, *(values.shape for values in given.values())]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"n_documents, surrogate_regret and gap have shapes {shapes}, which do not go together."
+        ) from None
     unique, inverse = np.unique(sizes, return_inverse=True)
     constants = [loss.regret_constant(int(r)) for r in unique]
     if None in constants:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -145,8 +146,10 @@ def find_counterexample(
             f"n_documents must be a whole number from 2 to {LARGEST}, since all rankings are "
             f"evaluated ({len(all_ranks(LARGEST))} of {LARGEST} documents); got {r!r}."
         )
-    if n_trials < 1:
-        raise ValueError(f"n_trials must be at least 1; got {n_trials!r}.")
+    if isinstance(n_trials, bool) or not isinstance(n_trials, Integral) or n_trials < 1:
+        raise ValueError(f"n_trials must be a whole number >= 1; got {n_trials!r}.")
+    if condition is not None and not callable(condition):
+        raise TypeError(f"condition must be a function of a LabelDistribution; got {condition!r}.")
     random = check_random_state(random_state)
     loss = get_loss(loss)
     pool = _draw_labels(loss, int(r), random) if labels is None else check_labels(labels)
@@ -159,7 +162,7 @@ def find_counterexample(
         raise ValueError(f"{loss!r} is undefined for every label.")
     pool, value = pool[defined], value[defined]
     targets, decoder = _surrogate(loss, choice, pool)
-    span = np.ptp(targets)
+    span = np.ptp(targets) or 1.0
     found, least = None, LEAST * float(np.ptp(value))
     for first in range(0, n_trials, CHUNK):
         n = min(CHUNK, n_trials - first)
@@ -189,9 +192,11 @@ def _surrogate(
     loss: Loss, choice: str | BaseEstimator | Callable[[Floats], ArrayLike], pool: Floats
 ) -> tuple[Floats, BaseEstimator]:
     """The targets of every label, or scores, and their decoder."""
+    if isinstance(choice, type):
+        raise TypeError(f"A decoder object is needed, not the class; got {choice!r}.")
     if not callable(choice):
         return all_targets(loss, pool), get_decoder(choice, loss.space, loss.default_decoder)
-    scores = np.asarray(choice(pool), dtype=np.float64)
+    scores = np.array(choice(pool.copy()), dtype=np.float64)
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
             f"The score function must return {pool.shape[:2]} finite scores, one for each document "

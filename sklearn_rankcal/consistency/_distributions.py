@@ -91,7 +91,7 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
     try:
         if np.iscomplexobj(values):
             raise TypeError("they are complex")
-        array = np.asarray(values, dtype=np.float64)
+        array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}.") from error
     if not np.isfinite(array).all():
@@ -153,6 +153,11 @@ def resolve(
 ) -> tuple[Loss, LabelDistribution]:
     """The loss set for these labels, and their distribution given that it is defined."""
     distribution = as_distribution(distribution)
+    possible = distribution.probabilities > 0
+    if not possible.all():
+        distribution = LabelDistribution(
+            distribution.labels[possible], distribution.probabilities[possible]
+        )
     labels, queries = as_queries(distribution.labels)
     loss = get_loss(loss).resolve(labels)
     undefined = np.isnan(loss.goal(Ranked(queries, np.arange(queries.n_rows)), labels))

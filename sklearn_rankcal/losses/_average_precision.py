@@ -92,8 +92,8 @@ class MAPByScores(_AveragePrecision):
     -----
     Targets: y_i / sum(y). Calibrated where P1's condition holds, not everywhere: with labels
     (0, 0, 1, 0) of probability .3 and (1, 1, 0, 1) of probability .7, sorting puts document 3
-    first (E[AP] = .7472), while the best ranking puts it last (E[AP] = .775). No scores are
-    calibrated for MAP over all distributions (P2, theorem 3.3). Undefined for a query without a
+    first (E[AP] = .7472), while the best ranking puts it last (E[AP] = .775). No expected scores
+    are calibrated for MAP over all distributions (P2, theorem 3.3). Undefined for a query without a
     relevant document.
     """
 

@@ -239,7 +239,8 @@ def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) ->
     if other.any():
         raise ValueError(
             f"This measure needs binary relevance, 0 or 1; got {relevance[other][0]:g}. Pass "
-            "threshold=t to count relevance >= t as relevant."
+            "threshold=t to count relevance >= t as relevant: to the metric, the scorer, or the "
+            "loss object, as in loss=MAP(threshold=t) of sklearn_rankcal.losses."
         )
     return relevant
 

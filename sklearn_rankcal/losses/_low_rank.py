@@ -5,6 +5,8 @@ P1's theorem 3 without rankings: labels and targets are numbered, and every cost
 
 from __future__ import annotations
 
+import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.utils import check_array, gen_batches
 from sklearn.utils.extmath import svd_flip
 
 Floats = NDArray[np.float64]
+LARGEST = 1e150
 CHUNK = 2**22  # numbers held at a time
 EXACT_DIAMETER = 2e9  # multiplications: a few seconds
 TIED = 1e-12  # of ||u|| ||beta||: differences of expected costs below it are rounding
@@ -95,7 +98,7 @@ class LowRankLoss(BaseEstimator):
 
     @classmethod
     def from_matrix(
-        cls, L: ArrayLike, rank: int | None = None, *, tol: float = 1e-10
+        cls, L: ArrayLike, rank: int | None = None, *, tol: float = 1e-13
     ) -> LowRankLoss:
         """Factor a matrix of costs.
 
@@ -106,8 +109,9 @@ class LowRankLoss(BaseEstimator):
         rank : int, default=None
             At most that many regression targets, the best that the singular value decomposition
             has; `error` says what that costs. None is as many as the matrix needs.
-        tol : float, default=1e-10
-            Singular values up to `tol` times the largest count as 0.
+        tol : float, default=1e-13
+            Singular values up to `tol` times the largest count as 0. A warning says where that
+            costs more than rounding does, as beside a cost of 1e14.
 
         Returns
         -------
@@ -135,6 +139,10 @@ class LowRankLoss(BaseEstimator):
                 f"rank must be a whole number from 1 to {min(n, k)}, the smaller side of L of "
                 f"shape {L.shape}, or None; got {rank!r}."
             )
+        if not (isinstance(tol, Real) and 0 <= float(tol) < 1):
+            raise ValueError(f"tol must be a number >= 0 and < 1; got {tol!r}.")
+        if not np.abs(L).max() < LARGEST:
+            raise ValueError(f"Costs beyond {LARGEST:g} are too large: squares would overflow.")
         free = ~L.any(axis=0)
         if n > 1 and L.min() >= 0 and free.any():
             raise ValueError(
@@ -153,7 +161,15 @@ class LowRankLoss(BaseEstimator):
             loss = cls(left[:, :d] * values[:d], right[:d].T, c)
             loss.error = float(np.abs(loss.expected_cost(loss.alpha, c) - L).max())
             candidates.append((d, loss.error if d < needed else 0.0, len(candidates), loss))
-        return min(candidates)[-1]  # fewest outputs, then the least error, then c = 0
+        best = min(candidates)[-1]  # fewest outputs, then the least error, then c = 0
+        if rank is None and L.any() and best.error > 1e-3 * np.abs(L[L != 0]).min():
+            warnings.warn(
+                f"Costs of very different size: the factored loss errs by up to {best.error:.3g}, "
+                "so that small costs are lost beside large ones. Use smaller large costs.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return best
 
     @classmethod
     def zero_one(cls, n_labels: int) -> LowRankLoss:
@@ -168,6 +184,8 @@ class LowRankLoss(BaseEstimator):
         -------
         loss : LowRankLoss
         """
+        if not (_is_whole(n_labels) and n_labels >= 2):
+            raise ValueError(f"n_labels must be a whole number >= 2; got {n_labels!r}.")
         if n_labels == 2:
             return cls([[0.5], [-0.5]], [[-1.0], [1.0]], 0.5)
         return cls(np.eye(n_labels), -np.eye(n_labels), 1.0)
@@ -242,10 +260,13 @@ class LowRankLoss(BaseEstimator):
         _, beta, _ = self._read()
         u = _read_predictions(u, beta.shape[1])
         best = np.empty(len(u), dtype=np.int64)
-        rounding = TIED * np.linalg.norm(beta, axis=1).max()
-        for rows in gen_batches(len(u), max(1, CHUNK // len(beta))):
+        sizes = np.linalg.norm(beta, axis=1)
+        step = max(1, CHUNK // (4 * len(beta)))  # costs and slacks
+        for rows in (slice(first, first + step) for first in range(0, len(u), step)):
             cost = u[rows] @ beta.T
-            slack = rounding * np.linalg.norm(u[rows], axis=1, keepdims=True)
+            least = cost.argmin(axis=1)
+            length = np.linalg.norm(u[rows], axis=1, keepdims=True)
+            slack = TIED * length * (sizes + sizes[least, None])
             best[rows] = np.argmax(cost <= cost.min(axis=1, keepdims=True) + slack, axis=1)
         return best
 

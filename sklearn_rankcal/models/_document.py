@@ -124,7 +124,7 @@ class DocumentModel(BaseEstimator):
         )
         weights: dict[str, Any] = {}
         if sample_weight is not None:
-            weights = _weight_argument(regressor, sample_weight)
+            weights = weight_argument(regressor, sample_weight)
         self._columns = numeric_columns(X)
         # histogram boosting turns every array into float64: make it that, instead of a copy more
         boosts = isinstance(
@@ -220,7 +220,7 @@ def _positions(X: Any) -> NDArray[np.int64]:
     return np.array([place[name] for name in columns], dtype=np.int64)
 
 
-def _weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[str, Any]:
+def weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[str, Any]:
     """sample_weight under the name by which `regressor.fit` takes it.
 
     Raises

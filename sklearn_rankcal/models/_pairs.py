@@ -14,7 +14,7 @@ from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import PairTargets, square_chunks
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.models._closed_forms import numeric_table
-from sklearn_rankcal.models._document import _weight_argument, default_regressor
+from sklearn_rankcal.models._document import default_regressor, weight_argument
 
 Floats = NDArray[np.float64]
 _CHUNK = 1 << 17  # pairs predicted at a time
@@ -30,8 +30,8 @@ class PairModel(BaseEstimator):
     features : {"difference", "concatenation", "products"} or callable, default="concatenation"
         What the regressor sees of a pair: x_i - x_j; [x_i, x_j]; [x_i - x_j, x_i * x_j]; or
         ``features(first, second)`` of two tables. With `symmetric` ``|x_i - x_j|`` and x_i + x_j
-        stand for x_i - x_j in the first and the third. A model that is linear in the difference is a
-        score and cannot express a cycle.
+        stand for x_i - x_j in the first and the third. A model that is linear in the difference is
+        a score and cannot express a cycle.
     symmetric : bool, default=False
         True for the space ``"sym_pairs"``: a second clone of the regressor is then fitted to the
         diagonal, one row per document.
@@ -129,7 +129,7 @@ class PairModel(BaseEstimator):
         regressor = (
             default_regressor(len(goal)) if self.regressor is None else clone(self.regressor)
         )
-        weights = {} if weight is None else _weight_argument(regressor, weight)
+        weights = {} if weight is None else weight_argument(regressor, weight)
         return regressor.fit(table, goal, **weights)
 
     def _draw(

@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal._reading import RankerMixin
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import relevance_labels
@@ -55,6 +56,16 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     checks : dict
         Name of the check to the reason.
     """
+    ranks_documents = isinstance(estimator, RankerMixin)
+    if not ranks_documents:  # a label ranker or a classifier
+        folds = getattr(estimator, "n_folds", None) is not None
+        if not (folds or get_tags(estimator).non_deterministic):
+            return {}
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "bootstrap samples and folds are drawn from rows, whatever their weight"
+            )
+        }
     reasons = {
         "check_methods_subset_invariance": (
             "predict returns positions among the rows it is given: a subset of the rows has "
