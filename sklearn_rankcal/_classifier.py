@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.multioutput import MultiOutputRegressor
@@ -182,10 +182,15 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A single class; a class that is not in `classes`; costs that are not finite, or whose
-            rows are not the classes and columns not the targets; a target that never costs
-            anything; costs that do not depend on the target.
+            A classifier as regressor; a single class; a class that is not in `classes`; costs that
+            are not finite, or whose rows are not the classes and columns not the targets; a target
+            that never costs anything; costs that do not depend on the target.
         """
+        if self.regressor is not None and is_classifier(self.regressor):
+            raise ValueError(
+                f"{type(self.regressor).__name__} is a classifier; the targets are numbers, which "
+                "a regressor learns."
+            )
         X = check_table(X)
         validate_data(self, X=X, y=y, skip_check_array=True)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)

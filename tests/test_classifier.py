@@ -369,6 +369,8 @@ def test_more_bad_input():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="loss_matrix returned None"):
         LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
+    with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
+        LowRankClassifier(LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match="does not take sample_weight"):
         LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.ones(150))
     with pytest.raises(ValueError, match="empty"):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
@@ -580,3 +581,24 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
         wanted = oracles.dcg(y, order.tolist(), 5) / oracles.dcg(y, best.tolist(), 5)
         # the oracle's cutoff slices the order; k=None there would be len(y)
         assert value == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("loss", "half"),
+    [(NDCG(), 300), (Recall(2), 1000), (AUC(), 1000), (MAPByScores(), 1000), (MAP(), 1000)],
+    ids=str,
+)
+def test_normalisers_are_drawn_to_their_mean_by_fewer_queries_more(loss, half):
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(100, 5)
+    y = rng.integers(0, 2, size=500).astype(float)
+    y[::5], y[1::5] = 0.0, 1.0
+
+    def flat(targets):
+        return targets if loss.space == "scores" else targets.flat()
+
+    fixed = clone(loss).set_params(shrinkage=half / (half + 100))
+    np.testing.assert_allclose(
+        flat(loss.training_targets(y, queries)), flat(fixed.training_targets(y, queries))
+    )
+    np.testing.assert_array_equal(flat(loss.encode(y, queries)), flat(fixed.encode(y, queries)))

@@ -20,7 +20,8 @@ def check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
         raise ValueError("pairs is empty: at least one preference is needed.")
     if values.ndim != 2 or values.shape[1] != 2:
         raise ValueError(
-            f"pairs must have shape (n_pairs, 2): preferred row, other row. It has {values.shape}."
+            "pairs must have shape (n_pairs, 2): preferred row, other row. It has "
+            f"{values.shape}. Weights go into weight=."
         )
     if np.ma.is_masked(pairs):
         raise ValueError("pairs has masked entries: drop such pairs.")
