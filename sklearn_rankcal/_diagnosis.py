@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._pair_targets import SQUARE_ENTRIES
+from sklearn_rankcal._pair_targets import (
+    SQUARE_ENTRIES,
+    entry_counts,
+    entry_matrices,
+    flat_targets,
+)
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.plotting import make_axes
 
 Floats = NDArray[np.float64]
 TOL = 1e-9
@@ -127,8 +133,6 @@ class Diagnosis:
         axes : ndarray of two matplotlib axes
         """
         if axes is None:
-            from sklearn_rankcal.plotting import make_axes
-
             axes = make_axes(1, 2, figsize=(9, 3))
         left, right = axes
         shares = self.shares
@@ -161,21 +165,17 @@ def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.b
     O(sum r^2) for differences (P_f, f the net Borda score), O(sum r^3) for products (P_reinforce).
     """
     holds = np.ones(queries.n_queries, dtype=bool)
-    counts = _entries("sym_pairs" if symmetric else "pairs", queries)
-    starts = np.append(0, np.cumsum(counts))
+    starts = np.append(0, np.cumsum(entry_counts(queries.sizes, symmetric)))
     for r in np.unique(queries.sizes[queries.sizes > 1]):
         member = np.flatnonzero(queries.sizes == r)
-        i, j = np.triu_indices(r, 0 if symmetric else 1)
+        entries = np.arange(entry_counts(int(r), symmetric))
         step = max(1, SQUARE_ENTRIES // int(r) ** (3 if symmetric else 2))
         for first in range(0, len(member), step):
             some = member[first : first + step]
-            flat = u[starts[some][:, None] + np.arange(len(i))]
-            matrices = np.zeros((len(some), r, r))
-            matrices[:, i, j] = flat
-            matrices[:, j, i] = flat if symmetric else -flat
+            flat = u[starts[some][:, None] + entries]
             slack = TOL * np.abs(flat).max(axis=1)[:, None, None]
             check = _reinforced if symmetric else _follows_borda
-            holds[some] = check(matrices, slack)
+            holds[some] = check(entry_matrices(flat, r, symmetric), slack)
     return holds
 
 
@@ -208,8 +208,7 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
     that variance over m is taken out. NaN where the loss is undefined for all of them.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
-    counts = _entries(loss.space, queries)
-    owner = np.repeat(np.arange(queries.n_queries), counts)
+    owner = _owners(loss.space, queries)
     defined = np.stack([loss.defined(label, queries) for label in labels])
     m = defined.sum(axis=0)
     kept = defined[:, owner]
@@ -226,21 +225,23 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
 
 
 def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
-    targets = loss.encode(labels, queries)
-    return queries.gather(targets) if loss.space == "scores" else targets.flat()
+    """The targets, query after query."""
+    targets = flat_targets(loss.encode(labels, queries))
+    return queries.gather(targets) if loss.space == "scores" else targets
 
 
-def _entries(space: str, queries: Queries) -> NDArray[np.int64]:
-    r = queries.sizes
-    return {"scores": r, "pairs": r * (r - 1) // 2, "sym_pairs": r * (r + 1) // 2}[space]
+def _owners(space: str, queries: Queries) -> NDArray[np.int64]:
+    """The query of every entry of `_flat`."""
+    sizes = queries.sizes
+    counts = sizes if space == "scores" else entry_counts(sizes, space == "sym_pairs")
+    return np.repeat(np.arange(queries.n_queries), counts)
 
 
 def _residual(loss: Loss, flat: Floats, queries: Queries) -> Floats:
     """Without the parts that no ranking depends on: constants of all scores, of u_ii, of u_ij."""
     if loss.space == "pairs":
         return flat
-    counts = _entries(loss.space, queries)
-    owner = np.repeat(np.arange(queries.n_queries), counts)
+    owner = _owners(loss.space, queries)
     kind = owner if loss.space == "scores" else 2 * owner + _on_diagonal(queries)
     sums, sizes = np.bincount(kind, flat), np.bincount(kind)
     return flat - (sums / np.maximum(sizes, 1))[kind]
@@ -248,11 +249,9 @@ def _residual(loss: Loss, flat: Floats, queries: Queries) -> Floats:
 
 def _on_diagonal(queries: Queries) -> NDArray[np.int64]:
     """1 for the entries i = j of i <= j, else 0."""
-    counts = _entries("sym_pairs", queries)
-    starts = np.cumsum(counts) - counts
-    first = np.repeat(starts, queries.sizes)
-    place = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes)
-    r = np.repeat(queries.sizes, queries.sizes)
+    counts = entry_counts(queries.sizes, symmetric=True)
+    first, r = queries.repeat(np.cumsum(counts) - counts), queries.repeat(queries.sizes)
+    place = queries.place
     marks = np.zeros(int(counts.sum()), dtype=np.int64)
     marks[first + place * r - place * (place - 1) // 2] = 1
     return marks

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._pair_targets import PairTargets
+from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._reports import predicts_pairs
@@ -210,10 +210,10 @@ class CalibratedLabelRanker(BaseEstimator):
             )
         weight = None if weight is None else weight[keep]
         if judged is not None and _by_pairs(loss):
-            differences = _flat(self.loss_.differences(labels, queries)).reshape(judged.shape)
+            differences = self.loss_.differences(labels, queries).flat().reshape(judged.shape)
             self._fit_pairs(X[keep], differences[keep], judged[keep], weight)
         else:
-            targets = _flat(self.loss_.training_targets(labels, queries)).reshape(len(Y), -1)
+            targets = flat_targets(self.loss_.training_targets(labels, queries)).reshape(len(Y), -1)
             self.regressor_ = self._fit_one(X[keep], targets[keep], weight)
         return self
 
@@ -291,7 +291,7 @@ class CalibratedLabelRanker(BaseEstimator):
             `decode_average_precision` does.
         """
         u = self._predict_targets(X)
-        return _matrices(u, self.n_labels_, self.loss_.space == "sym_pairs")
+        return entry_matrices(u, self.n_labels_, self.loss_.space == "sym_pairs")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Kendall's tau for pairwise disagreement, the loss's measure for others; mean over rows.
@@ -428,25 +428,12 @@ def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | 
 # ---------------------------------------------------------------- targets as arrays
 
 
-def _flat(targets: Floats | PairTargets) -> Floats:
-    return targets.flat() if isinstance(targets, PairTargets) else targets
-
-
 def _predict_each(regressors: list[Any], X: Any) -> Floats:
     """One column for each regressor, 0 where there is none."""
     return np.column_stack([
         np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
         for one in regressors
     ])
-
-
-def _matrices(u: Floats, r: int, symmetric: bool = False) -> Floats:
-    """(n, r, r) matrices from their entries above the diagonal, and on it where symmetric."""
-    i, j = np.triu_indices(r, 0 if symmetric else 1)
-    matrices = np.zeros((len(u), r, r))
-    matrices[:, j, i] = u if symmetric else -u
-    matrices[:, i, j] = u
-    return matrices
 
 
 def _by_pairs(loss: Loss) -> bool:
@@ -456,4 +443,4 @@ def _by_pairs(loss: Loss) -> bool:
 
 def _net(u: Floats, r: int) -> Floats:
     """The net Borda score over r, from differences of pairs."""
-    return _matrices(u, r).sum(axis=2) / r
+    return entry_matrices(u, r, symmetric=False).sum(axis=2) / r

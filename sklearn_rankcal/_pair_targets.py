@@ -7,6 +7,7 @@ disagreement, symmetric products for average precision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,20 @@ def equal_squares(queries: Queries) -> Iterator[NDArray[np.int64]]:
         step = max(1, SQUARE_ENTRIES // (r * r))
         for first in range(0, len(starts), step):
             yield starts[first : first + step, None] + np.arange(r)
+
+
+def entry_counts(sizes: Any, symmetric: bool) -> Any:
+    """Entries i < j of matrices of these sizes; i <= j where symmetric."""
+    return sizes * (sizes + (1 if symmetric else -1)) // 2
+
+
+def entry_matrices(flat: Floats, r: int, symmetric: bool) -> Floats:
+    """(n, r, r) antisymmetric or symmetric matrices from their entries, (n, entries)."""
+    i, j = np.triu_indices(r, 0 if symmetric else 1)
+    matrices = np.zeros((len(flat), r, r))
+    matrices[:, j, i] = flat if symmetric else -flat
+    matrices[:, i, j] = flat
+    return matrices
 
 
 class PairTargets:
@@ -98,8 +113,8 @@ class PairTargets:
 
         The order of ``numpy.triu_indices``: what decoders take. O(sum r^2) memory.
         """
-        queries, shift = self.queries, 1 if self.symmetric else -1
-        starts = np.append(0, np.cumsum(queries.sizes * (queries.sizes + shift) // 2))
+        queries = self.queries
+        starts = np.append(0, np.cumsum(entry_counts(queries.sizes, self.symmetric)))
         values = np.empty(int(starts[-1]))
         for inside in equal_squares(queries):
             rows, columns = np.triu_indices(inside.shape[1], 0 if self.symmetric else 1)
@@ -298,3 +313,8 @@ class Residuals(PairTargets):
         rest = self._targets.matrices(inside, valid) - self._fitted.matrices(inside, valid)
         np.einsum("qii->qi", rest)[...] = 0.0
         return rest
+
+
+def flat_targets(targets: Floats | PairTargets) -> Floats:
+    """Targets of any space as a vector: of rows, or of pairs in the order of `PairTargets.flat`."""
+    return targets.flat() if isinstance(targets, PairTargets) else targets

@@ -11,12 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
-from sklearn_rankcal._pair_targets import check_squares
+from sklearn_rankcal._pair_targets import check_squares, entry_counts
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryReader
 from sklearn_rankcal._tables import content_keys, take_rows
 from sklearn_rankcal.decoders import GreedyDAG
-from sklearn_rankcal.labels import take_labels
+from sklearn_rankcal.labels import agreed_queries, read_either, take_labels
 from sklearn_rankcal.labels._relevance import is_structured
 from sklearn_rankcal.losses import Loss, get_loss
 
@@ -76,12 +76,10 @@ class ReportingRanker(QueryReader):
         """
         X, queries = self._read_queries(X, groups)
         matrices: list[NDArray[np.float64]] = []
-        place = np.empty(queries.n_rows, dtype=np.int64)
-        place[slice(None) if queries.order is None else queries.order] = queries.place
+        place = queries.scatter(queries.place)
         symmetric = self.loss_.space == "sym_pairs"
         for rows, part, u in self._predicted_pairs(X, queries):
-            counts = part.sizes * (part.sizes + (1 if symmetric else -1)) // 2
-            starts = np.append(0, np.cumsum(counts))
+            starts = np.append(0, np.cumsum(entry_counts(part.sizes, symmetric)))
             # a loop over queries: each has a matrix of its own
             for q, r in enumerate(part.sizes):
                 places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
@@ -198,12 +196,14 @@ class ReportingRanker(QueryReader):
                 judges = [y]
             if not judges:
                 raise ValueError("y has no column: leave it out, or give labels.")
-            labels = []
-            for given in judges:
-                table, read, queries, _ = self._read(X, given, groups, reset=False)
-                self.loss_.accept(read)
+            X, read, queries, _ = self._read(X, judges[0], groups, reset=False)
+            labels = [read]
+            for other in judges[1:]:
+                read, of_labels = read_either(other, queries.n_rows)
+                agreed_queries(queries, of_labels)
                 labels.append(read)
-            X = table
+            for read in labels:
+                self.loss_.accept(read)
         loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
 
         def more(

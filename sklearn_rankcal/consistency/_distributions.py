@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
@@ -143,8 +144,7 @@ def as_queries(labels: Floats) -> tuple[Any, Queries]:
 
 def all_targets(loss: Loss, labels: Floats) -> Floats:
     """Targets of each label as vectors (m, d), in the order in which decoders take them."""
-    targets = loss.encode(*as_queries(labels))
-    flat = targets if loss.space == "scores" else targets.flat()
+    flat = flat_targets(loss.encode(*as_queries(labels)))
     return flat.reshape(len(labels), flat.size // len(labels))
 
 
@@ -207,14 +207,6 @@ def expected_targets(
     """
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)
-    return flat if loss.space == "scores" else to_matrix(flat, distribution.n_documents, loss.space)
-
-
-def to_matrix(flat: Floats, r: int, space: str) -> Floats:
-    """The r x r matrix of a vector of pairs i < j, or i <= j."""
-    symmetric = space == "sym_pairs"
-    i, j = np.triu_indices(r, 0 if symmetric else 1)
-    matrix = np.zeros((r, r))
-    matrix[j, i] = flat if symmetric else -flat
-    matrix[i, j] = flat
-    return matrix
+    if loss.space == "scores":
+        return flat
+    return entry_matrices(flat[None], distribution.n_documents, loss.space == "sym_pairs")[0]

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._pair_targets import PairTargets, square_chunks
+from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
@@ -140,7 +140,7 @@ class PairModel(BaseEstimator):
         random: np.random.RandomState,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Rows of the pairs i < j that are used, and their targets."""
-        n_pairs = int((queries.sizes * (queries.sizes - 1) // 2).sum())
+        n_pairs = int(entry_counts(queries.sizes, symmetric=False).sum())
         if n_pairs == 0:
             raise ValueError(
                 f"No query has two documents (n_samples={queries.n_rows}), so there is no pair to "
@@ -213,7 +213,7 @@ def pair_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of the pairs i < j (or i <= j) of every query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-    counts = queries.sizes * (queries.sizes + (1 if diagonal else -1)) // 2
+    counts = entry_counts(queries.sizes, diagonal)
     first = np.empty(int(counts.sum()), dtype=np.int64)
     second = np.empty_like(first)
     starts = np.cumsum(counts) - counts

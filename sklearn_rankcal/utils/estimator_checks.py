@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import get_tags
 
+from sklearn_rankcal._pair_targets import entry_counts, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._reading import RankerMixin
@@ -418,8 +419,7 @@ def _goal(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> float:
 
 def _targets(loss: Loss, y: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
     """Targets as a vector: of the rows, or of the pairs of every query."""
-    targets = loss.encode(y, queries)
-    return targets if loss.space == "scores" else targets.flat()
+    return flat_targets(loss.encode(y, queries))
 
 
 def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
@@ -453,7 +453,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
 
 def _entries(space: str, queries: Queries, q: int) -> slice:
     """Where a query's pairs are in the vector of all."""
-    counts = queries.sizes * (queries.sizes + (1 if space == "sym_pairs" else -1)) // 2
+    counts = entry_counts(queries.sizes, space == "sym_pairs")
     stops = np.cumsum(counts)
     return slice(int(stops[q] - counts[q]), int(stops[q]))
 
