@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
@@ -347,10 +348,12 @@ def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
     values = check_array(
-        y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
+        read_numbers(y, "y", missing=True),
+        dtype=np.float64,
+        allow_nd=True,
+        ensure_all_finite="allow-nan",
+        input_name="y",
     )
     if values.ndim not in (2, 3):
         raise ValueError(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from sklearn_rankcal._numbers import read_whole
 from sklearn_rankcal._queries import Queries
 
 _FEW_LEVELS = 32  # distinct labels up to which a pass per level beats a radix partition
@@ -397,12 +398,11 @@ def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.fl
 
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
     """Positions as int64, each query a permutation of 1 .. r."""
-    values = np.asarray(ranks)
-    if values.shape != (queries.n_rows,):
-        raise ValueError(f"ranks has shape {values.shape}, but y_true has {queries.n_rows} rows.")
-    if values.dtype.kind not in "iuf" or not np.array_equal(values, np.floor(values)):
-        raise ValueError("ranks must be whole numbers, 1 = top.")
-    positions = values.astype(np.int64)
+    positions = read_whole(ranks, "ranks")
+    if positions.shape != (queries.n_rows,):
+        raise ValueError(
+            f"ranks has shape {positions.shape}, but y_true has {queries.n_rows} rows."
+        )
     grouped = queries.gather(positions)
     seen = np.zeros(queries.n_rows, dtype=bool)
     outside = (grouped < 1) | (grouped > queries.repeat(queries.sizes))

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
+from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import agreed_queries, read_labels
+from sklearn_rankcal.labels import agreed_queries, is_structured, read_labels
 from sklearn_rankcal.metrics._registry import PerQuery
 
 
@@ -82,15 +83,19 @@ def _flatten(
     y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
 ) -> tuple[Any, Any, Any, Any, Queries | None]:
     """Arrays of shape (n_queries, n_documents), as scikit-learn's metrics take, as rows."""
-    if groups is not None or np.ndim(y_true) != 2 or np.shape(y_true)[1] < 2:
+    if groups is not None or y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
-    shape = np.shape(y_true)
+    y_true = read_array(y_true, "y_true")
+    shape = y_true.shape
+    if len(shape) != 2 or shape[1] < 2:
+        return y_true, y_score, ranks, sample_weight, None
     flat: list[Any] = []
     for name, values in (("y_score", y_score), ("ranks", ranks), ("sample_weight", sample_weight)):
-        if values is not None and np.shape(values) != shape:
-            raise ValueError(f"{name} has shape {np.shape(values)}, but y_true has {shape}.")
-        flat.append(None if values is None else np.asarray(values).ravel())
-    return np.asarray(y_true).ravel(), flat[0], flat[1], flat[2], Queries.uniform(*shape)
+        array = None if values is None else read_array(values, name)
+        if array is not None and array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, but y_true has {shape}.")
+        flat.append(None if array is None else array.ravel())
+    return y_true.ravel(), flat[0], flat[1], flat[2], Queries.uniform(*shape)
 
 
 def fill_undefined(
