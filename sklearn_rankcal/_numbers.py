@@ -75,7 +75,7 @@ def read_numbers(
     Traceback (most recent call last):
     ValueError: y has the integer 9007199254740993, which float64 would round...
     """
-    columns = _frame_columns(values)
+    columns = frame_columns(values)
     if columns is not None:
         read = [read_numbers(column, name, missing=missing) for column in columns]
         return np.column_stack(read) if read else np.empty((len(values), 0))
@@ -124,7 +124,7 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
     Traceback (most recent call last):
     ValueError: judgement has 9223372036854775808, which is beyond the 64-bit integers.
     """
-    columns = _frame_columns(values)
+    columns = frame_columns(values)
     if columns is not None:
         read = [read_whole(column, name) for column in columns]
         return np.column_stack(read) if read else np.empty((len(values), 0), dtype=np.int64)
@@ -172,7 +172,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     if isinstance(values, np.ma.MaskedArray):
         check_no_mask(values, name)
         values = values.data
-    columns = _frame_columns(values)
+    columns = frame_columns(values)
     if columns is not None:  # several dtypes side by side have none that holds all exactly
         read = [read_array(column, name, missing=missing) for column in columns]
         same = len({column.dtype for column in read}) == 1
@@ -227,7 +227,7 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _frame_columns(values: Any) -> list[Any] | None:
+def frame_columns(values: Any) -> list[Any] | None:
     """The columns of a pandas or polars data frame; None for anything else."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         return [values.iloc[:, k] for k in range(values.shape[1])]

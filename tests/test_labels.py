@@ -649,8 +649,8 @@ def test_ids_of_edges(tmp_path):
     assert read_edges(frame).pairs.tolist() == [[0, 1], [1, 2]]
     array = read_edges(np.array([[5, 1, 2], [5, 3, 1]]))
     assert array.groups.tolist() == [5, 5, 5] and array.documents.tolist() == [1, 2, 3]
-    mixed = read_edges([("q", (1, 2), "x"), ("q", "x", None)])
-    assert mixed.documents.tolist() == [(1, 2), "x", None]
+    mixed = read_edges([("q", (1, 2), "x"), ("q", "x", 0.5)])
+    assert mixed.documents.tolist() == [(1, 2), "x", 0.5]
     pairs = read_edges([("q", (1, 2), (3, 4))])
     assert pairs.documents.shape == (2,) and pairs.documents.tolist() == [(1, 2), (3, 4)]
 
