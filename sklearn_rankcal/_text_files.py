@@ -24,7 +24,7 @@ Path = str | PathLike[str]
 #: A line of a text file may have so many characters.
 LONGEST_LINE = 2**24
 _CHUNK = 2**16
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Lines:

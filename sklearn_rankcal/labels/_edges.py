@@ -235,7 +235,7 @@ def _check_ids(ids: Iterable[Any], name: str) -> None:
         if is_missing(value):
             row = next(k for k, other in enumerate(ids) if other is value)
             raise ValueError(f"{name} is missing in row {row} ({value!r}). Drop such rows.")
-        if isinstance(value, (float, np.floating)) and not abs(value) < LARGEST_WHOLE:
+        if isinstance(value, (float, np.floating)) and not abs(float(value)) < LARGEST_WHOLE:
             raise ValueError(
                 f"{name} has the id {value!r}, a float beyond 2^53, where different integers "
                 "become equal. Pass the ids as integers or text."
@@ -265,7 +265,7 @@ def _column(ids: list[Any], from_file: bool) -> NDArray[Any]:
     if from_file and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value, re.ASCII) for value in ids):
         return np.array(list(map(int, ids)), dtype=np.int64)
     whole = [isinstance(value, Integral) and not isinstance(value, bool) for value in ids]
-    if all(whole) and all(-(2**63) <= value < 2**63 for value in ids):
+    if all(whole) and -(2**63) <= min(ids) and max(ids) < 2**63:
         return np.array(ids, dtype=np.int64)
     if all(isinstance(value, float) for value in ids):
         return np.array(ids)
