@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight
+from sklearn_rankcal._numbers import check_no_mask
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._tables import check_table, take_rows
 from sklearn_rankcal.losses._low_rank import LowRankLoss, _read_matrix
@@ -192,6 +193,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
                 "a regressor learns."
             )
         X = check_table(X)
+        check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_consistent_length(X, y)
@@ -402,6 +404,8 @@ def mean_cost_loss(
     """
     names = _names(classes, "classes")
     costs = _read_costs(loss_matrix, names)
+    check_no_mask(y_true, "y_true")
+    check_no_mask(y_pred, "y_pred")
     check_consistent_length(y_true, y_pred)
     if len(column_or_1d(y_true)) == 0:
         raise ValueError("y_true is empty: there is no mean cost.")
@@ -500,6 +504,7 @@ def _target_names(targets: Any, costs: LowRankLoss | Floats, classes: Names) -> 
 
 def _names(values: Any, what: str) -> Names:
     """Different names, each of the type that it has."""
+    check_no_mask(values, what)
     names = np.asarray(values)
     if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
         names = np.array(values, dtype=object)  # numbers next to strings stay numbers

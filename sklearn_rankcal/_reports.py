@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
+from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._pair_targets import check_squares, entry_counts
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryReader
@@ -191,7 +192,7 @@ class ReportingRanker(QueryReader):
             if isinstance(y, list | tuple) and y and all(is_structured(one) for one in y):
                 judges = list(y)
             elif not is_structured(y) and np.ndim(y) == 2:
-                judges = list(np.asarray(y).T)
+                judges = list(read_array(y, "y").T)
             else:
                 judges = [y]
             if not judges:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from sklearn_rankcal._numbers import check_no_mask
+
 
 def is_frame(X: Any) -> bool:
     """Whether `X` is a pandas or polars data frame."""
@@ -31,7 +33,7 @@ def check_table(X: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        Not two-dimensional, no rows or columns, complex numbers.
+        Not two-dimensional, no rows or columns, complex numbers, masked entries.
     """
     if is_frame(X):
         if hasattr(X, "collect"):
@@ -42,6 +44,7 @@ def check_table(X: Any) -> Any:
             # scikit-learn's own words for an empty table
             check_array(np.empty(X.shape), ensure_all_finite=False)
         return X
+    check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
         with contextlib.suppress(TypeError, ValueError):  # else the regressor says what it thinks
@@ -60,6 +63,10 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
         )
     if name not in list(X.columns):
         raise ValueError(f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.")
+    if len(X.columns) == 1:
+        raise ValueError(
+            f"X has no column besides group_column={name!r}: at least one feature is needed."
+        )
     if _is_polars(X):
         return X.drop(name), X[name]
     return X.drop(columns=name), X[name]
@@ -159,7 +166,7 @@ def _as_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return float(crc32(text.encode()))
+        return float(crc32(text.encode("utf-8", "surrogatepass")))
 
 
 def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:

@@ -10,10 +10,23 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import sklearn_rankcal.metrics as m
-from sklearn_rankcal import relevance_labels
+from sklearn_rankcal import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    LowRankClassifier,
+    make_cost_scorer,
+    mean_cost_loss,
+    relevance_labels,
+)
 from sklearn_rankcal._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal._tables import content_keys
+from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import (
     preference_labels,
@@ -21,6 +34,11 @@ from sklearn_rankcal.labels import (
     rankings_to_preferences,
     read_labels,
 )
+from sklearn_rankcal.losses import PD, LowRankLoss
+from sklearn_rankcal.losses._positional import Positional
+from sklearn_rankcal.metrics._compare import paired_bootstrap
+from sklearn_rankcal.models import PairModel
+from sklearn_rankcal.plotting import plot_matrix
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")
@@ -215,3 +233,94 @@ def test_long_text_is_refused_before_an_array_is_made_of_it():
 def test_matrices_of_decoders():
     with pytest.raises(ValueError, match="masked"):
         decode_preferences([np.ma.array([[0, 1], [2, 0]], mask=[[0, 1], [0, 0]])])
+
+
+# ------------------------------------------------------------------ the other arguments of numbers
+
+SQUARE = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+MATRICES = {
+    "decode_preferences": decode_preferences,
+    "loss matrix": LowRankLoss.from_matrix,
+    "alpha": lambda v: LowRankLoss(v, np.eye(3), 0.0).expected_cost(np.zeros((1, 3))),
+    "beta": lambda v: LowRankLoss(np.eye(3), v, 0.0).expected_cost(np.zeros((1, 3))),
+    "u": lambda v: LowRankLoss.zero_one(3).decode(v),
+    "make_cost_scorer": lambda v: make_cost_scorer(v, classes=[0, 1, 2]),
+    "labels of a distribution": lambda v: LabelDistribution(v, [0.5, 0.25, 0.25]),
+    "regret": lambda v: regret_bound("ndcg", v, 3),
+    "gap": lambda v: regret_bound("ndcg", 0.1, 3, gap=v),
+    "first": lambda v: paired_bootstrap(np.ravel(v), np.zeros(9)),
+    "label ranker": lambda v: CalibratedLabelRanker(Ridge(), y_type="relevance").fit(SQUARE, v),
+    "ranks of labels": lambda v: CalibratedLabelRanker(Ridge()).fit(SQUARE, v),
+    "a discount": lambda v: Positional(discount=np.ravel(v)).discounts(3),
+    "plot": plot_matrix,
+}
+NO_MATRIX = {
+    "text": (np.array(SQUARE).astype(str), "not text"),
+    "text as objects": (np.array(SQUARE).astype(str).astype(object), "not text"),
+    "dates": (np.array(SQUARE).astype("M8[s]"), "not dates"),
+    "time differences": (np.array(SQUARE).astype("m8[s]"), "not time differences"),
+    "mask": (np.ma.array(SQUARE, mask=np.eye(3)), "masked entries"),
+    "integers that tie": (np.array(SQUARE).astype(np.int64) + BIG, "float64 would round"),
+    "a mask in rows": ([np.ma.array(row, mask=[0, 1, 0]) for row in SQUARE], "masked entries"),
+}
+
+
+@pytest.mark.parametrize("entry", MATRICES)
+@pytest.mark.parametrize("case", NO_MATRIX)
+def test_what_is_no_matrix_is_refused(entry, case):
+    values, message = NO_MATRIX[case]
+    if entry in ("label ranker", "ranks of labels") and case == "mask":
+        pytest.skip("masked entries are missing there")
+    if entry in ("first", "a discount") and case == "a mask in rows":
+        pytest.skip("numpy.ravel forgets the mask")
+    with pytest.raises(ValueError, match=message):
+        MATRICES[entry](values)
+
+
+def test_masks_of_tables_and_classes_are_seen():
+    X = np.ma.array([[1.0], [2.0], [3.0]], mask=[[0], [1], [0]])
+    with pytest.raises(ValueError, match="X has masked entries"):
+        CalibratedRanker(Ridge()).fit(X, [1, 0, 2], [0, 0, 0])
+    y = np.ma.array([0, 1, 1], mask=[0, 1, 0])
+    with pytest.raises(ValueError, match="y has masked entries"):
+        LowRankClassifier().fit(X.data, y)
+    with pytest.raises(ValueError, match="y_true has masked entries"):
+        mean_cost_loss(y, [0, 1, 1], [[0, 1], [1, 0]], classes=[0, 1])
+    with pytest.raises(ValueError, match="ranks has masked entries"):
+        ranking_risk(np.ma.array([1, 2], mask=[0, 1]), ([[1, 0]], [1]), "ndcg")
+    with pytest.raises(ValueError, match="sizes has masked entries"):
+        decode_preferences(np.zeros((2, 3, 3)), sizes=np.ma.array([2, 3], mask=[0, 1]))
+    with pytest.raises(ValueError, match="tie_keys has masked entries"):
+        decode_scores([1, 1, 0], tie_keys=MASKED)
+    with pytest.raises(ValueError, match="n_documents has masked entries"):
+        regret_bound("ndcg", 0.1, np.ma.array([2, 3], mask=[0, 1]))
+
+
+def test_what_functions_of_a_user_return_is_checked():
+    distribution = ([[2, 1, 0]], [1.0])
+    for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
+        with pytest.raises(ValueError, match="what gain returned"):
+            m.ndcg_score([2, 1, 0], [3, 2, 1], gain=gain)
+        with pytest.raises(ValueError, match="what h returned"):
+            ranking_risk([1, 2, 3], distribution, PD(h=gain))
+
+
+@pytest.mark.parametrize("max_pairs", [2.5, True, 0, "3", np.nan])
+def test_a_number_of_pairs_is_whole(max_pairs):
+    ranker = CalibratedRanker(PairModel(Ridge(), max_pairs=max_pairs), loss="pd")
+    with pytest.raises(ValueError, match=r"max_pairs must be a whole number >= 1, or None; got"):
+        ranker.fit(np.eye(3), [2, 1, 0], [0, 0, 0])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_nothing_but_the_group_column(frame):
+    with pytest.raises(ValueError, match="X has no column besides group_column='qid'"):
+        CalibratedRanker(Ridge(), group_column="qid").fit(frame({"qid": [1, 1, 2]}), [1, 0, 1])
+
+
+def test_surrogate_characters_in_text_columns():
+    X = pd.DataFrame({"text": np.array(["\udcff", "a", "\udcff"], dtype=object), "x": [1.0] * 3})
+    assert len(set(content_keys(X, np.arange(3)).tolist())) == 2
+    encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["text"])])
+    ranker = CalibratedRanker(make_pipeline(encoder, Ridge()), context=None)
+    assert sorted(ranker.fit(X, [1, 0, 1], [0, 0, 0]).predict(X, [0, 0, 0])) == [1, 2, 3]

@@ -100,7 +100,7 @@ def make_ranking(
         raise ValueError(f"noise must be > 0; got {noise!r}.")
     random = check_random_state(random_state)
     sizes = random.randint(low, high + 1, size=n_queries)
-    groups = sizes_to_groups(sizes)
+    groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
     n_rows = len(groups)
     own = random.normal(size=(n_rows, n_features))
     X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]

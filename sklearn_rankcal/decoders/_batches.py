@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 
@@ -61,17 +62,16 @@ class Matrices:
             return np.array([len(matrix) for matrix in self.matrices], dtype=np.int64)
         if self.form != "array":
             raise ValueError("sizes goes with a padded array (n_queries, r, r) only.")
-        given = np.asarray(sizes)
+        given = read_whole(sizes, "sizes")
         n, widest = self.matrices.shape[:2]
-        if given.shape != (n,) or given.dtype.kind not in "iu":
+        if given.shape != (n,):
             raise ValueError(
-                f"sizes must be {n} integers, one a matrix; it is {given.dtype} of shape "
-                f"{given.shape}."
+                f"sizes must be {n} integers, one a matrix; it has shape {given.shape}."
             )
         if given.min() < 1 or given.max() > widest:
             wrong = given[(given < 1) | (given > widest)][0]
             raise ValueError(f"sizes must lie between 1 and {widest}, the width of u; got {wrong}.")
-        return given.astype(np.int64)
+        return given
 
     def stack(self, which: Ints, r: int) -> Floats:
         """Those matrices, (len(which), r, r) and contiguous; finite, or an error."""
@@ -124,13 +124,7 @@ def _numbers(matrix: Any, name: str) -> Floats:
         raise ValueError(f"{name} must be a dense matrix; call toarray() first.")
     if np.ma.is_masked(matrix):
         raise ValueError(f"{name} has masked entries: every pair needs a weight, 0 for none.")
-    try:
-        array = np.asarray(matrix)
-        if array.dtype.kind == "c":
-            raise TypeError("complex")
-        return array if array.dtype.kind == "f" else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a matrix of real numbers.") from error
+    return read_numbers(matrix, name, keep_float32=True)
 
 
 def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import (
     PreferenceDifferences,
     RelevanceDifferences,
@@ -275,7 +276,7 @@ def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
         some = weights.any(axis=(1, 2))
         if not some.any():
             continue
-        scores = np.asarray(f(weights[some]), dtype=np.float64)
+        scores = read_numbers(f(weights[some]), "what f returned")
         if scores.shape != inside[some].shape:
             raise ValueError(
                 f"f returned an array of shape {scores.shape} for weights of shape "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal.metrics._checks import read_ranking
 from sklearn_rankcal.metrics._registry import get_metric
 
@@ -168,14 +169,14 @@ def paired_bootstrap(
     -----
     O(n_queries * n_resamples) time, a bounded working memory.
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a, b = read_numbers(first, "first"), read_numbers(second, "second")
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"Values per query must be 1-D and as many; got {a.shape} and {b.shape}.")
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1; got {n_resamples!r}.")
-    weights = np.ones_like(a) if weight is None else np.asarray(weight, dtype=np.float64)
+    weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not (weights >= 0).all():
         raise ValueError("weight must hold one non-negative number per query.")
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)

@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._label_ranker import _labels, _read
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._reading import RankerMixin
@@ -184,7 +185,7 @@ def _read_label_ranking(
     ranks: Any, y: Any, final: Any, graded: bool
 ) -> tuple[Labels, Ranked]:
     """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
-    ranks = np.asarray(ranks)
+    ranks = read_numbers(ranks, "predict(X)")
     kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
     shape = Y.shape[:2]
     if ranks.shape != shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -100,16 +101,19 @@ class PairModel(BaseEstimator):
         Raises
         ------
         ValueError
-            No query has two documents, `max_pairs` is not positive, the regressor is a classifier,
-            or the features of the pairs would not fit in memory.
+            No query has two documents, `max_pairs` is no whole number >= 1, the regressor is a
+            classifier, or the features of the pairs would not fit in memory.
         """
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(
                 f"{type(self.regressor).__name__} is a classifier, and targets of pairs are no "
                 "classes. Use a regressor."
             )
-        if self.max_pairs is not None and not self.max_pairs >= 1:
-            raise ValueError(f"max_pairs must be at least 1, or None; got {self.max_pairs}.")
+        whole = isinstance(self.max_pairs, Integral) and not isinstance(self.max_pairs, bool)
+        if self.max_pairs is not None and not (whole and self.max_pairs >= 1):
+            raise ValueError(
+                f"max_pairs must be a whole number >= 1, or None; got {self.max_pairs!r}."
+            )
         table = numeric_table(X)
         random = check_random_state(self.random_state)
         first, second, goal = self._draw(table, targets, queries, random)
