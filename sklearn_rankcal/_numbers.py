@@ -313,10 +313,11 @@ def _floats_of_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 def _check_rounding(integers: NDArray[Any], name: str) -> None:
     """Refuse 64-bit integers that float64 does not hold."""
-    large = integers > LARGEST_WHOLE
-    if integers.dtype.kind == "i":
-        large |= integers < -LARGEST_WHOLE
-    for value in integers[large].tolist():
+    if not integers.size or (
+        integers.max() <= LARGEST_WHOLE and integers.min() >= -LARGEST_WHOLE
+    ):
+        return
+    for value in integers.reshape(-1).tolist():
         if int(float(value)) != value:
             raise _rounded(value, name)
 
