@@ -85,6 +85,11 @@ class PairTargets:
         """
         raise NotImplementedError
 
+    def largest(self) -> float:
+        """A bound of |t_ij| that is at most a few times too large. O(sum r^2)."""
+        chunks = square_chunks(self.queries)
+        return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
+
     def row_sums(self, weight: Floats | None = None) -> Floats:
         """sum_j weight_j t_ij of every row: for differences the net Borda score. O(sum r^2)."""
         queries = self.queries
@@ -167,6 +172,16 @@ class RelevanceDifferences(PairTargets):
         difference *= valid[:, :, None] & valid[:, None, :]
         return difference
 
+    def largest(self) -> float:
+        """O(n), unless h is a function."""
+        if callable(self.kind):
+            return super().largest()
+        queries, value = self.queries, self._grouped
+        spread = queries.reduce(np.maximum, value) - queries.reduce(np.minimum, value)
+        if self.kind == "binary":
+            spread = np.sign(spread)
+        return float(np.max(spread * np.abs(self.factor)))
+
     def weights(self, inside: NDArray[np.int64]) -> Floats:
         """(n, r, r) weights y_ij of the whole queries at these places."""
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
@@ -238,6 +253,12 @@ class PreferenceDifferences(PairTargets):
         weights = self.weights(inside)
         return weights - weights.transpose(0, 2, 1)
 
+    def largest(self) -> float:
+        """The largest weight. O(number of pairs)."""
+        pairs = self._preferences
+        weight = pairs.weight * np.abs(self._factor[self.queries.codes[pairs.winner]])
+        return float(weight.max(initial=0.0))
+
     def weights(self, inside: NDArray[np.int64]) -> Floats:
         """(n, width, width) weights y_ij of the queries at these places."""
         number = np.searchsorted(self.queries.offsets, inside[:, 0], side="right") - 1
@@ -289,6 +310,10 @@ class RelevanceProducts(PairTargets):
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
         factor = self._grouped[inside] * valid
         return factor[:, :, None] * factor[:, None, :]
+
+    def largest(self) -> float:
+        """O(n)."""
+        return float(np.abs(self._grouped).max(initial=0.0)) ** 2
 
     def diagonal(self) -> Floats:
         """O(n)."""

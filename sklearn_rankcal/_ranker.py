@@ -16,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
+from sklearn_rankcal._pair_targets import PairTargets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryOrder, RankerMixin, seeded
 from sklearn_rankcal._reports import ReportingRanker
+from sklearn_rankcal._scales import check_unit, mean_one
 from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import take_labels
@@ -196,7 +198,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. A row of weight 0 is left out.
+            Non-negative weight of each row in the regression. A row of weight 0 is left out. Only
+            ratios of weights count to the default regressor and to closed forms. A `regressor`
+            that you pass gets the weights as they are, so that its penalty can depend on their
+            scale; the largest must be between 1e-12 and 1e12.
 
         Returns
         -------
@@ -230,6 +235,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             X, labels, weight = take_rows(X, rows), take_labels(labels, rows, queries), weight[rows]
         self.loss_ = loss.resolve(labels)
         X, labels, queries, weight = self._defined(X, labels, queries, weight)
+        if weight is not None and self.regressor is None:
+            weight = mean_one(weight)  # a penalty against which weights of any scale are the same
         model = self._make_model(X)
         # of a model of documents; None is a regressor
         inner = model.regressor if loss.space == "scores" else None
@@ -239,6 +246,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             if by_grades
             else self.loss_.training_targets(labels, queries)
         )
+        if isinstance(targets, PairTargets):
+            check_unit(targets.largest())
+        else:
+            check_unit(float(np.abs(targets).max()))
         self._say(
             f"{queries.n_rows} documents in {queries.n_queries} queries for "
             f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",

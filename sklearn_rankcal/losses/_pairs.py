@@ -162,7 +162,8 @@ class PDByScores(_Disagreement):
           returns their (n, r) scores. It should not depend on how the documents are numbered. It
           is not asked about queries without preferences: their scores are 0.
     c : float, default=0.5
-        Of ``"log_odds"``: what is added to both weights. One half is the empirical logit's.
+        Of ``"log_odds"``: what is added to both weights, so that these scores alone depend on the
+        unit of the weights. One half is the empirical logit's, for weights that are counts.
     normalize : bool, default=False
         Divide a query's weights by their sum, before f. It does not change ``"copeland"``.
 
@@ -265,7 +266,12 @@ def _mean_share(
 
 
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
-    return np.log(y + c) - np.log(opposed + c)
+    # log((y + c) / (opposed + c)) without the loss of digits where both are much smaller than c
+    more, less = np.maximum(y, opposed), np.minimum(y, opposed)
+    with np.errstate(over="ignore"):
+        ratio = (more - less) / (less + c)
+    large = np.log(more + c) - np.log(less + c)
+    return np.copysign(np.where(ratio < 1, np.log1p(ratio), large), y - opposed)
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:

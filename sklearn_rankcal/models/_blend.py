@@ -19,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sklearn_rankcal._scales import mean_one, target_exponent
+
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
 # Multiples of 1 / n_features for gamma; the penalty is per row of mean weight 1.
@@ -124,6 +126,8 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     ((3,), True)
     """
 
+    _scales_weights = True  # by itself, so that weights of any scale do
+
     def __init__(
         self,
         *,
@@ -159,7 +163,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
+            Non-negative weights. Only their ratios count.
 
         Returns
         -------
@@ -171,6 +175,11 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
+        # errors are squares, which of tiny targets underflow: see target_exponent
+        self._exponent = target_exponent(y)
+        y = np.ldexp(y, -self._exponent)
+        scaled = mean_one(weight)
+        weight = np.ones(len(X)) if scaled is None else scaled
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
         judged = len(X) >= 5  # below, hardly a row is out of bag: plain average
@@ -182,7 +191,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             oob_score=judged,
             n_jobs=self.n_jobs,
             random_state=seed,
-        ).fit(X, y if y.shape[1] > 1 else y.ravel(), sample_weight)
+        ).fit(X, y if y.shape[1] > 1 else y.ravel(), scaled)
         rows = np.flatnonzero(weight)
         if len(rows) > self.max_samples:
             rows = np.sort(rng.choice(rows, self.max_samples, replace=False))
@@ -242,6 +251,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
                 self.weights_[1:], self.kernels_, strict=True
             ):
                 u[batch] += w * (features(scaled) @ coef + intercept)
+        u = np.ldexp(u, self._exponent)
         return u.ravel() if self._flat else u
 
     def __sklearn_tags__(self) -> Any:

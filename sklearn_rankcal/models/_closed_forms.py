@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one, exponent_of
 from sklearn_rankcal._tables import check_table, content_keys, take_rows
 
 Floats = NDArray[np.float64]
@@ -161,15 +162,15 @@ class PairwiseRidge(BaseEstimator):
             Antisymmetric.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair weighs the product of its documents' weights.
+            A pair weighs the product of its documents' weights. Only their ratios count.
 
         Returns
         -------
         self : PairwiseRidge
         """
         check_penalty(self.alpha)
-        sums = targets.row_sums(sample_weight)
-        pairs = _Differences(numeric_table(X), queries, sample_weight, sums)
+        weight = None if sample_weight is None else below_one(sample_weight)
+        pairs = _Differences(numeric_table(X), queries, weight, targets.row_sums(weight))
         self.coef_ = _ridge(pairs.gram, pairs.moment, self.alpha) / pairs.scale
         return self
 
@@ -278,14 +279,16 @@ class BilinearPairs(BaseEstimator):
             Of the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair weighs the product of its documents' weights. A document by itself weighs v_i
-            and not v_i^2: weight 2 is the same as that row twice.
+            A pair weighs the product of its documents' weights, of which only ratios count. A
+            document by itself weighs v_i and not v_i^2: weight 2 is the same as that row twice.
 
         Returns
         -------
         self : BilinearPairs
         """
         check_penalty(self.alpha, auto=True)
+        if sample_weight is not None:  # sums are of products of weights, of which ratios count
+            sample_weight = below_one(sample_weight)
         X = self._table(X)
         if self.feature_map is None:
             if not isinstance(self.n_components, Integral) or self.n_components < 1:
@@ -458,6 +461,7 @@ def _folds(X: Any, order: NDArray[np.int64], queries: Queries, n_folds: int) -> 
 def _best_penalty(equations: list[tuple[Floats, Floats]], pair_mass: Floats) -> float:
     """Of the smallest squared error on folds that the normal equations of the others predict."""
     normals, wanted = (np.stack(part) for part in zip(*equations, strict=True))
+    wanted = np.ldexp(wanted, -exponent_of(wanted))  # errors are squares of targets
     whole, moment = normals.sum(axis=0), wanted.sum(axis=0)
     errors = np.zeros(len(_PENALTIES))
     for k, mass in enumerate(pair_mass):

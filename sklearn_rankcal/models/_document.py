@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal._context import add_context, check_context
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
 from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows
 
 _MAX_CLASSES = 100
@@ -122,9 +123,7 @@ class DocumentModel(BaseEstimator):
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )
-        weights: dict[str, Any] = {}
-        if sample_weight is not None:
-            weights = weight_argument(regressor, sample_weight)
+        weights = weight_argument(regressor, sample_weight, own=self.regressor is None)
         self._columns = numeric_columns(X)
         # histogram boosting turns every array into float64: make it that, instead of a copy more
         boosts = isinstance(
@@ -148,8 +147,11 @@ class DocumentModel(BaseEstimator):
                 )
             self.regressor_ = regressor.fit(table, codes, **weights)
         else:
-            goal = queries.center(targets, sample_weight) if self.center else targets
-            self.regressor_ = regressor.fit(table, goal, **weights)
+            # a power of two, so that a weighted mean cannot overflow, nor a tiny target vanish
+            mass = None if sample_weight is None else below_one(sample_weight)
+            goal = queries.center(targets, mass) if self.center else targets
+            self._exponent = target_exponent(goal)
+            self.regressor_ = regressor.fit(table, np.ldexp(goal, -self._exponent), **weights)
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
@@ -177,7 +179,8 @@ class DocumentModel(BaseEstimator):
         if is_classifier(self.regressor_):
             chances = self.regressor_.predict_proba(table)
             return chances @ self.levels_[self.regressor_.classes_]
-        return np.asarray(self.regressor_.predict(table)).reshape(-1)
+        scores = np.asarray(self.regressor_.predict(table), dtype=np.float64).reshape(-1)
+        return np.ldexp(scores, self._exponent)
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         if not self._kinds:
@@ -220,14 +223,31 @@ def _positions(X: Any) -> NDArray[np.int64]:
     return np.array([place[name] for name in columns], dtype=np.int64)
 
 
-def weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[str, Any]:
-    """sample_weight under the name by which `regressor.fit` takes it.
+def weight_argument(
+    regressor: Any, sample_weight: NDArray[np.float64] | None, own: bool = False
+) -> dict[str, Any]:
+    """sample_weight under the name by which `regressor.fit` takes it; nothing if trivial.
+
+    Parameters
+    ----------
+    regressor : estimator
+    sample_weight : ndarray of shape (n_rows,) or None
+    own : bool, default=False
+        Whether it is the package's default. That one gets weights of mean 1, so that its penalty
+        does not depend on their scale, and none where all are equal. A regressor of the user gets
+        them as they are, and none where all are 1.
 
     Raises
     ------
     ValueError
-        It takes none.
+        It takes none; the largest weight is not between 1e-12 and 1e12, for one of the user.
     """
+    if sample_weight is None or (sample_weight == 1).all():
+        return {}
+    if own:
+        sample_weight = mean_one(sample_weight)
+        if sample_weight is None:
+            return {}
     last, prefix = regressor, ""
     while hasattr(last, "steps"):  # a Pipeline hands <step>__sample_weight on, unless it routes
         prefix += f"{last.steps[-1][0]}__"
@@ -238,5 +258,7 @@ def weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."
         )
+    if not own and not getattr(last, "_scales_weights", False):
+        check_weight_range(sample_weight, type(last).__name__)
     routed = get_config()["enable_metadata_routing"]
     return {"sample_weight" if routed else f"{prefix}sample_weight": sample_weight}

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
 
@@ -121,20 +122,28 @@ class PairModel(BaseEstimator):
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         if not self.symmetric:
             goal = np.where(turned, -goal, goal)
-        weight = None if sample_weight is None else sample_weight[first] * sample_weight[second]
+        weight = None
+        if sample_weight is not None:
+            if self.regressor is None:  # whose weights are scaled anyway
+                sample_weight = below_one(sample_weight)
+            else:  # products of weights that are too small or too large would not show it
+                check_weight_range(sample_weight, type(self.regressor).__name__)
+            weight = sample_weight[first] * sample_weight[second]
         self.n_pairs_ = len(goal)
+        own = targets.diagonal() if self.symmetric else np.empty(0)
+        self._exponent = target_exponent(np.append(goal, own))
         self.regressor_ = self._fit_one(self._show(table[first], table[second]), goal, weight)
         self.diagonal_: Any = None
         if self.symmetric:
-            self.diagonal_ = self._fit_one(table, targets.diagonal(), sample_weight)
+            self.diagonal_ = self._fit_one(table, own, sample_weight)
         return self
 
     def _fit_one(self, table: Any, goal: Floats, weight: Floats | None) -> Any:
         regressor = (
             default_regressor(len(goal)) if self.regressor is None else clone(self.regressor)
         )
-        weights = {} if weight is None else weight_argument(regressor, weight)
-        return regressor.fit(table, goal, **weights)
+        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        return regressor.fit(table, np.ldexp(goal, -self._exponent), **weights)
 
     def _draw(
         self,
@@ -209,7 +218,7 @@ class PairModel(BaseEstimator):
             alone = first == second
             documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
             values[alone] = documents[first[alone]]
-        return values
+        return np.ldexp(values, self._exponent)
 
 
 def pair_rows(
