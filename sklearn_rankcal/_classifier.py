@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight
 from sklearn_rankcal._numbers import check_no_mask
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._scales import below_one, mean_one, target_exponent
 from sklearn_rankcal._tables import check_table, take_rows
@@ -38,7 +39,7 @@ Names = NDArray[Any]
 MAX_RECALIBRATED = 100  # classes
 
 
-class LowRankClassifier(ClassifierMixin, BaseEstimator):
+class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     """Predict the target of least expected cost, by regressing on what the costs depend on.
 
     A matrix of costs, of labels by targets, is a product of vectors alpha_y of the labels and

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._reports import predicts_pairs
@@ -39,7 +40,7 @@ _OPTIONS = {
 }
 
 
-class CalibratedLabelRanker(BaseEstimator):
+class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen measure.
 
     A multi-output regressor predicts the loss's targets, for pairwise disagreement the

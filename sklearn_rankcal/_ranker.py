@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -14,9 +15,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rankcal._arrays import ranker_from_arrays, ranker_to_arrays
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
 from sklearn_rankcal._pair_targets import PairTargets
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryOrder, RankerMixin, seeded
 from sklearn_rankcal._reports import ReportingRanker
@@ -41,7 +44,7 @@ def _predicts_scores(ranker: CalibratedRanker) -> bool:
     return get_loss(ranker.loss).space == "scores"
 
 
-class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
+class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
     """Rank the documents of queries with any regressor, consistently for a chosen measure.
 
     "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
@@ -430,6 +433,65 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
         return self.grouped_ and bool(check_context(self.model_.context))
+
+    # ---------------------------------------------------------------- plain arrays
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted ranker as plain arrays, for `numpy.savez`: readable by every later version.
+
+        Only for closed forms, whose fit is a few arrays: `PairwiseRidge`, and `BilinearPairs`
+        without a feature map. The user guide, "Saving rankers", says what to do with others.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Those of the model, and ``"ranker"``, a string of JSON: what is needed beside them.
+
+        Raises
+        ------
+        TypeError
+            The model has no form as plain arrays, or a parameter of the loss is a function.
+
+        Examples
+        --------
+        >>> import io
+        >>> import numpy as np
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> from sklearn_rankcal.models import PairwiseRidge
+        >>> data = make_ranking(n_queries=20, random_state=0)
+        >>> ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
+        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+        >>> file = io.BytesIO()
+        >>> np.savez(file, **ranker.to_arrays())
+        >>> _ = file.seek(0)
+        >>> again = CalibratedRanker(PairwiseRidge(), loss="pd").from_arrays(np.load(file))
+        >>> bool((again.predict(data.X, data.groups) == ranker.predict(data.X, data.groups)).all())
+        True
+        """
+        check_is_fitted(self)
+        return ranker_to_arrays(self)
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> CalibratedRanker:
+        """Become the fitted ranker that `to_arrays` described, instead of `fit`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What `to_arrays` returned, or `numpy.load` of the file it was saved in.
+
+        Returns
+        -------
+        self : CalibratedRanker
+            It must have the regressor and the loss of the ranker that was saved. Its other
+            parameters are its own: `decoder`, for example, may differ.
+
+        Raises
+        ------
+        ValueError
+            Arrays of another regressor, loss or `group_column`, absent or of a wrong shape.
+        """
+        return ranker_from_arrays(self, arrays)
 
     # ---------------------------------------------------------------- the regressor's own
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._scales import mean_one, target_exponent
 
 Floats = NDArray[np.float64]
@@ -72,7 +73,7 @@ class _KernelMap:
         return solve_triangular(self.factor, K, lower=True, overwrite_b=True).T
 
 
-class BlendedRegressor(RegressorMixin, BaseEstimator):
+class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     """Extra trees and two kernel ridges, averaged with weights learned without refitting.
 
     Smooth and local regressors err differently. The weights w >= 0 of the three minimise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from sklearn_rankcal._arrays import read_arrays
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, exponent_of
 from sklearn_rankcal._tables import check_table, content_keys, take_rows
@@ -116,7 +118,7 @@ def _ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
     return solve(gram, moment, assume_a="pos")
 
 
-class PairwiseRidge(BaseEstimator):
+class PairwiseRidge(VersionedPickle, BaseEstimator):
     """Linear scores that fit the differences of ALL pairs, in one pass over the documents.
 
     Minimises the mean over ordered pairs, i = j counted, of (w'(x_i - x_j) - t_ij)^2 plus
@@ -174,6 +176,28 @@ class PairwiseRidge(BaseEstimator):
         self.coef_ = _ridge(pairs.gram, pairs.moment, self.alpha) / pairs.scale
         return self
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted model as plain arrays, which any version of any software reads.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            ``"coef"``.
+        """
+        check_is_fitted(self)
+        return {"coef": self.coef_.copy()}
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> PairwiseRidge:
+        """Take over what `to_arrays` returned; like `fit`, it returns the model itself.
+
+        Raises
+        ------
+        ValueError
+            Arrays that are absent, or of another shape or not finite.
+        """
+        (self.coef_,) = read_arrays(arrays, {"coef": ("d",)}).values()
+        return self
+
     def predict_scores(self, X: Any) -> Floats:
         """Scores w'x, of which the predictions are the differences."""
         table = numeric_table(X)
@@ -198,7 +222,7 @@ class ScoreDifferences(PairTargets):
         return difference
 
 
-class BilinearPairs(BaseEstimator):
+class BilinearPairs(VersionedPickle, BaseEstimator):
     """u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
 
     A is skew-symmetric for preferences, which lets the model express cycles, and symmetric for
@@ -366,6 +390,60 @@ class BilinearPairs(BaseEstimator):
             own = own_gram / (mass.sum() or 1.0) / sizes / sizes[:, None]
             own_moment /= (mass.sum() or 1.0) * sizes
             self.diagonal_ = _ridge(own, own_moment, self.alpha_ * (np.arange(m) > 0)) / sizes
+        return self
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted model as plain arrays, which any version of any software reads.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            ``"center"`` c of shape (n_features,), ``"axes"`` V (n_features, m), ``"matrix"`` A
+            (m + 1, m + 1) and, where symmetric, ``"diagonal"`` w (m + 1,). With z = [1, (x - c) V]
+            the prediction for the pair i, j is z_i' A z_j, and for a document z_i'w.
+
+        Raises
+        ------
+        ValueError
+            The model has a `feature_map`, which is not made of arrays.
+        """
+        check_is_fitted(self)
+        if self.feature_map is not None:
+            raise ValueError(
+                f"The feature_map {self.feature_map!r} has no form as plain arrays. Transform X "
+                "before the ranker instead, and use feature_map=None."
+            )
+        arrays = {"center": self._center, "axes": self._axes, "matrix": self.matrix_}
+        if self.diagonal_ is not None:
+            arrays["diagonal"] = self.diagonal_
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> BilinearPairs:
+        """Take over what `to_arrays` returned; like `fit`, it returns the model itself.
+
+        `alpha_` is not among the arrays, and not set.
+
+        Raises
+        ------
+        ValueError
+            The model has a `feature_map`; arrays that are absent, or of another shape or not
+            finite, or of a model of the other symmetry.
+        """
+        if self.feature_map is not None:
+            raise ValueError("from_arrays needs feature_map=None, as to_arrays does.")
+        shapes: dict[str, tuple[str, ...]] = {
+            "center": ("d",), "axes": ("d", "m"), "matrix": ("m + 1", "m + 1")
+        }
+        if self.symmetric:
+            shapes["diagonal"] = ("m + 1",)
+        read = read_arrays(arrays, shapes)
+        A = read["matrix"]
+        if not np.array_equal(A, A.T if self.symmetric else -A.T):
+            kind = "symmetric" if self.symmetric else "skew-symmetric"
+            raise ValueError(f"The array 'matrix' must be {kind}, as symmetric={self.symmetric}.")
+        self.feature_map_ = None
+        self._center, self._axes, self.matrix_ = read["center"], read["axes"], A
+        self.diagonal_ = read.get("diagonal")
         return self
 
     def _table(self, X: Any) -> Any:

@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal._context import add_context, check_context
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
 from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows
@@ -58,7 +59,7 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
     )
 
 
-class DocumentModel(BaseEstimator):
+class DocumentModel(VersionedPickle, BaseEstimator):
     """One row per document; any regressor, or a classifier for graded labels; predicts scores.
 
     Parameters

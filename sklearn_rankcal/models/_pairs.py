@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
 from sklearn_rankcal.models._closed_forms import numeric_table
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 _CHUNK = 1 << 17  # pairs predicted at a time
 
 
-class PairModel(BaseEstimator):
+class PairModel(VersionedPickle, BaseEstimator):
     """Any regressor on one row per pair; predictions are made antisymmetric, or symmetric.
 
     Parameters

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one
 from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 _PENALTY = 3000.0  # products are noisier than differences: ten times that of `BilinearPairs`
 
 
-class _ScoresAnd(BaseEstimator):
+class _ScoresAnd(VersionedPickle, BaseEstimator):
     """Fits scores, then pairs to what they leave; predicts the sum."""
 
     space: str
