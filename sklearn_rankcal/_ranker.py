@@ -24,7 +24,13 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryOrder, RankerMixin, seeded
 from sklearn_rankcal._reports import ReportingRanker
 from sklearn_rankcal._scales import check_unit, mean_one
-from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
+from sklearn_rankcal._tables import (
+    check_no_text,
+    content_keys,
+    dense_table,
+    numeric_columns,
+    take_rows,
+)
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import take_labels
 from sklearn_rankcal.losses import Loss, get_loss
@@ -57,7 +63,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     regressor : estimator, default=None
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
         targets from `predict_proba`; or a model of `sklearn_rankcal.models`, taken as it is. None
-        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`). For
+        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`), for
+        which a sparse X is made dense up to 4 GiB (`Ridge` or LightGBM take X sparse). For
         ``loss="pd"`` and ``"map"`` a regressor is wrapped in a `PairModel`, and None is
         `ScoresAndPairs` or `ScoresAndProducts`.
     loss : str or Loss, default="ndcg"
@@ -263,6 +270,27 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         fitted = getattr(self.model_, "regressor_", self.model_)
         self._say(f"fitted {type(fitted).__name__}", started)
         return self
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)
+        if self._needs_dense():
+            who = "the default regressor" if self.regressor is None else (
+                type(self.regressor).__name__
+            )
+            check_no_text(table, who)
+            table = dense_table(table)
+        return table, queries
+
+    def _needs_dense(self) -> bool:
+        """Whether it is a model of ours that takes dense tables of numbers only."""
+        regressor = self.regressor
+        if isinstance(regressor, DocumentModel):
+            regressor = regressor.regressor
+        if regressor is None or get_loss(self.loss).space != "scores":
+            return getattr(regressor, "feature_map", None) is None
+        return False
 
     def _make_model(self, X: Any) -> Any:
         space = get_loss(self.loss).space
@@ -506,17 +534,35 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The regressor's importances per column of X, context columns folded in."""
+        """The regressor's importances per column of X, context columns folded in.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
         check_is_fitted(self)
-        return self.model_.fold_importances(self.model_.regressor_.feature_importances_)
+        model = self.model_
+        return self._with_group_column(
+            model.fold_importances(model.regressor_.feature_importances_)
+        )
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """The regressor's coefficients per column of X: average slopes inside a query."""
+        """The regressor's coefficients per column of X: average slopes inside a query.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
         check_is_fitted(self)
         if isinstance(self.model_, PairwiseRidge):
-            return self.model_.coef_
-        return self.model_.fold_coefficients(self.model_.regressor_.coef_)
+            return self._with_group_column(self.model_.coef_)
+        return self._with_group_column(
+            self.model_.fold_coefficients(self.model_.regressor_.coef_)
+        )
+
+    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
+        if self.group_column is None:
+            return values
+        place = list(self.feature_names_in_).index(self.group_column)
+        return np.insert(values, place, 0.0, axis=-1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -525,8 +571,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = loss.positive_only
-        if loss.space != "scores":
-            return tags  # models of pairs take dense, finite numbers
+        if loss.space != "scores":  # models of pairs take finite numbers
+            tags.input_tags.sparse = self._needs_dense()  # a sparse table is made dense
+            return tags
         regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):
             regressor, context = regressor.regressor, regressor.context
@@ -534,7 +581,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             regressor = default_regressor(1)
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse and context in (None, "auto")
+        tags.input_tags.sparse = self._needs_dense() or (
+            inner.sparse and context in (None, "auto")
+        )
         tags.input_tags.categorical = inner.categorical
         return tags
 

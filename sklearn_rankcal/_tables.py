@@ -7,6 +7,7 @@ names and dtypes that the user gave.
 from __future__ import annotations
 
 import contextlib
+from datetime import date, timedelta
 from typing import Any
 from zlib import crc32
 
@@ -121,6 +122,80 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     kinds = {getattr(dtype, "kind", "O") for dtype in part.dtypes}
     same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
     return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+DENSE_BYTES = 2**32  # 4 GiB: a sparse table is made dense up to that size
+
+
+def dense_table(X: Any) -> Any:
+    """A sparse table as a dense one, for a model that takes no other; other tables as they are.
+
+    Raises
+    ------
+    ValueError
+        It would take more than `DENSE_BYTES` in its own dtype.
+    """
+    if not sparse.issparse(X):
+        return X
+    size = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    if size > DENSE_BYTES:
+        raise ValueError(
+            f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
+            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB, which is beyond the "
+            f"{DENSE_BYTES / 2**30:g} GiB up to which the ranker makes one. Pass a regressor "
+            "that takes sparse tables, such as sklearn.linear_model.Ridge() or "
+            "lightgbm.LGBMRegressor(), drop columns, or make X dense yourself, X.toarray(); "
+            "predict can also be called on some queries at a time."
+        )
+    return X.toarray()
+
+
+def text_columns(X: Any) -> list[tuple[Any, Any]]:
+    """Columns that hold text which is no number, or times: (name or index, a value of it).
+
+    Categories of pandas and polars are not text.
+    """
+    if sparse.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OSU"):
+        return []
+    found = []
+    for column in X.columns if is_frame(X) else range(X.shape[1]):
+        values = X[column] if is_frame(X) else X[:, column]
+        if getattr(values, "ndim", 1) != 1:  # two columns of one name: the regressor will say so
+            continue
+        dtype = values.dtype
+        if _is_polars(X):
+            looked_at = not (dtype.is_numeric() or str(dtype).startswith(("Bool", "Cat", "Enum")))
+        else:
+            looked_at = getattr(dtype, "kind", "O") not in "biufc" and not hasattr(
+                values, "cat"
+            )
+        if looked_at:
+            texts = (v for v in values if not _like_a_number(v))
+            found += [(column, example) for example in [next(texts, None)] if example is not None]
+    return found
+
+
+def _like_a_number(value: Any) -> bool:
+    """Whether a cell is neither a time nor text that float() does not take."""
+    if not isinstance(value, str):
+        return not isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def check_no_text(X: Any, who: str) -> None:
+    """Raise where a column holds text, and say which."""
+    for column, example in text_columns(X):
+        name = f"{column!r}" if is_frame(X) else f"number {column}"
+        ids = f"If it holds query ids, say group_column={column!r}; " if is_frame(X) else ""
+        raise ValueError(
+            f"Column {name} of X holds text or times (as {example!r}), but {who} takes numbers. "
+            f"{ids}otherwise drop the column or encode it, for example with sklearn's "
+            "OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+        )
 
 
 # -------------------------------------------------------------------- a hash of a row's content

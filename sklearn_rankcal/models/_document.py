@@ -20,7 +20,7 @@ from sklearn_rankcal._context import add_context, check_context
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
-from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows
+from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows, text_columns
 
 _MAX_CLASSES = 100
 _CHUNK = 1 << 17  # rows predicted at a time
@@ -146,13 +146,14 @@ class DocumentModel(VersionedPickle, BaseEstimator):
                     f"A classifier needs graded labels: at most {_MAX_CLASSES} distinct targets; "
                     f"got {len(self.levels_)}. Use a regressor."
                 )
-            self.regressor_ = regressor.fit(table, codes, **weights)
+            self.regressor_ = _fit(regressor, table, codes, weights)
         else:
             # a power of two, so that a weighted mean cannot overflow, nor a tiny target vanish
             mass = None if sample_weight is None else below_one(sample_weight)
             goal = queries.center(targets, mass) if self.center else targets
             self._exponent = target_exponent(goal)
-            self.regressor_ = regressor.fit(table, np.ldexp(goal, -self._exponent), **weights)
+            goal = np.ldexp(goal, -self._exponent)
+            self.regressor_ = _fit(regressor, table, goal, weights)
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
@@ -198,7 +199,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             raise AttributeError(
                 "coef_ has no meaning per input column with context='rank'; see model_.regressor_."
             )
-        return self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        slopes = self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
     def _fold(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
         values = np.asarray(values)
@@ -213,6 +215,16 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             part = added[..., number * width : (number + 1) * width]
             total[..., self._numeric] += part * factors[kind]
         return total
+
+
+def _fit(regressor: Any, table: Any, goal: NDArray[Any], weights: dict[str, Any]) -> Any:
+    """The fitted regressor; its error about text gets a note of the columns that hold text."""
+    try:
+        return regressor.fit(table, goal, **weights)
+    except (TypeError, ValueError) as error:
+        if columns := [column for column, _ in text_columns(table)]:
+            error.add_note(f"Columns of X with text or times: {columns}.")
+        raise
 
 
 def _positions(X: Any) -> NDArray[np.int64]:
