@@ -21,7 +21,7 @@ from sklearn_rankcal._context import check_context
 from sklearn_rankcal._pair_targets import PairTargets
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import QueryOrder, RankerMixin, seeded
+from sklearn_rankcal._reading import QueryOrder, RankerMixin, loud, seeded
 from sklearn_rankcal._reports import ReportingRanker
 from sklearn_rankcal._scales import check_unit, mean_one
 from sklearn_rankcal._tables import (
@@ -97,7 +97,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         Queries decoded at the same time, through joblib, where the loss is on pairs. None is 1
         unless in a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
-        Print what `fit` does and how long each step takes.
+        1: print what `fit`, `predict` and the reports do, and how long each step takes; where the
+        loss is on pairs, a line for each 2,000,000 predictions that are decoded. 2 and more: also
+        set every parameter ``verbose`` of the regressor that is 0 to this number less 1, so that
+        boosting prints its iterations.
 
     Attributes
     ----------
@@ -266,6 +269,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             started,
         )
         started = time.perf_counter()
+        loud(model, self.verbose - 1)
+        shown = getattr(model, "regressor", None)
+        shown = model if shown is None else shown
+        self._say(f"fitting {type(shown).__name__} to {X.shape[0]} rows, {X.shape[1]} columns ...")
         self.model_ = model.fit(X, targets, queries, weight)
         fitted = getattr(self.model_, "regressor_", self.model_)
         self._say(f"fitted {type(fitted).__name__}", started)
@@ -451,8 +458,11 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
         if self.loss_.space == "scores":
+            started = time.perf_counter()
             u = self.model_.predict(X, queries)
-            return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+            ranks = self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+            self._say(f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started)
+            return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in self._predicted_pairs(X, queries):
             ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
@@ -587,6 +597,3 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         tags.input_tags.categorical = inner.categorical
         return tags
 
-    def _say(self, what: str, started: float) -> None:
-        if self.verbose:
-            print(f"[CalibratedRanker] {what} ({time.perf_counter() - started:.2f} s)")

@@ -66,6 +66,14 @@ def seeded(estimator: Any, random_state: Any) -> Any:
     return estimator
 
 
+def loud(estimator: Any, verbose: int) -> None:
+    """Set every parameter ``verbose`` of the estimator that is 0 or False, where positive."""
+    if verbose > 0:
+        for name, value in estimator.get_params().items():
+            if name.split("__")[-1] == "verbose" and isinstance(value, int) and value == 0:
+                estimator.set_params(**{name: verbose})
+
+
 class QueryReader:
     """How a ranker reads its input; it has `group_column` and, once fitted, `grouped_`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ class ReportingRanker(QueryReader):
 
     loss: str | Loss
     n_jobs: int | None
+    verbose: int
     loss_: Loss
     model_: Any
     decoder_: Any
@@ -47,10 +49,19 @@ class ReportingRanker(QueryReader):
         the decoder's rules for ties depend on the order in which a user has them.
         """
         check_squares(queries)
+        started, done = time.perf_counter(), 0
         for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
             rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
             rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
+            done += part.n_queries  # the caller has dealt with these before it asks for more
+            self._say(f"{done} of {queries.n_queries} queries predicted and decoded", started)
+
+    def _say(self, what: str, started: float | None = None) -> None:
+        """Print a line if `verbose`, with the seconds since `started`."""
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
+            print(f"[{type(self).__name__}] {what}{took}", flush=True)
 
     @available_if(predicts_pairs)
     def predict_preferences(

@@ -78,6 +78,39 @@ def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
+    """A copy of the table in which one column has the values of other rows.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+    column : int, or a name of a frame
+    rows : ndarray of shape (n_rows,)
+        A permutation: row i gets the value of row ``rows[i]``.
+
+    Returns
+    -------
+    table : of the type of X
+    """
+    if hasattr(X, "iloc"):
+        table = X.copy()
+        table[column] = X[column].iloc[rows].set_axis(X.index)
+        return table
+    if is_frame(X):
+        return X.with_columns(X[column][rows])
+    if not sparse.issparse(X):
+        table = X.copy()
+        table[:, column] = X[rows, column]
+        return table
+    table = X.tocsc(copy=True)
+    stored = slice(table.indptr[column], table.indptr[column + 1])
+    goes_to = np.empty(len(rows), dtype=table.indices.dtype)
+    goes_to[rows] = np.arange(len(rows))
+    table.indices[stored] = goes_to[table.indices[stored]]
+    table.has_sorted_indices = False
+    return table.tocsr()
+
+
 def numeric_columns(X: Any) -> list[Any]:
     """Columns with numbers (not booleans, not categories): indices, or names of a frame."""
     if not is_frame(X):

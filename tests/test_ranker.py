@@ -23,7 +23,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, _tables, relevance_labels
+from sklearn_rankcal import (
+    CalibratedRanker,
+    MissingGroupsWarning,
+    _reports,
+    _tables,
+    relevance_labels,
+)
 from sklearn_rankcal._context import add_context
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import content_keys
@@ -468,6 +474,30 @@ def test_verbose_says_what_fit_does(capsys):
     assert "documents in" in said and "queries left out" in said and "fitted Ridge" in said
     CalibratedRanker(Ridge()).fit(X, Y, G)
     assert capsys.readouterr().out == ""
+
+
+def test_verbose_says_what_takes_long(capsys, monkeypatch):
+    class Loud(Ridge):
+        def __init__(self, verbose=0, alpha=1.0):
+            super().__init__(alpha=alpha)
+            self.verbose = verbose
+
+    for verbose, passed in ((0, 0), (1, 0), (3, 2)):
+        ranker = CalibratedRanker(make_pipeline(Loud()), verbose=verbose).fit(X, Y, groups=G)
+        said = capsys.readouterr().out
+        assert ("fitting Pipeline to" in said) == ("fitted Pipeline" in said) == (verbose > 0)
+        assert ranker.model_.regressor_[-1].verbose == passed
+        assert ranker.regressor[-1].verbose == 0
+        ranker.predict(X, groups=G)
+        assert ("ranked" in capsys.readouterr().out) == (verbose > 0)
+    kept = CalibratedRanker(Loud(verbose=5), verbose=3).fit(X, Y, groups=G)
+    assert kept.model_.regressor_.verbose == 5
+    pairs = CalibratedRanker(PairwiseRidge(), loss="pd", verbose=1).fit(X, Y, groups=G)
+    capsys.readouterr()
+    monkeypatch.setattr(_reports, "_PAIRS_AT_A_TIME", 2000)
+    pairs.predict(X, groups=G)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2 and "60 of 60 queries predicted and decoded" in lines[-1]
 
 
 # -------------------------------------------------------------------- bad input
