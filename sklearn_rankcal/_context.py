@@ -29,14 +29,19 @@ def check_context(context: Any) -> tuple[str, ...]:
     """
     if context is None:
         return ()
-    kinds = (context,) if isinstance(context, str) else tuple(dict.fromkeys(context))
+    if not isinstance(context, str | list | tuple):
+        raise ValueError(
+            f"context must be None, a name or a list of names; got {context!r}. Known: "
+            f"{', '.join(map(repr, CONTEXTS))}."
+        )
+    kinds = (context,) if isinstance(context, str) else tuple(context)
     unknown = [kind for kind in kinds if kind not in CONTEXTS]
     if unknown:
         raise ValueError(
             f"Unknown context {unknown[0]!r}. Known: None, {', '.join(map(repr, CONTEXTS))}, or a "
             "list of these; CalibratedRanker also takes 'auto' alone."
         )
-    return kinds
+    return tuple(dict.fromkeys(kinds))
 
 
 def add_context(

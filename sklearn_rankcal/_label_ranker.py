@@ -6,6 +6,7 @@ A row is a query of r documents, the labels: the losses, decoders and measures a
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         "y_type": [str],
         "missing": [str],
         "random_state": ["random_state"],
-        "n_jobs": [None, int],
+        "n_jobs": [None, Integral],
     }
 
     def __init__(

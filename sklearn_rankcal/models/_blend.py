@@ -6,6 +6,7 @@ leave-one-out predictions.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sklearn_rankcal._parameters import check_count
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._scales import mean_one, target_exponent
 
@@ -170,6 +172,11 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         -------
         self : BlendedRegressor
         """
+        for name in ("n_components", "max_samples", "max_search"):
+            check_count(getattr(self, name), name)
+        shrinkage: Any = self.shrinkage
+        if not isinstance(shrinkage, Real) or not shrinkage >= 0:
+            raise ValueError(f"shrinkage must be a number >= 0; got {shrinkage!r}.")
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
@@ -223,7 +230,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
         size = np.average(y**2, axis=0, weights=weight).mean()
-        if size == 0:
+        if size == 0 or self.shrinkage == np.inf:
             return np.full(len(b), 1 / len(b))
         penalty = max(self.shrinkage, 1e-9) * size  # the floor keeps A definite
         L = np.linalg.cholesky(A + penalty * np.eye(len(b)))

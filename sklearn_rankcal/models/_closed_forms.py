@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_rankcal._arrays import read_arrays
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
+from sklearn_rankcal._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, exponent_of
@@ -311,14 +312,13 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         self : BilinearPairs
         """
         check_penalty(self.alpha, auto=True)
+        check_flag(self.symmetric, "symmetric")
+        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
         if sample_weight is not None:  # sums are of products of weights, of which ratios count
             sample_weight = below_one(sample_weight)
         X = self._table(X)
         if self.feature_map is None:
-            if not isinstance(self.n_components, Integral) or self.n_components < 1:
-                raise ValueError(
-                    f"n_components must be a whole number >= 1; got {self.n_components!r}."
-                )
+            check_count(self.n_components, "n_components")
             pairs = _Differences(X, queries, sample_weight)
             self.feature_map_ = None
             self._center = pairs.center

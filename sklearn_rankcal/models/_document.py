@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal._context import add_context, check_context
+from sklearn_rankcal._parameters import check_flag, check_methods
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
@@ -121,6 +122,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             for a classifier; weights for a regressor that takes none.
         """
         self._kinds = check_context(self.context)
+        check_flag(self.center, "center")
+        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )

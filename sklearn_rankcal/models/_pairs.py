@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
+from sklearn_rankcal._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
@@ -103,19 +104,17 @@ class PairModel(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            No query has two documents, `max_pairs` is no whole number >= 1, the regressor is a
-            classifier, or the features of the pairs would not fit in memory.
+            No query has two documents, `max_pairs` is not a whole number >= 1, the
+            regressor is a classifier, or the features of the pairs would not fit in memory.
         """
+        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(
                 f"{type(self.regressor).__name__} is a classifier, and targets of pairs are no "
                 "classes. Use a regressor."
             )
-        whole = isinstance(self.max_pairs, Integral) and not isinstance(self.max_pairs, bool)
-        if self.max_pairs is not None and not (whole and self.max_pairs >= 1):
-            raise ValueError(
-                f"max_pairs must be a whole number >= 1, or None; got {self.max_pairs!r}."
-            )
+        check_count(self.max_pairs, "max_pairs", or_none=True)
+        check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
         random = check_random_state(self.random_state)
         first, second, goal = self._draw(table, targets, queries, random)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
+from sklearn_rankcal._parameters import check_methods
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one
@@ -52,9 +53,13 @@ class _ScoresAnd(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            `pairs` is a model of the other symmetry.
+            `pairs` is a model of the other symmetry, or `scores` no model of scores.
         """
+        for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
+            check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
         pairs = self._default_pairs(queries) if self.pairs is None else clone(self.pairs)
+        if self.scores is not None and self.scores.space != "scores":
+            raise ValueError(f"scores must predict scores, not {self.scores.space}.")
         if pairs.space != self.space:
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
