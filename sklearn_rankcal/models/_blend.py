@@ -175,7 +175,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         for name in ("n_components", "max_samples", "max_search"):
             check_count(getattr(self, name), name)
         shrinkage: Any = self.shrinkage
-        if not isinstance(shrinkage, Real) or not shrinkage >= 0:
+        if not isinstance(shrinkage, Real) or not float(shrinkage) >= 0:
             raise ValueError(f"shrinkage must be a number >= 0; got {shrinkage!r}.")
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
