@@ -74,6 +74,7 @@ def ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
         "loss": type(ranker.loss_).__name__,
         "loss_parameters": ranker.loss_.get_params(),
         "group_column": ranker.group_column,
+        "group_place": getattr(ranker, "_group_place", None),
         "feature_names": _names(ranker),
         **{name: _plain(getattr(ranker, name)) for name in _FITTED},
     }
@@ -120,6 +121,7 @@ def ranker_from_arrays(ranker: Any, arrays: Mapping[str, Any]) -> Any:
         )
     ranker.decoder_ = get_decoder(ranker.decoder, loss.space, loss.default_decoder)
     ranker.model_, ranker.loss_ = model, loss
+    ranker._group_place = header["group_place"]
     for name in _FITTED:
         setattr(ranker, name, header[name])
     if names is not None:

@@ -282,6 +282,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         self, X: Any, groups: ArrayLike | None, reset: bool
     ) -> tuple[Any, Queries | None]:
         table, queries = super()._table_and_queries(X, groups, reset)
+        if reset and self.group_column is not None:
+            self._group_place: int = list(X.columns).index(self.group_column)
         if self._needs_dense():
             who = "the default regressor" if self.regressor is None else (
                 type(self.regressor).__name__
@@ -571,8 +573,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         """Values per column that the model saw, with a 0 where `group_column` stands in X."""
         if self.group_column is None:
             return values
-        place = list(self.feature_names_in_).index(self.group_column)
-        return np.insert(values, place, 0.0, axis=-1)
+        return np.insert(values, self._group_place, 0.0, axis=-1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

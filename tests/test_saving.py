@@ -120,6 +120,8 @@ def test_closed_forms_survive_as_arrays(name, frame):
     np.testing.assert_array_equal(again.predict(table, groups), ranker.predict(table, groups))
     assert again.score(table, Y, groups) == ranker.score(table, Y, groups)
     assert again.loss_.get_params() == ranker.loss_.get_params()
+    if name == "PairwiseRidge":
+        np.testing.assert_array_equal(again.coef_, ranker.coef_)
     if not frame:
         with pytest.raises(ValueError, match="fitted with query ids"):
             again.predict(X)
