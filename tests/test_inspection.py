@@ -102,12 +102,14 @@ def test_every_way_to_say_the_queries_and_every_table():
     by_column = frame.assign(qid=g)
     own = CalibratedRanker(Ridge(), context=None, group_column="qid").fit(by_column, y)
     of_frame = CalibratedRanker(Ridge(), context=None).fit(frame, y, groups=g)
+    of_polars = pl.DataFrame(table, schema=names)
     found = {
         "labels": permutation_importance(ranker, table, relevance_labels(y, g), random_state=3),
         "sparse": permutation_importance(ranker, sparse.csr_array(table), y, g, random_state=3),
         "pandas": permutation_importance(of_frame, frame, y, g, random_state=3),
         "polars": permutation_importance(
-            of_frame, pl.DataFrame(table, schema=names), y, g, random_state=3
+            CalibratedRanker(Ridge(), context=None).fit(of_polars, y, groups=g),
+            of_polars, y, g, random_state=3,
         ),
         "column": permutation_importance(own, by_column, y, random_state=3),
         "pipeline": permutation_importance(
