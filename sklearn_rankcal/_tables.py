@@ -63,7 +63,17 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
             "y: relevance_labels(y, groups)."
         )
     if name not in list(X.columns):
-        raise ValueError(f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.")
+        # a ColumnTransformer puts the name of the transformer before that of the column
+        prefixed = [other for other in X.columns if str(other).endswith(f"__{name}")]
+        hint = (
+            f" Did you mean group_column={prefixed[0]!r}? A ColumnTransformer with "
+            "verbose_feature_names_out=False keeps the name."
+            if prefixed
+            else ""
+        )
+        raise ValueError(
+            f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.{hint}"
+        )
     if len(X.columns) == 1:
         raise ValueError(
             f"X has no column besides group_column={name!r}: at least one feature is needed."

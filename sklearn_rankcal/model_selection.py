@@ -120,7 +120,7 @@ def splitter_cuts_queries(column: str | None) -> bool:
     X, ids, train, test = split
     if column is not None and is_frame(X) and column in list(X.columns):
         ids = X[column]
-    if ids is None:
+    if ids is None or len(ids) != _num_samples(X):  # RFECV has cut the groups already
         return False
     queries = Queries.from_groups(ids)
     codes = queries.codes

@@ -32,18 +32,22 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     HalvingGridSearchCV,
+    HalvingRandomSearchCV,
+    KFold,
     RandomizedSearchCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
     learning_curve,
+    permutation_test_score,
+    validation_curve,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.fixes import parse_version
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedRanker, QueryKFold, model_selection, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
 
@@ -247,7 +251,7 @@ def use_search(way, scoring, on, search=GridSearchCV, **options):
 def use_halving(way, scoring, on, **options):
     """Halving with a resource that is not rows: no query is cut."""
     what, measures = SCORINGS[scoring]
-    search = HalvingGridSearchCV(
+    search = options.pop("search", HalvingGridSearchCV)(
         make_ranker(way),
         {"regressor__alpha": ALPHAS},
         cv=way.cv,
@@ -406,6 +410,49 @@ def use_cross_val_predict(way, scoring, on):
     return got, wanted
 
 
+def use_validation_curve(way, scoring, on):
+    what, measures = SCORINGS[scoring]
+    train_scores, test_scores = validation_curve(
+        make_ranker(way), way.X, way.y, param_name="regressor__alpha", param_range=ALPHAS,
+        cv=way.cv, scoring=what, error_score="raise", **to_function(way, on),
+    )
+    wanted = [
+        [[fold_score(measures["score"], train, rows, alpha) for train, test in splits(way)
+          for rows in ((train, test)[which],)] for alpha in ALPHAS]
+        for which in (0, 1)
+    ]
+    return [train_scores, test_scores], wanted
+
+
+def mean_score(way, measure, y):
+    """Mean score of the folds, the ranker fitted on and scored with other labels."""
+    scores = []
+    for train, test in splits(way):
+        ranker = CalibratedRanker(Ridge(), loss="ndcg@3").fit(X[train], y[train], groups=G[train])
+        ranks = ranker.predict(X[test], groups=G[test])
+        values = [measure(y[test][G[test] == q], ranks[G[test] == q]) for q in np.unique(G[test])]
+        scores.append(np.nanmean(values))
+    return np.mean(scores)
+
+
+def use_permutation_test(way, scoring, on):
+    what, measures = SCORINGS[scoring]
+    groups = to_function(way, on)
+    if not on and way.groups is None:
+        groups = {"groups": G}  # so that labels are shuffled inside queries
+    score, permuted, _ = permutation_test_score(
+        make_ranker(way), way.X, way.y, cv=way.cv, scoring=what, n_permutations=2,
+        random_state=0, **groups,
+    )
+    random, wanted = np.random.RandomState(0), [mean_score(way, measures["score"], Y)]
+    for _ in range(2):
+        rows = np.arange(len(Y))
+        for query in np.unique(G):
+            rows[G == query] = random.permutation(rows[G == query])
+        wanted.append(mean_score(way, measures["score"], Y[rows]))
+    return [score, *permuted], wanted
+
+
 def fitted_search(way, scoring=None):
     search = GridSearchCV(make_ranker(way), {"center": [True]}, cv=way.cv, scoring=scoring)
     return search.fit(way.X, way.y, **to_fit(way))
@@ -435,6 +482,19 @@ def use_integer_cv(way, scoring, on):
 def use_halving_of_rows(way, scoring, on):
     use_halving(way, scoring, on, resource="n_samples", min_resources=40, max_resources="auto")
     pytest.fail("a fold of some rows of a query: no number is right")
+
+
+def by_rows(use):
+    """The same tool with a splitter that cuts queries."""
+
+    def refused(way, scoring, on):
+        # GroupKFold's place holder of groups is ignored by KFold, which 1.7 says
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The groups parameter is ignored by KFold")
+            use(way._replace(cv=KFold(N_FOLDS)), scoring, on)
+        pytest.fail("KFold cuts queries: no number is right")
+
+    return refused
 
 
 def use_importance_of_some_rows(way, scoring, on):
@@ -474,6 +534,18 @@ TOOLS = {
     "permutation_importance": (use_permutation_importance, ["score", "several"]),
     "importance_of_some_rows": (use_importance_of_some_rows, ["score", "scorer"]),
     "learning_curve": (use_learning_curve, ["score", "scorer"]),
+    "validation_curve": (use_validation_curve, ["score", "scorer"]),
+    "permutation_test_score": (use_permutation_test, ["score", "scorer"]),
+    "HalvingRandomSearchCV": (
+        partial(use_halving, search=HalvingRandomSearchCV, n_candidates=2),
+        ["scorer"],
+    ),
+    "permutation_test_of_rows": (by_rows(use_permutation_test), ["score", "scorer"]),
+    "RFECV_of_rows": (by_rows(use_rfecv), ["scorer"]),
+    "SequentialFeatureSelector_of_rows": (by_rows(use_sequential_selector), ["scorer"]),
+    "cross_val_predict_of_rows": (by_rows(use_cross_val_predict), ["score"]),
+    "validation_curve_of_rows": (by_rows(use_validation_curve), ["score"]),
+    "search_of_rows": (by_rows(use_search), ["score", "scorer"]),
     "RFECV": (use_rfecv, ["scorer"]),
     "RFECV_without_scoring": (use_rfecv, ["score"]),
     "RFE_as_estimator": (use_rfe_as_estimator, ["scorer"]),
@@ -512,7 +584,16 @@ RFECV_without_scoring     remedy scorer scorer frame  frame   scorer scorer scor
 builtin_scorer            remedy named  named  named  named   named  named  named  named  named
 integer_cv                remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
 halving_of_rows           remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
-importance_of_some_rows   remedy cut    cut    refuse array   remedy cut    cut    refuse array
+importance_of_some_rows   remedy cut    cut    sample array   remedy cut    cut    sample array
+validation_curve          remedy right  right  right  right   right  right  right  right  right
+HalvingRandomSearchCV     remedy right  right  right  right   right  right  right  right  right
+permutation_test_score    remedy right  right  right  right   across across across across across
+permutation_test_of_rows  remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
+RFECV_of_rows             remedy cut    cut    frame  frame   refuse cut    cut    frame  frame
+SequentialFeatureSelector_of_rows switch cut switch switch switch refuse cut cut frame frame
+cross_val_predict_of_rows remedy cut    cut    refuse refuse  ranks  cut    cut    refuse refuse
+validation_curve_of_rows  remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
+search_of_rows            remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
 """
 CELLS = {
     (line.split()[0], routing, way): outcome
@@ -538,19 +619,14 @@ MESSAGES = {
     "cut": "A splitter has cut it.*QueryKFold",
     "refuse": "QueryKFold|GroupKFold",
     "nan": "A splitter has cut it",
+    "sample": r"max_samples below the number of rows.*Leave max_samples=1\.0",
+    "across": r"shuffles y from one query to another.*routing off.*"
+    r"permutation_test_score\(ranker, X, relevance_labels\(y, groups\), groups=groups",
     "named": r"get_ranking_scorer\(",
     "lost": r"Query ids did not reach|fitted with query ids.*relevance_labels\(y, groups\)",
 }
 NAN = {"nan": FitFailedWarning, "named": UserWarning, "lost": UserWarning}
 
-
-# Cells that do not do yet what TABLE says, and why.
-ISSUES = {
-    ("importance_of_some_rows", "refuse"): (
-        "max_samples below 1 scores parts of queries, which a group column does not show: a wrong "
-        "number, silently"
-    ),
-}
 
 # Up to scikit-learn 1.7, routing with scoring=None asks a router (a pipeline, a search) nothing
 # about groups: NaN with a warning. Drop when 1.8 is the minimum.
@@ -561,12 +637,10 @@ ROUTERS = {"Pipeline", "ColumnTransformer", "nested"}
 def cells():
     for (tool, routing, way), outcome in CELLS.items():
         for scoring in TOOLS[tool][1]:
-            reason = ISSUES.get((tool, outcome))
-            marks = [] if reason is None else [pytest.mark.xfail(strict=True, reason=reason)]
             old = OLD_DEFAULT_SCORER and tool in ROUTERS and routing == "on"
             here = "lost" if old and way == "groups" and scoring == "score" else outcome
             yield pytest.param(
-                tool, routing, way, scoring, here, marks=marks,
+                tool, routing, way, scoring, here,
                 id=f"{tool}-{routing}-{way}-{scoring}",
             )
 
@@ -756,6 +830,76 @@ def test_cross_val_predict_of_scores_is_refused_with_a_reason(routing, way):
             make_ranker(way), way.X, way.y, cv=way.cv, method="decision_function",
             **to_function(way, routing),
         )
+
+
+@both_routings
+def test_validation_curve_hides_errors_unless_asked(routing):
+    """scikit-learn's, and in the docs: NaN without a warning; never a number."""
+    way = WAYS["column"]._replace(cv=KFold(N_FOLDS), groups=None)
+    curves = validation_curve(
+        make_ranker(way), way.X, way.y, param_name="regressor__alpha", param_range=ALPHAS,
+        cv=way.cv, **to_function(way, routing),
+    )
+    assert np.isnan(curves).all()
+
+
+@pytest.fixture
+def no_second_line(monkeypatch):
+    """Without the look at local variables of scikit-learn's functions."""
+    monkeypatch.setattr(model_selection, "split_under_way", lambda: None)
+
+
+@both_routings
+@pytest.mark.parametrize(
+    "tool",
+    ["permutation_test_of_rows", "RFECV_of_rows", "cross_val_predict_of_rows"],
+)
+@pytest.mark.parametrize("way", ["column", "groups"])
+def test_the_ranker_itself_notices_that_queries_are_cut(routing, no_second_line, tool, way):
+    outcome = CELLS[tool, "on" if routing else "off", way]
+    with pytest.raises(ValueError, match=f"(?s){MESSAGES[outcome]}"):
+        TOOLS[tool][0](WAYS[way], "scorer", routing)
+
+
+@both_routings
+def test_the_first_line_gives_no_number_in_cross_validation(routing, no_second_line):
+    way = WAYS["column"]
+    by_rows = {"cv": KFold(N_FOLDS), "scoring": SCORER}
+    with pytest.warns(UserWarning, match="(?s)Scoring failed.*it cuts .* test queries, such as"):
+        assert np.isnan(cross_val_score(make_ranker(way), way.X, way.y, **by_rows)).all()
+    got, wanted = use_cross_validate(way, "scorer", routing)  # training scores too
+    np.testing.assert_allclose(got, wanted)
+
+
+@both_routings
+@pytest.mark.parametrize("splitter", ["rows in neither part", "mirrored"])
+def test_what_only_the_second_line_sees(routing, splitter):
+    """A test query of which other rows are nowhere; halves of all queries that look alike."""
+    if splitter == "mirrored":
+        groups, cv = np.tile(np.arange(6), 8), KFold(2)
+        table = pd.DataFrame(X[:48], columns=NAMES).assign(qid=groups)
+    else:
+        table = WAYS["column"].X
+        cv = [(np.flatnonzero(G < 12), np.flatnonzero(G == 20)[:-1])]
+    ranker = make_ranker(WAYS["column"])
+    with pytest.raises(ValueError, match=MESSAGES["refuse"]):
+        cross_val_score(ranker, table, Y[: len(table)], cv=cv, scoring=SCORER)
+    with pytest.raises(ValueError, match=MESSAGES["refuse"]):
+        permutation_test_score(ranker, table, Y[: len(table)], cv=cv, scoring=SCORER)
+
+
+def test_a_fitted_search_predicts_other_data_with_the_same_ids():
+    """Only inside the call that fitted the ranker are its queries remembered."""
+    way = WAYS["column"]
+    search = fitted_search(way, SCORER)
+    some = way.X.iloc[::2]
+    ranks = search.predict(some)
+    np.testing.assert_array_equal(ranks, search.best_estimator_.predict(some))
+    assert 0 < search.score(some, Y[::2]) <= 1
+    frozen = FrozenEstimator(search.best_estimator_)
+    labels = relevance_labels(Y[::2], G[::2])
+    scores = cross_val_score(frozen, some, labels, cv=QueryKFold(3), scoring=SCORER)
+    assert np.isfinite(scores).all()
 
 
 def top_relevance(estimator, X, y):
