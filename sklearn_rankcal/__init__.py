@@ -11,6 +11,12 @@ from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_gr
 from sklearn_rankcal._ranker import CalibratedRanker
 from sklearn_rankcal._reading import QueryOrder, RankerMixin
 from sklearn_rankcal._version import __version__
+from sklearn_rankcal._wrappers import (
+    RelevanceRegressor,
+    ScoreRegressor,
+    predict_order,
+    predict_scores,
+)
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
@@ -25,10 +31,14 @@ __all__ = [
     "QueryKFold",
     "QueryOrder",
     "RankerMixin",
+    "RelevanceRegressor",
+    "ScoreRegressor",
     "__version__",
     "make_cost_scorer",
     "mean_cost_loss",
     "order_to_ranks",
+    "predict_order",
+    "predict_scores",
     "preference_labels",
     "ranks_to_order",
     "relevance_labels",

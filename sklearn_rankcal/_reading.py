@@ -9,14 +9,18 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import check_table, split_column
+from sklearn_rankcal._tables import check_table, is_frame, split_column
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
-from sklearn_rankcal.model_selection import splitter_cuts_queries
-from sklearn_rankcal.utils._sklearn_compat import argument_of, calls_under_way, inside
+from sklearn_rankcal.utils._sklearn_compat import (
+    argument_of,
+    calls_under_way,
+    inside,
+    split_under_way,
+)
 
 _SELECTION = ("sklearn.model_selection.", "sklearn.feature_selection.")
 _SPLIT_BY_QUERY = "Split by query: cv=QueryKFold(), or GroupKFold() with groups=."
@@ -175,13 +179,14 @@ class QueryReader:
         if reset:
             self._remember(given, of_labels)
         if queries is not None:
-            if reset and splitter_cuts_queries(self.group_column):
+            if reset and _splitter_cuts_queries(self.group_column):
                 raise ValueError(
                     "The cross-validation under way tests on parts of queries, or trains on one "
                     f"part and tests on another. {_SPLIT_BY_QUERY}"
                 )
             if reset:
                 _refuse_shuffled_queries()
+                _refuse_drawn_rows()
             return X, labels, queries, True
         if not reset and self.grouped_:
             raise ValueError(
@@ -286,6 +291,15 @@ def _refuse_shuffled_queries() -> None:
         )
 
 
+def _refuse_drawn_rows() -> None:
+    """Raise inside ensembles that draw rows, or weight them, for every ranker that they fit."""
+    if inside("sklearn.ensemble._bagging", "sklearn.ensemble._weight_boosting"):
+        raise ValueError(
+            "BaggingRegressor and AdaBoostRegressor draw rows at random, and so train rankers on "
+            "parts of queries. Put the ensemble inside: CalibratedRanker(BaggingRegressor(...))."
+        )
+
+
 def _dropped_by_pipeline() -> str:
     """What to say first where a pipeline is between the user and a ranker without query ids."""
     if not inside("sklearn.pipeline"):
@@ -294,3 +308,20 @@ def _dropped_by_pipeline() -> str:
         "(With metadata routing off, the score of a Pipeline drops groups=, also where you did "
         "pass them: get_ranking_scorer('ndcg@10')(pipe, X, y, groups=groups) takes them.) "
     )
+
+
+def _splitter_cuts_queries(column: str | None) -> bool:
+    """Whether the cross-validation around `fit` does not keep the test queries whole."""
+    split = split_under_way()
+    if split is None:
+        return False
+    X, ids, train, test = split
+    if column is not None and is_frame(X) and column in list(X.columns):
+        ids = X[column]
+    if ids is None or len(ids) != _num_samples(X):  # RFECV has cut the groups already
+        return False
+    queries = Queries.from_groups(ids)
+    codes = queries.codes
+    tested = np.bincount(codes[test], minlength=queries.n_queries)
+    trained = np.bincount(codes[train], minlength=queries.n_queries)
+    return bool(((tested > 0) & ((tested < queries.sizes) | (trained > 0))).any())

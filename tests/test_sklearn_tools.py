@@ -47,7 +47,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.fixes import parse_version
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, model_selection, relevance_labels
+from sklearn_rankcal import CalibratedRanker, QueryKFold, _reading, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
 
@@ -846,7 +846,7 @@ def test_validation_curve_hides_errors_unless_asked(routing):
 @pytest.fixture
 def no_second_line(monkeypatch):
     """Without the look at local variables of scikit-learn's functions."""
-    monkeypatch.setattr(model_selection, "split_under_way", lambda: None)
+    monkeypatch.setattr(_reading, "split_under_way", lambda: None)
 
 
 @both_routings
