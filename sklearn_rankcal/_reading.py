@@ -23,6 +23,11 @@ from sklearn_rankcal.utils._sklearn_compat import (
 )
 
 _SELECTION = ("sklearn.model_selection.", "sklearn.feature_selection.")
+_DRAW_ROWS = (
+    "sklearn.ensemble._bagging",
+    "sklearn.ensemble._weight_boosting",
+    "sklearn.linear_model._ransac",
+)
 _SPLIT_BY_QUERY = "Split by query: cv=QueryKFold(), or GroupKFold() with groups=."
 
 
@@ -173,6 +178,8 @@ class QueryReader:
 
         Labels are a relevance of every row, or `Preferences`.
         """
+        if reset:
+            _refuse_drawn_rows()
         X, given = self._table_and_queries(X, groups, reset)
         labels, of_labels = read_either(y, X.shape[0])
         queries = agreed_queries(given, of_labels)
@@ -186,7 +193,6 @@ class QueryReader:
                 )
             if reset:
                 _refuse_shuffled_queries()
-                _refuse_drawn_rows()
             return X, labels, queries, True
         if not reset and self.grouped_:
             raise ValueError(
@@ -292,11 +298,12 @@ def _refuse_shuffled_queries() -> None:
 
 
 def _refuse_drawn_rows() -> None:
-    """Raise inside ensembles that draw rows, or weight them, for every ranker that they fit."""
-    if inside("sklearn.ensemble._bagging", "sklearn.ensemble._weight_boosting"):
+    """Raise inside the tools that fit each of their estimators on rows drawn at random."""
+    if inside(*_DRAW_ROWS):
         raise ValueError(
-            "BaggingRegressor and AdaBoostRegressor draw rows at random, and so train rankers on "
-            "parts of queries. Put the ensemble inside: CalibratedRanker(BaggingRegressor(...))."
+            "BaggingRegressor, AdaBoostRegressor and RANSACRegressor draw rows at random, and so "
+            "train rankers on parts of queries. Put them inside the ranker: "
+            "CalibratedRanker(BaggingRegressor(...))."
         )
 
 

@@ -486,11 +486,18 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     (4,)
     """
 
+    # like a ranker, so that both stand side by side in one call; groups change nothing here
+    __metadata_request__fit = {"groups": True}
+
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> RelevanceRegressor:
         """Fit a clone of the regressor on the relevance.
 
@@ -500,6 +507,8 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             One row per query-document pair.
         y : array-like of shape (n_documents,)
             Relevance, or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Ignored; a ranker takes it.
         sample_weight : array-like of shape (n_documents,), default=None
             Passed to the regressor.
 

@@ -201,7 +201,7 @@ def query_cross_val_predict(
         estimator = RelevanceRegressor(estimator)
     splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
     splits = (
-        list(splitter.split(X, labels, queries.codes))
+        list(splitter.split(X, labels, groups))
         if hasattr(splitter, "split")
         else list(splitter)
     )

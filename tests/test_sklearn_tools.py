@@ -14,7 +14,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from sklearn.compose import ColumnTransformer
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import FitFailedWarning, UnsetMetadataPassedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import (
@@ -26,8 +33,8 @@ from sklearn.feature_selection import (
     f_regression,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Ridge
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import RANSACRegressor, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -42,14 +49,24 @@ from sklearn.model_selection import (
     permutation_test_score,
     validation_curve,
 )
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.fixes import parse_version
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, _reading, relevance_labels
+from sklearn_rankcal import (
+    CalibratedRanker,
+    QueryKFold,
+    RelevanceRegressor,
+    ScoreRegressor,
+    _reading,
+    relevance_labels,
+)
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.model_selection import query_cross_val_predict
 
 DATA = make_ranking(24, (4, 9), 5, n_informative=3, random_state=0)
 SHUFFLE = np.random.RandomState(0).permutation(len(DATA.y))  # rows of a query stand apart
@@ -502,6 +519,72 @@ def use_importance_of_some_rows(way, scoring, on):
     pytest.fail("half of the rows of a query: no number is right")
 
 
+def use_wrapper(way, scoring, on, make):
+    """Fit a wrapper that is not seen through, and score what its predict returns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        wrapper = make(make_ranker(way, context=None)).fit(way.X, way.y, **to_fit(way))
+    SCORER(wrapper, way.X, LABELS)
+    pytest.fail("positions of rows of several queries mixed: no number is right")
+
+
+def use_stacked_scores(way, scoring, on):
+    """Stacking of the score view: positions never enter."""
+    stack = StackingRegressor(
+        [("ranker", ScoreRegressor(make_ranker(way, context=None)))],
+        final_estimator=RelevanceRegressor(Ridge()),
+        cv=QueryKFold(N_FOLDS) if way.cv is None or way.column is None else splits(way),
+    ).fit(way.X, way.y, **to_fit(way))
+    scores = np.empty(len(Y))
+    for train, test in splits(way) if way.column else QueryKFold(N_FOLDS).split(X, LABELS):
+        ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None)
+        scores[test] = ranker.fit(X[train], Y[train], groups=G[train]).decision_function(X[test])
+    ranker.fit(X, Y, groups=G)
+    final = Ridge().fit(scores[:, None], Y)
+    return stack.predict(way.X), final.predict(ranker.decision_function(X)[:, None])
+
+
+def use_voting_on_scores(way, scoring, on):
+    voting = VotingRegressor([("ranker", ScoreRegressor(make_ranker(way, context=None)))])
+    voting.fit(way.X, way.y, **to_fit(way))
+    ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None).fit(X, Y, groups=G)
+    return voting.predict(way.X), ranker.decision_function(X)
+
+
+def use_partial_dependence(way, scoring, on):
+    """Of the score view of a fitted ranker."""
+    view = ScoreRegressor(make_ranker(way, context=None).fit(way.X, way.y, **to_fit(way)))
+    found = partial_dependence(view, way.X, [0], grid_resolution=3)
+    ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None).fit(X, Y, groups=G)
+    wanted = []
+    for value in found["grid_values"][0]:
+        table = X.copy()
+        table[:, 0] = value
+        wanted.append(ranker.decision_function(table).mean())
+    return found["average"][0], wanted
+
+
+def use_rfe(way, scoring, on):
+    selector = RFE(make_ranker(way, context=None), n_features_to_select=1)
+    selector.fit(way.X, way.y, **to_fit(way))
+    left = np.arange(5)
+    while len(left) > 1:
+        ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None)
+        ranker.fit(X[:, left], Y, groups=G)
+        left = np.delete(left, np.abs(ranker.coef_).argmin())
+    return selector.get_support(indices=True), left
+
+
+def use_query_cross_val_predict(way, scoring, on):
+    got = query_cross_val_predict(
+        make_ranker(way), way.X, way.y, groups=way.groups, cv=way.cv, method="predict"
+    )
+    wanted = np.empty(len(Y), dtype=int)
+    for train, test in splits(way):
+        wanted[test] = ranks_by_hand(way, train, test)
+    return got, wanted
+
+
 def use_builtin_scorer(way, scoring, on):
     """scikit-learn's own scorers take positions for predictions of y."""
     got = cross_val_score(
@@ -545,6 +628,28 @@ TOOLS = {
     "SequentialFeatureSelector_of_rows": (by_rows(use_sequential_selector), ["scorer"]),
     "cross_val_predict_of_rows": (by_rows(use_cross_val_predict), ["score"]),
     "validation_curve_of_rows": (by_rows(use_validation_curve), ["score"]),
+    "RFE": (use_rfe, ["score"]),
+    "query_cross_val_predict": (use_query_cross_val_predict, ["score"]),
+    "partial_dependence": (use_partial_dependence, ["score"]),
+    "VotingRegressor_of_scores": (use_voting_on_scores, ["score"]),
+    "StackingRegressor_of_scores": (use_stacked_scores, ["score"]),
+    "VotingRegressor": (
+        partial(use_wrapper, make=lambda ranker: VotingRegressor([("a", ranker)])), ["score"]
+    ),
+    "StackingRegressor": (
+        partial(use_wrapper, make=lambda ranker: StackingRegressor([("a", ranker)])), ["score"]
+    ),
+    "TransformedTargetRegressor": (
+        partial(use_wrapper, make=TransformedTargetRegressor), ["score"]
+    ),
+    "BaggingRegressor": (partial(use_wrapper, make=BaggingRegressor), ["score"]),
+    "AdaBoostRegressor": (partial(use_wrapper, make=AdaBoostRegressor), ["score"]),
+    "RANSACRegressor": (
+        partial(use_wrapper, make=partial(RANSACRegressor, min_samples=50)), ["score"]
+    ),
+    "MultiOutputRegressor": (partial(use_wrapper, make=MultiOutputRegressor), ["score"]),
+    "CalibratedClassifierCV": (partial(use_wrapper, make=CalibratedClassifierCV), ["score"]),
+    "OneVsRestClassifier": (partial(use_wrapper, make=OneVsRestClassifier), ["score"]),
     "search_of_rows": (by_rows(use_search), ["score", "scorer"]),
     "RFECV": (use_rfecv, ["scorer"]),
     "RFECV_without_scoring": (use_rfecv, ["score"]),
@@ -594,6 +699,20 @@ SequentialFeatureSelector_of_rows switch cut switch switch switch refuse cut cut
 cross_val_predict_of_rows remedy cut    cut    refuse refuse  ranks  cut    cut    refuse refuse
 validation_curve_of_rows  remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
 search_of_rows            remedy cut    cut    refuse refuse  refuse cut    cut    refuse refuse
+RFE                       right  right  right  frame  frame   right  right  right  frame  frame
+query_cross_val_predict   right  right  right  right  right   right  right  right  right  right
+partial_dependence        right  right  right  right  polars  right  right  right  right  polars
+VotingRegressor_of_scores switch right switch switch switch right right right right right
+StackingRegressor_of_scores switch right switch switch switch right right right right right
+VotingRegressor           switch class switch switch switch class class class class class
+StackingRegressor         switch class switch switch switch class class class class class
+TransformedTargetRegressor hidden numbers numbers hidden hidden hidden numbers numbers hidden hidden
+BaggingRegressor          switch draw switch switch switch draw draw draw draw draw
+AdaBoostRegressor         extra draw extra extra extra extra draw extra extra extra
+RANSACRegressor           switch numbers switch switch switch draw numbers numbers draw draw
+MultiOutputRegressor      two two two two two two two two two two
+CalibratedClassifierCV    any any any any any any any any any any
+OneVsRestClassifier       any any any any any any any any any any
 """
 CELLS = {
     (line.split()[0], routing, way): outcome
@@ -619,6 +738,14 @@ MESSAGES = {
     "cut": "A splitter has cut it.*QueryKFold",
     "refuse": "QueryKFold|GroupKFold",
     "nan": "A splitter has cut it",
+    "class": "should be a regressor",  # scikit-learn's own words, and so on
+    "numbers": "dtype='numeric' is not compatible",
+    "extra": "unexpected keyword argument 'groups'",
+    "two": "at least two dimensions",
+    "any": "",
+    "polars": "object has no attribute 'kind'",
+    "hidden": r"holds a ranker \(CalibratedRanker\).*Put ScoreRegressor\(ranker\)",
+    "draw": r"draw rows at random.*CalibratedRanker\(BaggingRegressor",
     "sample": r"max_samples below the number of rows.*Leave max_samples=1\.0",
     "across": r"shuffles y from one query to another.*routing off.*"
     r"permutation_test_score\(ranker, X, relevance_labels\(y, groups\), groups=groups",
@@ -660,7 +787,8 @@ def test_the_right_number_or_the_remedy(tool, routing, way, scoring, outcome):
         # what is not NaN is right
         np.testing.assert_allclose(np.where(np.isnan(got), wanted, got), wanted)
     else:
-        with pytest.raises((ValueError, TypeError), match=f"(?s){MESSAGES[outcome]}"):
+        errors = (ValueError, TypeError, AttributeError)
+        with pytest.raises(errors, match=f"(?s){MESSAGES[outcome]}"):
             use()
 
 

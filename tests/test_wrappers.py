@@ -175,13 +175,9 @@ def test_ensembles_that_draw_rows_are_refused(routing, ensemble, view):
     ranker = CalibratedRanker(Ridge(), context=None)
     ranker = ScoreRegressor(ranker) if view else ranker
     with sklearn.config_context(enable_metadata_routing=routing):
-        with pytest.raises(ValueError, match=r"parts of queries|rows repeated|incomplete"):
-            ensemble(ranker, random_state=0).fit(X, LABELS)
-        with pytest.raises(ValueError, match="Query ids did not reach the ranker"):
-            ensemble(ranker, random_state=0).fit(X, Y)
-        if routing and ensemble is BaggingRegressor:
-            with pytest.raises(ValueError, match=r"CalibratedRanker\(BaggingRegressor\("):
-                ensemble(ranker, random_state=0).fit(X, Y, groups=G)
+        for y in (LABELS, Y):
+            with pytest.raises(ValueError, match=r"parts of queries.*CalibratedRanker\(Bagging"):
+                ensemble(ranker, random_state=0).fit(X, y)
         inside = CalibratedRanker(ensemble(Ridge(), random_state=0)).fit(X, Y, groups=G)
         assert SCORER(inside, X, LABELS) > 0.7
 
