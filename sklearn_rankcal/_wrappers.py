@@ -444,8 +444,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.ranker).input_tags
-        tags.target_tags.required = True
+        of_ranker = get_tags(self.ranker)
+        tags.input_tags, tags.target_tags = of_ranker.input_tags, of_ranker.target_tags
         return tags
 
 

@@ -743,7 +743,7 @@ MESSAGES = {
     "extra": "unexpected keyword argument 'groups'",
     "two": "at least two dimensions",
     "any": "",
-    "polars": "object has no attribute 'kind'",
+    "polars": r"object has no attribute '(kind|copy)'",  # scikit-learn's, 1.6: copy
     "hidden": r"holds a ranker \(CalibratedRanker\).*Put ScoreRegressor\(ranker\)",
     "draw": r"draw rows at random.*CalibratedRanker\(BaggingRegressor",
     "sample": r"max_samples below the number of rows.*Leave max_samples=1\.0",

@@ -26,6 +26,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rankcal import (
     CalibratedRanker,
@@ -85,6 +86,25 @@ def objects(*items):
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
+
+
+@parametrize_with_checks(
+    [RelevanceRegressor(Ridge()), ScoreRegressor(CalibratedRanker(Ridge(), context=None))],
+    expected_failed_checks=lambda estimator: (
+        {
+            f"check_sample_weight_equivalence_on_{kind}_data": (
+                "the targets of a ranker depend on the whole query: weights are regression "
+                "weights, not repetitions"
+            )
+            for kind in ("dense", "sparse")
+        }
+        if isinstance(estimator, ScoreRegressor)
+        else {}
+    ),
+)
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.MissingGroupsWarning")  # no groups there
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 HIDDEN = {
