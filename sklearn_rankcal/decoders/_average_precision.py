@@ -128,18 +128,23 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
             f"documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences use "
             "decode_preferences."
         )
-    return decode_symmetric((u + turned) / 2, method, options)
+    # half of the smallest number is 0: equal entries are not averaged
+    return decode_symmetric(np.where(u == turned, u, (u + turned) / 2), method, options)
 
 
 def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
     """Decode a stack (m, r, r) of symmetric matrices."""
     if method == "auto":
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
+    # by a power of 2, exactly, to entries of about 1: shares of the smallest numbers would vanish
+    exponent = np.frexp(np.abs(u).max(axis=(1, 2)))[1]
+    u = np.ldexp(u, -exponent[:, None, None])
     order, n_iter = METHODS[method](u, options)
     value = _value(u, order)
     bound = value if method == "exact" else np.maximum(_value_bound(u), value)
     optimal = bound - value <= ROUNDING * _value(np.abs(u), order)
-    bound = np.where(optimal, value, bound)
+    bound = np.ldexp(np.where(optimal, value, bound), exponent)
+    value = np.ldexp(value, exponent)
     return Decoded(order, 1.0 - value, 1.0 - bound, optimal, [method] * len(u), n_iter)
 
 

@@ -32,6 +32,8 @@ _VIOLATED = 1e-6  # the solver's own tolerance is 1e-7
 _CUTS_PER_PAIR = 6  # a round adds a cut that is among the most violated of one of its pairs
 _STALLED = 2  # rounds of little gain, after which the gap is left to dynamic programming
 _GAINED = 0.05  # of the gap: a gain that is not little
+_SAME = 1e-12  # of a weight: multiples of one unit may be this far from it
+_MOST_UNITS = 1e6  # in a weight: with more of them any weights would be multiples of something
 _SHARES = (0.5, 1.0)  # of the gap, one after the other: the number of sets grows exponentially
 _MAX_SETS = 1 << 17  # of one size; more take longer than the two sides of a branch
 _MAX_CANDIDATES = 1 << 20  # equal sets not yet merged: some 50 MB
@@ -364,12 +366,32 @@ def _power_of_2(value: float) -> float:
 
 
 def _common_unit(weights: Floats) -> float:
-    """A unit of which all weights are multiples, if they are integers or the least one is it."""
-    weights = weights[weights > 0]
-    if len(weights) and weights.max() < 2**53 and np.array_equal(weights, np.round(weights)):
-        return float(np.gcd.reduce(weights.astype(np.int64)))
-    if len(weights) and float(weights.max()) / float(weights.min()) < 2**53:
-        counts = weights / weights.min()
-        if np.allclose(counts, np.round(counts), rtol=1e-12, atol=0):
-            return float(weights.min())
-    return 0.0
+    """The largest unit found of which all weights are multiples, up to rounding; 0 for none.
+
+    Integers, scaled by a power of 2 or not, have a greatest common divisor. Decimals such as 0.2
+    and 0.3, and averages such as 1 / 3 and 1 / 2, are not multiples of anything in binary: for
+    them Euclid's algorithm takes a remainder of 1e-12 of the weight for none.
+    """
+    distinct = np.unique(weights[weights > 0])
+    if len(distinct) == 0:
+        return 0.0
+    mantissa, exponent = np.frexp(distinct)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    last_bit = int((exponent - 53 + np.log2(digits & -digits).astype(np.int64)).min())
+    binary = 0.0
+    if int(exponent.max()) - last_bit <= 62:
+        shifts = exponent.astype(np.int64) - 53 - last_bit
+        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
+        counts = (digits >> right) << left
+        binary = float(np.ldexp(float(np.gcd.reduce(counts)), last_bit))
+    if binary and distinct[-1] <= _MOST_UNITS * binary:
+        return binary
+    unit = distinct[0]
+    while distinct[-1] <= _MOST_UNITS * unit:
+        rest = np.abs(distinct - unit * np.round(distinct / unit))
+        rest = rest[rest > _SAME * distinct]
+        if len(rest) == 0:
+            # from the sum: the least weight's own rounding would be multiplied
+            return float(distinct.sum() / np.round(distinct / unit).sum())
+        unit = rest.min()  # at most half of what it was
+    return binary

@@ -55,7 +55,8 @@ def decode_preferences(
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
         ``u[i, j]`` is the weight with which document i is preferred to document j. The diagonal
-        does not count.
+        does not count. Integers beyond 2^53, fractions and long doubles are subtracted from each
+        other before float64 rounds them.
     method : str, default="auto"
         - ``"auto"``: a topological order where d is acyclic; else ``"exact"`` when no strongly
           connected component has more than 16 documents, and ``"local_search"`` beyond.
@@ -97,9 +98,9 @@ def decode_preferences(
     Raises
     ------
     ValueError
-        A matrix that is not square, has no documents, or holds NaN or infinity; sizes out of
-        range; an unknown method or order; a time limit that is not positive; for ``"exact"``
-        without one, a strongly connected component of more than 100 documents.
+        A matrix that is not square, has no documents, or holds NaN or infinity; integers whose
+        differences lie beyond 2^53 and cannot be held by float64; sizes out of range; an unknown
+        method or order; a time limit that is not positive; for ``"exact"`` without one, a strongly connected component of more than 100 documents.
 
     Notes
     -----
@@ -127,7 +128,7 @@ def decode_preferences(
     >>> result.ranks.tolist(), result.objective, result.threshold
     ([4, 2, 1, 3], 6.0, 3.0)
     """
-    matrices = Matrices(u, sizes)
+    matrices = Matrices(u, sizes, only_differences=True)
     options = check_options(method, METHODS, n_kicks, time_limit, random_state)
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
@@ -309,11 +310,12 @@ def _solve_exactly(d: Floats, options: SearchOptions, ends: float | None) -> _So
     exponent = int(np.frexp(lost)[1])
     scaled = np.ldexp(_clip(d, lost), -exponent)
     solved = solve_linear_ordering(scaled, started.order, left)
-    n_iter = started.n_iter + solved.n_iter
-    if kernels.lost_weight(d[None], solved.order[None])[0] > lost:
-        return started._replace(n_iter=n_iter)
+    # The solver returns an order that loses no more than the one it started from. Where the two
+    # lose the same, their sums can differ by rounding: what is proved of one holds of the other.
+    better = kernels.lost_weight(d[None], solved.order[None])[0] <= lost
+    order = solved.order if better else started.order
     bound = max(float(np.ldexp(solved.lower_bound, exponent)), started.bound)
-    return _Solved(solved.order, bound, solved.optimal, n_iter)
+    return _Solved(order, bound, solved.optimal, started.n_iter + solved.n_iter)
 
 
 METHODS: dict[str, Callable[[Floats, str, SearchOptions], _Found]] = {
