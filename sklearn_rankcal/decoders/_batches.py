@@ -230,9 +230,9 @@ def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeRe
     unproved = (result.method == "exact") & ~result.optimal
     if unproved.any():
         warnings.warn(
-            f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before, or "
-            "more than 500 documents form one strongly connected component, for which no proof is "
-            "tried. See lower_bound for how far they can be from the optimum.",
+            f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before, "
+            "or more than 500 documents form one strongly connected component, for which no proof "
+            "is tried. See lower_bound for how far they can be from the optimum.",
             ConvergenceWarning,
             stacklevel=4,
         )

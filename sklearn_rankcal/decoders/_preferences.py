@@ -18,7 +18,7 @@ from sklearn_rankcal.decoders._backend import kernels
 from sklearn_rankcal.decoders._batches import Matrices, run
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options, search
+from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, until
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -100,7 +100,8 @@ def decode_preferences(
     ValueError
         A matrix that is not square, has no documents, or holds NaN or infinity; integers whose
         differences lie beyond 2^53 and cannot be held by float64; sizes out of range; an unknown
-        method or order; a time limit that is not positive; for ``"exact"`` without one, a strongly connected component of more than 100 documents.
+        method or order; a time limit that is not positive; for ``"exact"`` without one, a
+        strongly connected component of more than 100 documents.
 
     Notes
     -----
@@ -255,15 +256,20 @@ def _solve_cheaply(d: Floats, options: SearchOptions, ends: float | None) -> _So
 
 
 def _solve_locally(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
-    ranked_pairs = kernels.greedy_dag(d[None], True)[0][0]
-    starts = np.stack([ranked_pairs, np.argsort(-d.sum(axis=1), kind="stable"), ranked_pairs])
+    late = until(ends)
+    borda = np.argsort(-d.sum(axis=1), kind="stable")
+    try:
+        ranked_pairs = kernels.greedy_dag(d[None], True, late)[0][0]
+    except TimeoutError:
+        ranked_pairs = borda
+    starts = np.stack([ranked_pairs, borda, ranked_pairs])
 
     def cost(orders: Ints) -> Floats:
-        return kernels.lost_weight(np.repeat(d[None], len(orders), axis=0), orders)
+        return np.array([kernels.lost_weight(d[None], order[None])[0] for order in orders])
 
     clipped = _clip(d, float(cost(starts).min()))
     order, n_iter = search(kernels.preference_search, clipped, starts, cost, options, ends)
-    bound = kernels.triangle_bound(d) if len(d) <= BOUND_SIZE else 0.0
+    bound = kernels.triangle_bound(d, late) if len(d) <= BOUND_SIZE else 0.0
     lost = float(cost(order[None])[0])
     # sums of weights, none negative: equal up to their rounding is a proof
     return _Solved(order, bound, lost - bound <= ROUNDING * lost, n_iter)
