@@ -164,6 +164,45 @@ def test_environment_variable(wanted, message):
         assert run.returncode == 1 and message in run.stderr
 
 
+SLOW = """
+import warnings
+import numpy as np
+from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
+from sklearn_rankcal.exceptions import UncompiledKernelsWarning
+rng = np.random.default_rng(0)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    decode_preferences(rng.random((5, 8, 8)))
+    decode_preferences(np.arange(900.0)[:, None] - np.arange(900.0))
+    assert not said, "cheap"
+    for _ in range(3):
+        decode_preferences(rng.random((60, 60)), time_limit=0.01)
+        decode_average_precision(np.ones((17, 17)), time_limit=0.01)
+said = [w for w in said if w.category is UncompiledKernelsWarning]
+print(len(said), *(w.message for w in said))
+"""
+
+
+@pytest.mark.parametrize("environment", ["compiled", "", "numpy asked for", "not built"])
+def test_slow_kernels_are_announced_once(environment):
+    """In a process of its own: where they were not built, and nobody asked for that."""
+    variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
+    code = SLOW
+    if environment == "not built":
+        code = "import sys; sys.modules['sklearn_rankcal.decoders._kernels'] = None\n" + code
+    elif environment:
+        variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    count, *message = run.stdout.split(maxsplit=1)
+    assert count == ("1" if environment == "not built" else "0")
+    if message:
+        for part in ("without compiled kernels", "C compiler", "--no-binary", "=numpy"):
+            assert part in message[0]
+
+
 def test_kernels_are_those_asked_for():
     wanted = os.environ.get("SKLEARN_RANKCAL_KERNELS") or "compiled"
     assert wanted == KERNELS

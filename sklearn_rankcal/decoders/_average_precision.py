@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._backend import kernels
+from sklearn_rankcal.decoders._backend import expect, kernels
 from sklearn_rankcal.decoders._batches import Matrices, run
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options, search
@@ -26,6 +26,8 @@ N_KICKS = 60
 DP_SIZE = 16
 #: "exact" goes no further: 128 MB and about a second, compiled.
 DP_LARGEST = 24
+#: Seconds that NumPy takes for the subsets of r documents, divided by 2^r r.
+SECONDS_NUMPY_SUBSETS = 2.5e-8
 #: Relative error that the bound and the value, sums over the same entries, may have.
 ROUNDING = 1e-13
 
@@ -62,9 +64,12 @@ def decode_average_precision(
     sizes : array-like of shape (n_queries,), default=None
         With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
     n_kicks : int, default=60
-        Local searches after the first ones, each from a random disturbance of the best order.
+        Local searches after the first ones, up to 100,000, each from a random disturbance of the
+        best order.
     time_limit : float, default=None
-        Seconds for each query, for ``"local_search"``.
+        Seconds for each query, for ``"local_search"``. It overruns the limit by half a second at
+        most, plus passes over the matrix and the lower bound (on 2,000 documents 0.4 s, and 1.5 s
+        without compiled kernels). Ctrl-C interrupts any decoder as soon.
     random_state : int, RandomState instance or None, default=0
         Seeds the kicks. The same for every query, so that a ranking does not depend on the batch.
     n_jobs : int, default=None
@@ -235,6 +240,7 @@ def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
         )
     orders = np.empty((m, r), dtype=np.int64)
     share = 1.0 / np.arange(1, r + 1)
+    expect(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
     for q, matrix in enumerate(u):
         orders[q] = kernels.subset_dp(-matrix, -np.diagonal(matrix), share, np.inf, False)[0]
     return orders, np.ones(m, np.int64)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -263,11 +264,16 @@ def run(
     n_jobs: int | None,
 ) -> list[tuple[Ints, Decoded]]:
     """Decode stack by stack. Compiled kernels let threads run; their twins need processes."""
+    if n_jobs is not None and (
+        not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
+    ):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.")
     pieces = list(stacks(sizes, n_jobs))
-    if len(pieces) == 1 or effective_n_jobs(n_jobs) == 1:
+    workers = min(effective_n_jobs(n_jobs), len(pieces))
+    if workers == 1:
         return [(which, decode(stack(which, r))) for r, which in pieces]
     prefer = "threads" if KERNELS == "compiled" else "processes"
-    parts = Parallel(n_jobs=n_jobs, prefer=prefer)(
+    parts = Parallel(n_jobs=workers, prefer=prefer)(
         delayed(decode)(stack(which, r)) for r, which in pieces
     )
     return [(which, part) for (_, which), part in zip(pieces, parts, strict=True)]

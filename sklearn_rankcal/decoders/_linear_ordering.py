@@ -16,8 +16,11 @@ summed up here, so that a solver's tolerances cost tightness and never validity.
 from __future__ import annotations
 
 import heapq
+import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +40,7 @@ _MOST_UNITS = 1e6  # in a weight: with more of them any weights would be multipl
 _SHARES = (0.5, 1.0)  # of the gap, one after the other: the number of sets grows exponentially
 _MAX_SETS = 1 << 17  # of one size; more take longer than the two sides of a branch
 _MAX_CANDIDATES = 1 << 20  # equal sets not yet merged: some 50 MB
+_GRACE = 0.1  # seconds that the solver may take to notice that time is up
 _BLOCK = 1 << 18  # cells handled at a time: temporaries stay in the processor's cache
 
 
@@ -166,6 +170,8 @@ class _Search:
     def improve(self, order: Ints) -> None:
         """Apply the best insertion, found in O(r^2), until none gains; keep a better order."""
         for _ in range(4 * self.r):
+            if self.time_is_up():
+                break
             # column t: weight towards the documents in front of place t
             ahead = np.zeros((self.r, self.r + 1))
             np.cumsum(self.d[np.ix_(order, order)], axis=1, out=ahead[:, 1:])
@@ -251,9 +257,14 @@ class _Search:
         rhs = 2 - (signs < 0).sum(axis=1) - np.where(free, 0, signs * lo[pairs]).sum(axis=1)
         matrix = csr_array((signs[free], (np.nonzero(free)[0], column)), (len(rows), len(used)))
         left = {"time_limit": max(self.deadline - time.monotonic(), 0.01)}
-        result = linprog(self.cost[used], matrix, rhs, None, None, (0, 1), "highs-ds", options=left)
+        result = _in_thread(
+            lambda: linprog(
+                self.cost[used], matrix, rhs, None, None, (0, 1), "highs-ds", options=left
+            ),
+            lambda: time.monotonic() >= self.deadline + _GRACE,
+        )
         self.n_iter += 1
-        if result.status != 0:
+        if result is None or result.status != 0:
             return None
         x = np.where(self.cost < 0, hi, lo)
         x[used] = np.clip(result.x, 0, 1)
@@ -358,6 +369,33 @@ class _Search:
             order[place], state = last[state], source[state]
         self.improve(order)
         return True
+
+
+def _in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
+    """The result of a call that sees neither Ctrl-C nor the clock; None if given up.
+
+    HiGHS takes minutes for a large programme and looks at no signal. In a thread of its own it
+    leaves this one free to raise KeyboardInterrupt, or to go on when time is up; the thread then
+    ends by itself. SciPy before 1.15 holds the interpreter's lock meanwhile: there it has to wait.
+    """
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answer.append(call())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)  # not without an end: on Windows no signal would interrupt it
+        if thread.is_alive() and give_up():
+            return None
+    if failure:
+        raise failure[0]
+    return answer[0]
 
 
 def _power_of_2(value: float) -> float:

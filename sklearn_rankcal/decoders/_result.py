@@ -31,8 +31,9 @@ class DecodeResult:
         ranking contradicts less weight, of the differences ``u_ij - u_ji`` as float64 has them, by
         more than 1e-11 of the weight that this one contradicts. For average precision: no ranking
         has a larger value by more than 1e-13 of what the absolute values of `u` add up to at this
-        one. Weights that are multiples of a common unit (integers, decimals, averages of votes),
-        fewer than 1e10 of them in all, leave no room between: the proof then is strict.
+        one. The proof is strict where weights are multiples of a common unit and contradicted ones
+        add up to fewer than 1e10 units: integers, and decimals or averages of votes of at most
+        1e6 units each.
     method : str or ndarray of shape (n_queries,)
         What produced it; for ``"auto"``, what that chose.
     n_iter : int or ndarray of shape (n_queries,)
