@@ -494,6 +494,32 @@ ONE_PAIR = Preferences.from_pairs(
 )
 
 
+@pytest.mark.parametrize("h", ["binary", "graded"])
+@pytest.mark.parametrize("f", ["borda", "row_sums", "copeland"])
+def test_targets_of_a_query_do_not_depend_on_the_size_of_its_neighbours(h, f):
+    """Whatever the magnitude of labels or of their offset, in the query or beside it."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 50, size=(6, 5)).astype(float)
+    loss = PDByScores(h, f=f)
+    alone = loss.encode(y.ravel(), Queries.uniform(6, 5)).reshape(6, 5)
+    scaled = y.copy()
+    scaled[0] *= 2.0**60
+    scaled[3] += 2.0**48
+    got = loss.encode(scaled.ravel(), Queries.uniform(6, 5)).reshape(6, 5)
+    np.testing.assert_array_equal(got[1:], alone[1:])
+
+
+@pytest.mark.parametrize("h", ["binary", "graded"])
+def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
+    rng = np.random.default_rng(0)
+    y, weight = rng.normal(size=20), rng.random(20)
+    queries = Queries.uniform(4, 5)
+    alone = PD(h).differences(y, queries).row_sums(weight)
+    weight[:5] *= 1e17
+    got = PD(h).differences(y, queries).row_sums(weight)
+    np.testing.assert_array_equal(got[5:], alone[5:])
+
+
 @pytest.mark.filterwarnings("ignore:(invalid value|divide by zero):RuntimeWarning")
 @pytest.mark.parametrize(
     ("call", "error", "message"),

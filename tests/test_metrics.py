@@ -1,6 +1,8 @@
 """Metrics: against exhaustive means over tie orders, scikit-learn, SciPy and trec_eval."""
 
 import gzip
+import itertools
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal import relevance_labels
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal._tied_cascade import block_value, by_documents, by_quadrature
+from sklearn_rankcal.losses import Positional
 
 from . import oracles
 
@@ -221,6 +227,145 @@ def test_known_values_of_p2_theorem_3_3():
     assert m.map_score(y, ranks=straight, groups=groups) == pytest.approx(17 / 24)
     assert m.err_score(y, ranks=mixed, groups=groups) == pytest.approx(43 / 96)
     assert m.err_score(y, ranks=straight, groups=groups) == pytest.approx(41 / 96)
+
+
+# -------------------------------------------------------------------- precision over magnitudes
+
+
+def graded_disagreement(y, scores, normalize):
+    """The same in exact rationals."""
+    lost = total = Fraction(0)
+    for i, j in itertools.permutations(range(len(y)), 2):
+        if y[i] > y[j]:
+            weight = Fraction(float(y[i])) - Fraction(float(y[j]))
+            total += weight
+            lost += weight * (1 + np.sign(scores[j] - scores[i]).astype(int).item()) / 2
+    if not normalize:
+        return float(lost)
+    return float(lost / total) if total else np.nan
+
+
+scaled_query = st.tuples(
+    st.integers(1, 12), st.integers(-150, 150), st.sampled_from([0.0, 1.0, 1e6, 1e15]),
+    st.booleans(), st.booleans(), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+
+
+def drawn_query(size, exponent, offset, few_labels, few_scores, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, size).astype(float) if few_labels else rng.normal(size=size)
+    scores = rng.integers(0, 4, size).astype(float) if few_scores else rng.normal(size=size)
+    return (y + offset) * 10.0**exponent, scores
+
+
+@given(st.lists(scaled_query, min_size=1, max_size=6), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn, normalize):
+    """Whatever the magnitudes: bit by bit the value of the query alone, which is accurate."""
+    queries = [drawn_query(*each) for each in drawn]
+    groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
+    loss = partial(
+        m.pairwise_disagreement_loss, graded=True, normalize=normalize, return_per_query=True
+    )
+    together = loss(
+        np.concatenate([y for y, _ in queries]),
+        np.concatenate([scores for _, scores in queries]),
+        groups=groups,
+    )
+    for value, (y, scores) in zip(together, queries, strict=True):
+        np.testing.assert_array_equal(value, loss(y, scores)[0])
+        wanted = graded_disagreement(y, scores, normalize)
+        np.testing.assert_allclose(value, wanted, rtol=1e-13, atol=0)
+        assert not (normalize and value > 1)
+
+
+def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
+    rng = np.random.default_rng(0)
+    y, scores = rng.normal(size=(40, 10)), rng.normal(size=(40, 10))
+    alone = m.pairwise_disagreement_loss(y, scores, graded=True, return_per_query=True)
+    for place in (0, 20):
+        huge = y.copy()
+        huge[place] *= 1e15
+        got = m.pairwise_disagreement_loss(huge, scores, graded=True, return_per_query=True)
+        np.testing.assert_array_equal(np.delete(got, place), np.delete(alone, place))
+        np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
+
+
+def test_graded_disagreement_of_labels_whose_differences_overflow():
+    y, scores = [1e308, -1e308, 0.0], [1.0, 2.0, 3.0]
+    assert m.pairwise_disagreement_loss(y, scores, graded=True) == 0.75
+    with pytest.raises(ValueError, match=r"labels of query .* more than the largest number"):
+        m.pairwise_disagreement_loss(y, scores, graded=True, normalize=False)
+
+
+def test_small_discounts_below_large_ones_keep_their_digits():
+    """The mean discount of tied places is no difference of sums over all places."""
+    loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
+    queries = Queries.single(4)
+    ranked = Ranked.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
+    y = np.array([0.0, 1.0, 1.0, 1.0])
+    got = loss.measure(ranked, y)
+    np.testing.assert_array_equal(got, [4.0])
+
+
+# -------------------------------------------------------------------- ERR of tied blocks
+
+
+def cascade_by_documents(passing, above, places):
+    stopping = -np.diff(by_documents(passing, places))
+    return (stopping / (above + np.arange(1, places + 1))).sum()
+
+
+@pytest.mark.parametrize("m_rows", [1, 2, 3, 10, 100, 700])
+@pytest.mark.parametrize("above", [0, 1, 30, 5000])
+def test_err_of_a_tied_block_by_quadrature(m_rows, above):
+    rng = np.random.default_rng(m_rows + above)
+    for satisfaction in (
+        rng.random(m_rows),
+        rng.random(m_rows) * 1e-4,
+        rng.integers(0, 5, m_rows) / 16,
+        np.ones(m_rows),
+        np.append(np.zeros(m_rows - 1), 0.5),
+        np.append(np.zeros(m_rows - 1), 1.0),
+        np.zeros(m_rows),
+    ):
+        passing = 1 - satisfaction
+        wanted = cascade_by_documents(passing, above, m_rows)
+        np.testing.assert_allclose(by_quadrature(passing, above), wanted, rtol=1e-9, atol=1e-13)
+        assert abs(by_quadrature(passing, above) - wanted) < 1e-12
+
+
+@pytest.mark.parametrize("places", [1, 7, 40, 60, 900, 1999, 2000])
+def test_err_of_a_tied_block_with_a_cutoff_inside(places):
+    rng = np.random.default_rng(places)
+    for satisfaction in (rng.random(2000), rng.random(2000) * 1e-3, np.append(np.zeros(1999), 1)):
+        passing = 1 - satisfaction
+        wanted = cascade_by_documents(passing, 3, places)
+        assert abs(block_value(passing, 3, places) - wanted) < 1e-12
+
+
+@pytest.mark.parametrize("k", [None, 5, 1200, 1900])
+def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
+    """The same value by the recursion alone and by all three ways."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 3000)
+    scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
+    groups = np.repeat([0, 1], [2600, 400])
+    got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    monkeypatch.setattr("sklearn_rankcal._ranked.LONG_BLOCK", 10**9)
+    wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
+    def refuse(passing, places):
+        raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
+
+    monkeypatch.setattr("sklearn_rankcal._ranked.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal._tied_cascade.by_documents", refuse)
+    y = np.random.default_rng(0).integers(0, 5, 40_000)
+    whole = m.err_score(y, np.zeros(40_000))
+    assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1
 
 
 # -------------------------------------------------------------------- trec_eval

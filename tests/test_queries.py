@@ -128,6 +128,14 @@ def test_chunks_and_select_cover_whole_queries(groups, max_rows):
     assert part.ids.tolist() == queries.ids[keep].tolist()
 
 
+def test_running_sums_of_floats_stay_inside_their_query():
+    values = np.array([1e17, 1.0, 0.25, 0.5, 3.0, 1e300])
+    queries = Queries(np.array([0, 2, 5, 6]))
+    wanted = np.array([1e17, 1e17 + 1, 0.25, 0.75, 3.75, 1e300])
+    np.testing.assert_array_equal(queries.cumsum(values), wanted)
+    np.testing.assert_array_equal(queries.cumsum(np.arange(6)), [0, 1, 2, 5, 9, 5])
+
+
 def test_same_partition_ignores_names():
     one, other = Queries.from_groups(["a", "b", "a"]), Queries.from_groups([9, 3, 9])
     assert one.same_partition(other)

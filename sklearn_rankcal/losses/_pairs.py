@@ -20,7 +20,13 @@ from sklearn_rankcal._pair_targets import (
     square_chunks,
 )
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, discordant_weight, preference_weight
+from sklearn_rankcal._ranked import (
+    Ranked,
+    _divide,
+    discordant_weight,
+    preference_weight,
+    scaled_labels,
+)
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weighing
 from sklearn_rankcal.losses._base import Loss
@@ -57,7 +63,8 @@ class _Disagreement(Loss):
             return labels.total()
         if callable(self.h):
             return self._weight(labels, queries, None)
-        return preference_weight(queries, labels, self.h == "graded")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(preference_weight(queries, labels, self.h == "graded"), queries)
 
     def _weight(self, relevance: Floats, queries: Queries, ranks: NDArray[Any] | None) -> Floats:
         """Total weight of the preferences, or of those that ranks contradict. O(sum r^2)."""
@@ -86,20 +93,37 @@ class _Disagreement(Loss):
             lost = np.bincount(queries.codes[i], relevance.weight * contradicted, queries.n_queries)
             return lost.astype(np.float64, copy=False)
         if not callable(self.h):
-            return discordant_weight(ranked, relevance, self.h == "graded")
+            with np.errstate(over="ignore", invalid="ignore"):
+                weight = discordant_weight(ranked, relevance, self.h == "graded")
+            return _finite(weight, ranked.queries)
         if ranked.start is not None:  # it costs 0 in one of these orders and 1 in the other
             best = self.lost(ranked.broken_by(-relevance), relevance)
             return (best + self.lost(ranked.broken_by(relevance), relevance)) / 2
         return self._weight(relevance, ranked.queries, ranked.queries.rank(ranked.order))
 
+    def share_lost(self, ranked: Ranked, relevance: Any) -> Floats:
+        """Share of each query's preference weight that is contradicted; NaN where there is none."""
+        if isinstance(self.h, str) and not isinstance(relevance, Preferences):
+            relevance = scaled_labels(relevance, ranked.queries)
+        return _divide(self.lost(ranked, relevance), self.total(relevance, ranked.queries))
+
     def measure(self, ranked: Ranked, relevance: Any) -> Floats:
-        total = self.total(relevance, ranked.queries)
-        share = self.lost(ranked, relevance) / np.where(total > 0, total, 1.0)
-        return np.where(total > 0, 1.0 - share, np.nan)
+        return 1.0 - self.share_lost(ranked, relevance)
 
     def goal(self, ranked: Ranked, relevance: Any) -> Floats:
         """Minus the weight lost, which is what the targets without `normalize` are made for."""
         return self.measure(ranked, relevance) if self.normalize else -self.lost(ranked, relevance)
+
+
+def _finite(weight: Floats, queries: Queries) -> Floats:
+    """The weights of the queries, unless their sums overflow."""
+    if not np.isfinite(weight).all():
+        q = int(np.argmin(np.isfinite(weight)))
+        raise ValueError(
+            f"The differences of the labels of query {queries.ids[q]!r} add up to more than the "
+            "largest number that can be stored. Divide the labels by a constant."
+        )
+    return weight
 
 
 class PD(_Disagreement):

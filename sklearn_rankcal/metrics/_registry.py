@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._ranked import Ranked, _divide, reciprocal_rank
+from sklearn_rankcal._ranked import Ranked, reciprocal_rank
 from sklearn_rankcal.losses import (
     AUC,
     DCG,
@@ -40,8 +40,7 @@ def _disagreement(graded: bool = False, normalize: bool = True) -> PerQuery:
     loss = PD("graded" if graded else "binary")
 
     def per_query(ranked: Ranked, labels: Any) -> NDArray[np.float64]:
-        lost = loss.lost(ranked, labels)
-        return _divide(lost, loss.total(labels, ranked.queries)) if normalize else lost
+        return loss.share_lost(ranked, labels) if normalize else loss.lost(ranked, labels)
 
     return per_query
 
