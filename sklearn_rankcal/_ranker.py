@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal._arrays import ranker_from_arrays, ranker_to_arrays
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
+from sklearn_rankcal._names import checks_keywords
 from sklearn_rankcal._pair_targets import PairTargets
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
@@ -191,6 +192,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @checks_keywords
     def fit(
         self,
         X: Any,
@@ -346,6 +348,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
 
     # ---------------------------------------------------------------- predict
 
+    @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return positions, 1 = top of its query; scores are `decision_function`.
 
@@ -372,6 +375,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         X, queries = self._read_queries(X, groups)
         return self._decode(X, queries)
 
+    @checks_keywords
     def predict_order(
         self, X: Any, groups: ArrayLike | None = None, k: int | None = None
     ) -> QueryOrder:
@@ -405,6 +409,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         return QueryOrder(rows, offsets, queries.ids)
 
     @available_if(_predicts_scores)
+    @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted scores, larger is better.
 
@@ -425,6 +430,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         X, queries = self._read_queries(X, groups, required=self._needs_queries())
         return self.model_.predict(X, queries)
 
+    @checks_keywords
     def score(
         self,
         X: Any,

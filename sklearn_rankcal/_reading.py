@@ -209,7 +209,7 @@ class QueryReader:
         warnings.warn(
             f"No query ids: all {X.shape[0]} rows are ranked as ONE query. {GROUPS_REMEDY}",
             MissingGroupsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return X, labels, Queries.single(X.shape[0]), False
 

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
+from sklearn_rankcal._names import checks_keywords
 from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._pair_targets import check_squares, entry_counts
 from sklearn_rankcal._queries import Queries
@@ -64,6 +65,7 @@ class ReportingRanker(QueryReader):
             print(f"[{type(self).__name__}] {what}{took}", flush=True)
 
     @available_if(predicts_pairs)
+    @checks_keywords
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
@@ -104,6 +106,7 @@ class ReportingRanker(QueryReader):
         return matrices
 
     @available_if(predicts_pairs)
+    @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Say of every query how far its ranking can be from the best one, given the predictions.
 
@@ -152,6 +155,7 @@ class ReportingRanker(QueryReader):
         report = {"query": queries.ids, "n_documents": queries.sizes}
         return report | {name: np.concatenate(columns) for name, columns in parts.items()}
 
+    @checks_keywords
     def diagnose(
         self, X: Any, groups: ArrayLike | None = None, y: Any = None
     ) -> Diagnosis:

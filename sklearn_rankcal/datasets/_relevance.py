@@ -79,6 +79,7 @@ def make_ranking(
     ((500, 20), [0, 1, 2, 3, 4])
     """
     from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
+    from sklearn_rankcal.metrics._registry import find_metric
 
     low, high = (
         (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
@@ -114,9 +115,9 @@ def make_ranking(
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
-    score = evaluate_rankings(
-        y, ranks=bayes_ranks, groups=groups, metrics=[metric], threshold=(n_levels - 1) / 2
-    )
+    binary = "threshold" in find_metric(metric)[0].parameters
+    threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
+    score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
     return Bunch(
         X=X,
         y=y,

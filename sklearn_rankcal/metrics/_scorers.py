@@ -10,6 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._label_ranker import _labels, _read
+from sklearn_rankcal._names import checks_keywords
 from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
@@ -79,6 +80,7 @@ class RankingScorer:
         self.zero_division = zero_division
         self.parameters = parameters
 
+    @checks_keywords
     def __call__(
         self,
         estimator: Any,
