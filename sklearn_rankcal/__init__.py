@@ -5,6 +5,7 @@ targets, decoded, converges to the best ranking for the measure you chose.
 """
 
 from sklearn_rankcal._classifier import LowRankClassifier, make_cost_scorer, mean_cost_loss
+from sklearn_rankcal._context import context_columns
 from sklearn_rankcal._diagnosis import Diagnosis
 from sklearn_rankcal._label_ranker import CalibratedLabelRanker
 from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
@@ -17,7 +18,7 @@ from sklearn_rankcal._wrappers import (
     predict_order,
     predict_scores,
 )
-from sklearn_rankcal.exceptions import MissingGroupsWarning
+from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels import preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.utils import show_versions
@@ -28,12 +29,14 @@ __all__ = [
     "Diagnosis",
     "LowRankClassifier",
     "MissingGroupsWarning",
+    "PositionsAsScoresWarning",
     "QueryKFold",
     "QueryOrder",
     "RankerMixin",
     "RelevanceRegressor",
     "ScoreRegressor",
     "__version__",
+    "context_columns",
     "make_cost_scorer",
     "mean_cost_loss",
     "order_to_ranks",

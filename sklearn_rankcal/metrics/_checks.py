@@ -196,7 +196,7 @@ _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_docume
         A query's weight is the mean of its rows' weights.
     return_per_query : bool, default=False
         Return one value per query (in order of first appearance; NaN where undefined and skipped)
-        instead of their mean."""
+        instead of their mean. `evaluate_rankings` gives the ids of the queries with them."""
 
 
 def _documented(function: Callable[..., Any]) -> Callable[..., Any]:
