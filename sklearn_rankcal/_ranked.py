@@ -251,7 +251,7 @@ def expected_reciprocal_rank(
         np.cumprod(passing[inside[:, :-1]], axis=1, out=product[:, 1:])
         reach[inside[valid]] = product[valid]
     if ranked.start is None or ranked.stop is None:
-        value = reach * (1.0 - passing) / position
+        value = reach * ((1.0 - passing) / position)  # in the order of the tied case
     else:
         base = queries.repeat(queries.offsets[:-1])
         value = reach[ranked.start + base] * _tied_values(passing, ranked, k)

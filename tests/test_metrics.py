@@ -303,6 +303,47 @@ def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
         np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
 
 
+def magnitudes(seed):
+    """A few queries whose labels differ by up to 30 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rng.integers(2, 7)):
+        size = rng.integers(1, 40)
+        y = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.random(size) * 3
+        scores = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.normal(size=size)
+        yield y * 10.0 ** (rng.integers(-15, 16) if rng.random() < 0.5 else 0), scores * 1.0
+
+
+@pytest.mark.parametrize("ties", ["average", "worst"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        partial(m.dcg_score, gain="linear"),
+        partial(m.ndcg_score, gain="linear", k=4),
+        partial(m.eru_score, half_life=1.01),
+        m.spearman_score,
+        m.kendall_tau_score,
+        m.pairwise_disagreement_loss,
+        partial(m.map_score, threshold=1),
+        partial(m.mrr_score, threshold=1),
+        partial(m.auc_score, threshold=1),
+        partial(m.recall_at_k_score, threshold=1, k=3),
+        lambda y, *rest, **named: m.err_score(np.minimum(y, 9), *rest, max_relevance=9, **named),
+    ],
+)
+def test_no_metric_of_a_query_depends_on_the_other_queries(metric, ties):
+    for seed in range(20):
+        queries = list(magnitudes(seed))
+        together = metric(
+            np.concatenate([y for y, _ in queries]),
+            np.concatenate([scores for _, scores in queries]),
+            groups=np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries]),
+            ties=ties,
+            return_per_query=True,
+        )
+        alone = [metric(*query, ties=ties, return_per_query=True)[0] for query in queries]
+        np.testing.assert_array_equal(together, alone)
+
+
 def test_graded_disagreement_of_labels_whose_differences_overflow():
     y, scores = [1e308, -1e308, 0.0], [1.0, 2.0, 3.0]
     assert m.pairwise_disagreement_loss(y, scores, graded=True) == 0.75
