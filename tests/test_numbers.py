@@ -173,7 +173,7 @@ def test_numbers_of_every_kind_are_read():
         assert read.dtype == np.float64 and read.tolist() == [3, 1, 2]
         assert read_whole(values, "y").dtype == np.int64
         assert read_whole(values, "y").tolist() == [3, 1, 2]
-        assert m.ndcg_score([2, 0, 1], values) == 1.0
+        assert m.ndcg_score([2, 0, 1], values, groups=[0, 0, 0]) == 1.0
     assert read_numbers([True, False], "y").tolist() == [1, 0]
     assert read_numbers(np.float32([1]), "y", keep_float32=True).dtype == np.float32
     assert read_numbers([2**60, 0.5, -(2**63)], "y").tolist() == [2**60, 0.5, -(2**63)]
@@ -271,6 +271,8 @@ def test_what_is_no_matrix_is_refused(entry, case):
     values, message = NO_MATRIX[case]
     if entry in ("label ranker", "ranks of labels") and case == "mask":
         pytest.skip("masked entries are missing there")
+    if entry == "decode_preferences" and case == "integers that tie":
+        pytest.skip("they are subtracted before they are rounded: see test_decode_preferences")
     if entry in ("first", "a discount") and case == "a mask in rows":
         pytest.skip("numpy.ravel forgets the mask")
     with pytest.raises(ValueError, match=message):
@@ -300,7 +302,7 @@ def test_what_functions_of_a_user_return_is_checked():
     distribution = ([[2, 1, 0]], [1.0])
     for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
         with pytest.raises(ValueError, match="what gain returned"):
-            m.ndcg_score([2, 1, 0], [3, 2, 1], gain=gain)
+            m.ndcg_score([[2, 1, 0]], [[3, 2, 1]], gain=gain)
         with pytest.raises(ValueError, match="what h returned"):
             ranking_risk([1, 2, 3], distribution, PD(h=gain))
 

@@ -172,7 +172,7 @@ def test_shapes_and_bad_input():
         (("pd", 1.0, 3, -0.1), "gap must be finite and >= 0"),
         (("pd", 1.0, 3, np.nan), "gap must be finite"),
         (("pd", 1.0, 0), "whole numbers >= 1; got 0"),
-        (("pd", 1.0, 2.5), "whole numbers >= 1; got 2.5"),
+        (("pd", 1.0, 2.5), "n_documents must be whole numbers; it has 2.5"),
         (("pd", 1.0, []), "whole numbers >= 1"),
     ):
         with pytest.raises(ValueError, match=message):
