@@ -2,8 +2,10 @@
 
 Give LETOR files (SVMlight with qid:, plain or .gz); without one, a generated data set is used whose
 best possible ranking is known. A quarter of the queries is held out; context columns and
-centring are chosen by cross-validation over the other queries; then it is compared with plain
-least squares on the labels (the same trees) and, where installed, LightGBM's lambdarank.
+centring are chosen by cross-validation over the other queries. Then the ranker is compared with
+least squares on the labels (the same trees) and, where installed, with LightGBM's lambdarank. All
+of them get the columns that were chosen, and least squares the centring: what is left between them
+is the targets. Two rows show the baselines on the columns of the file alone.
 """
 
 import argparse
@@ -12,11 +14,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupShuffleSplit
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedRanker, QueryKFold, context_columns, relevance_labels
 from sklearn_rankcal.datasets import load_letor, make_ranking
+from sklearn_rankcal.losses import DCG
 from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, get_ranking_scorer
 from sklearn_rankcal.models import default_regressor
 
+LABELS, LAMBDARANK = "labels, same columns", "lambdarank, same columns"
 METRICS = ["ndcg@10", "map", "mrr", "err@10", "pairwise_disagreement"]
 
 
@@ -54,10 +58,18 @@ def main() -> None:
         print(f"  {mean:.4f} +- {sd:.4f}  {results['params'][place]}")
 
     ranker = search.best_estimator_
-    baseline = clone(ranker.regressor).fit(X[train], y[train])
+    # the same trees, columns and centring; the targets are the labels
+    labels_alike = clone(ranker).set_params(loss=DCG(gain="linear"))
+    labels_alike.fit(X[train], y[train], groups=groups[train])
+    alone = clone(ranker.regressor).fit(X[train], y[train])
+    tables = X
+    if ranker.context is not None:
+        tables = context_columns(X, groups, ranker.context)
     scores = {
-        "least squares on labels": baseline.predict(X[test]),
-        **lambdarank(X[train], y[train], groups[train], X[test]),
+        "labels, columns of X": alone.predict(X[test]),
+        **lambdarank(X, y, groups, train, test, "lambdarank, columns of X"),
+        LABELS: labels_alike.decision_function(X[test], groups=groups[test]),
+        **lambdarank(tables, y, groups, train, test, LAMBDARANK),
         "CalibratedRanker": ranker.decision_function(X[test], groups=groups[test]),
     }
     if "latent" in data:
@@ -72,27 +84,35 @@ def main() -> None:
         print(f"{name:25}" + "".join(f"{values[metric]:10.4f}" for metric in METRICS))
     print("(PD, the share of pairs in the wrong order: smaller is better.)")
 
-    print("\nCalibratedRanker against, NDCG@10, paired bootstrap over queries:")
+    held_out = sorted(set(groups[test]))
+    without = [query for query in held_out if not y[groups == query].any()]
+    if without:
+        print(
+            f"\nNo document is relevant in {len(without)} of the {len(held_out)} held-out queries. "
+            "NDCG is undefined there:\nits mean and the comparison leave them out."
+        )
+    print("\nCalibratedRanker against, same columns, NDCG@10, paired bootstrap over queries")
+    print("(an interval that holds 0 is no difference):")
     for name, score in scores.items():
-        if name not in ("CalibratedRanker", "best possible"):
+        if name in (LABELS, LAMBDARANK):
             outcome = compare_rankings(
                 y[test], scores["CalibratedRanker"], score, metric="ndcg@10", groups=groups[test]
             )
             print(f"  {name:25}{outcome}")
 
 
-def lambdarank(X, y, groups, X_test):
+def lambdarank(X, y, groups, train, test, name):
     """Scores of LightGBM's lambdarank with as many trees, or nothing where it is not installed."""
     try:
         from lightgbm import LGBMRanker
     except ImportError:
-        print("\n(LightGBM is not installed: no comparison with lambdarank.)")
+        print(f"\n(LightGBM is not installed: no {name!r}.)")
         return {}
-    order = np.argsort(groups, kind="stable")
-    sizes = np.unique(groups, return_counts=True)[1]
+    rows = train[np.argsort(groups[train], kind="stable")]
+    sizes = np.unique(groups[train], return_counts=True)[1]
     model = LGBMRanker(n_estimators=100, learning_rate=0.05, num_leaves=15, verbose=-1)
-    model.fit(X[order], y[order].astype(int), group=sizes)
-    return {"LightGBM lambdarank": model.predict(X_test)}
+    model.fit(X[rows], y[rows].astype(int), group=sizes)
+    return {name: model.predict(X[test])}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 
 
@@ -15,7 +16,7 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
     """Non-negative finite weights, one per row, not all 0."""
     if weight is None:
         return None
-    values = np.asarray(weight, dtype=np.float64)
+    values = read_numbers(weight, "sample_weight")
     if values.shape != (n_rows,):
         raise ValueError(
             f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row."

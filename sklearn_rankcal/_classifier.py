@@ -23,7 +23,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight
+from sklearn_rankcal._numbers import check_no_mask
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._reading import seeded
+from sklearn_rankcal._scales import below_one, mean_one, target_exponent
 from sklearn_rankcal._tables import check_table, take_rows
 from sklearn_rankcal.losses._low_rank import LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
@@ -36,7 +39,7 @@ Names = NDArray[Any]
 MAX_RECALIBRATED = 100  # classes
 
 
-class LowRankClassifier(ClassifierMixin, BaseEstimator):
+class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     """Predict the target of least expected cost, by regressing on what the costs depend on.
 
     A matrix of costs, of labels by targets, is a product of vectors alpha_y of the labels and
@@ -192,6 +195,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
                 "a regressor learns."
             )
         X = check_table(X)
+        check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_consistent_length(X, y)
@@ -215,7 +219,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         alpha = self.loss_.encode(labels)
         if not alpha.shape[1]:
             raise ValueError("loss_matrix does not depend on the target: nothing is to be chosen.")
-        self.regressor_ = self._fit_one(X, alpha, weight)
+        self._exponent = target_exponent(alpha)  # regressors see targets times 2^-exponent
+        self.regressor_ = self._fit_one(X, np.ldexp(alpha, -self._exponent), weight)
         self.recalibrator_: Any = None
         self.constant_regressor_: Any = None
         few = len(seen) <= MAX_RECALIBRATED
@@ -223,14 +228,17 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
             self.recalibrator_ = self._recalibrate(X, labels, weight, self.n_folds)
         c = np.broadcast_to(self.loss_.c, len(self.classes_))
         if self.recalibrator_ is None and np.ptp(c) > 1e-12 * np.abs(c).max():
-            self.constant_regressor_ = self._fit_one(X, c[labels][:, None], weight)
+            constant = c[labels][:, None]
+            self._constant_exponent = target_exponent(constant)
+            constant = np.ldexp(constant, -self._constant_exponent)
+            self.constant_regressor_ = self._fit_one(X, constant, weight)
         return self
 
     def _recalibrate(
         self, X: Any, labels: NDArray[np.int64], weight: Floats | None, n_folds: int
     ) -> Any:
         """The logistic regression of the label on held-out u; None where u is the better."""
-        alpha = self.loss_.encode(labels)
+        alpha = np.ldexp(self.loss_.encode(labels), -self._exponent)
         u, means = np.empty_like(alpha), np.empty_like(alpha)
         fold = np.empty(len(labels), dtype=np.int64)  # each label is spread over all folds
         fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % n_folds
@@ -244,8 +252,10 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
             q = _fit_logistic(u[train], labels[train], part)
             if q is None:
                 return None
-            means[test] = q.predict_proba(u[test]) @ self.loss_.encode(q.classes_)
-        errors = [np.average(((v - alpha) ** 2).sum(axis=1), weights=weight) for v in (u, means)]
+            of_class = np.ldexp(self.loss_.encode(q.classes_), -self._exponent)
+            means[test] = q.predict_proba(u[test]) @ of_class
+        mass = None if weight is None else below_one(weight)
+        errors = [np.average(((v - alpha) ** 2).sum(axis=1), weights=mass) for v in (u, means)]
         return _fit_logistic(u, labels, weight) if errors[1] < errors[0] else None
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
@@ -255,7 +265,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:
             regressor = MultiOutputRegressor(regressor)
-        weights = {} if weight is None else weight_argument(regressor, weight)
+        weights = weight_argument(regressor, weight, own=self.regressor is None)
         return regressor.fit(X, targets, **weights)
 
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:
@@ -263,9 +273,9 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_table(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
-        u = np.asarray(self.regressor_.predict(X)).reshape(X.shape[0], -1)
+        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
         if self.recalibrator_ is None:
-            return X, u, None
+            return X, np.ldexp(u, self._exponent), None
         q = self.recalibrator_.predict_proba(u)
         return X, q @ self.loss_.encode(self.recalibrator_.classes_), q
 
@@ -304,7 +314,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         if q is not None:
             return self.loss_.expected_cost(u, q @ c[self.recalibrator_.classes_])
         if self.constant_regressor_ is not None:
-            return self.loss_.expected_cost(u, self.constant_regressor_.predict(X))
+            constant = np.asarray(self.constant_regressor_.predict(X), dtype=np.float64)
+            return self.loss_.expected_cost(u, np.ldexp(constant, self._constant_exponent))
         return self.loss_.expected_cost(u, c[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -326,7 +337,9 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         """
         predicted = self.predict(X)
         if self.loss_matrix is None and self.targets is None:  # classes that fit did not see count
-            return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+            weight = check_weight(sample_weight, len(predicted))
+            weight = None if weight is None else below_one(weight)
+            return float(accuracy_score(y, predicted, sample_weight=weight))
         return 1 - mean_cost_loss(
             y,
             predicted,
@@ -348,8 +361,7 @@ def _fit_logistic(u: Floats, labels: NDArray[np.int64], weight: Floats | None) -
     """A logistic regression of the labels on u; None where there is a single one."""
     if len(np.unique(labels)) < 2:
         return None
-    if weight is not None:  # its penalty is worth a row of weight 1
-        weight = weight / weight.mean()
+    weight = None if weight is None else mean_one(weight)  # its penalty is worth a row of weight 1
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(u, labels, logisticregression__sample_weight=weight)
 
@@ -402,6 +414,8 @@ def mean_cost_loss(
     """
     names = _names(classes, "classes")
     costs = _read_costs(loss_matrix, names)
+    check_no_mask(y_true, "y_true")
+    check_no_mask(y_pred, "y_pred")
     check_consistent_length(y_true, y_pred)
     if len(column_or_1d(y_true)) == 0:
         raise ValueError("y_true is empty: there is no mean cost.")
@@ -409,7 +423,8 @@ def mean_cost_loss(
     columns = _target_names(targets, costs, names)
     chosen = _numbers(column_or_1d(y_pred), columns, "y_pred", "the targets")
     values = costs.cost(rows, chosen) if isinstance(costs, LowRankLoss) else costs[rows, chosen]
-    return float(np.average(values, weights=check_weight(sample_weight, len(rows))))
+    weight = check_weight(sample_weight, len(rows))
+    return float(np.average(values, weights=None if weight is None else below_one(weight)))
 
 
 def make_cost_scorer(
@@ -500,6 +515,7 @@ def _target_names(targets: Any, costs: LowRankLoss | Floats, classes: Names) -> 
 
 def _names(values: Any, what: str) -> Names:
     """Different names, each of the type that it has."""
+    check_no_mask(values, what)
     names = np.asarray(values)
     if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
         names = np.array(values, dtype=object)  # numbers next to strings stay numbers

@@ -9,10 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import append_columns, column_values, is_frame, numeric_columns
+from sklearn_rankcal._tables import (
+    append_columns,
+    check_table,
+    column_values,
+    is_frame,
+    numeric_columns,
+)
 
 CONTEXTS = ("zscore", "difference", "rank")
 _BLOCK = 1 << 15  # cells handled at a time: temporaries stay in the processor's cache
@@ -29,14 +35,58 @@ def check_context(context: Any) -> tuple[str, ...]:
     """
     if context is None:
         return ()
-    kinds = (context,) if isinstance(context, str) else tuple(dict.fromkeys(context))
+    if not isinstance(context, str | list | tuple):
+        raise ValueError(
+            f"context must be None, a name or a list of names; got {context!r}. Known: "
+            f"{', '.join(map(repr, CONTEXTS))}."
+        )
+    kinds = (context,) if isinstance(context, str) else tuple(context)
     unknown = [kind for kind in kinds if kind not in CONTEXTS]
     if unknown:
         raise ValueError(
             f"Unknown context {unknown[0]!r}. Known: None, {', '.join(map(repr, CONTEXTS))}, or a "
             "list of these; CalibratedRanker also takes 'auto' alone."
         )
-    return kinds
+    return tuple(dict.fromkeys(kinds))
+
+
+def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
+    """Write the context columns that `CalibratedRanker` shows its regressor into a table.
+
+    For learners of other packages, so that they see in a comparison what the ranker's regressor
+    sees, and for pipelines that are to work on these columns.
+
+    Parameters
+    ----------
+    X : {array-like, data frame} of shape (n_documents, n_features)
+        Dense, with a numeric column.
+    groups : array-like of shape (n_documents,)
+        Query id of each row.
+    context : str or list of str, default="zscore"
+        ``"zscore"``, ``"difference"``, ``"rank"`` or several, as in `CalibratedRanker`.
+
+    Returns
+    -------
+    table : ndarray of shape (n_documents, n_features + n_numeric * n_kinds), or a frame
+        The columns of X, then one of each kind for each numeric column. A frame keeps its type, and
+        the new columns are named ``<column>__<kind>``.
+
+    Raises
+    ------
+    ValueError
+        An unknown kind or none, a sparse X, no numeric column, lengths that differ, a missing id.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import context_columns
+    >>> context_columns([[1.0], [3.0], [7.0]], groups=["a", "a", "b"]).tolist()
+    [[1.0, -1.0], [3.0, 1.0], [7.0, 0.0]]
+    """
+    kinds = check_context(context)
+    if not kinds:
+        raise ValueError(f"context must name at least one of {', '.join(map(repr, CONTEXTS))}.")
+    table = check_table(X)
+    return add_context(table, Queries.from_groups(groups, table.shape[0]), kinds)[0]
 
 
 def add_context(

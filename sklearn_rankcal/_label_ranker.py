@@ -6,6 +6,7 @@ A row is a query of r documents, the labels: the losses, decoders and measures a
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._reports import predicts_pairs
+from sklearn_rankcal._scales import check_unit, target_exponent
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weigh, weighing
 from sklearn_rankcal.losses import PD, BinaryLoss, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.models._document import weight_argument
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
@@ -36,7 +41,7 @@ _OPTIONS = {
 }
 
 
-class CalibratedLabelRanker(BaseEstimator):
+class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen measure.
 
     A multi-output regressor predicts the loss's targets, for pairwise disagreement the
@@ -127,7 +132,7 @@ class CalibratedLabelRanker(BaseEstimator):
         "y_type": [str],
         "missing": [str],
         "random_state": ["random_state"],
-        "n_jobs": [None, int],
+        "n_jobs": [None, Integral],
     }
 
     def __init__(
@@ -209,12 +214,18 @@ class CalibratedLabelRanker(BaseEstimator):
                 "of positive weight: there is nothing to learn from."
             )
         weight = None if weight is None else weight[keep]
-        if judged is not None and _by_pairs(loss):
-            differences = self.loss_.differences(labels, queries).flat().reshape(judged.shape)
-            self._fit_pairs(X[keep], differences[keep], judged[keep], weight)
+        by_pairs = judged is not None and _by_pairs(loss)
+        made = (self.loss_.differences if by_pairs else self.loss_.training_targets)(
+            labels, queries
+        )
+        targets = flat_targets(made).reshape(len(Y), -1)[keep]
+        check_unit(float(np.abs(targets).max()))
+        self._exponent = target_exponent(targets)  # regressors see targets times 2^-exponent
+        targets = np.ldexp(targets, -self._exponent)
+        if judged is not None and by_pairs:
+            self._fit_pairs(X[keep], targets, judged[keep], weight)
         else:
-            targets = flat_targets(self.loss_.training_targets(labels, queries)).reshape(len(Y), -1)
-            self.regressor_ = self._fit_one(X[keep], targets[keep], weight)
+            self.regressor_ = self._fit_one(X[keep], targets, weight)
         return self
 
     def _fit_pairs(
@@ -238,7 +249,7 @@ class CalibratedLabelRanker(BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         goal = targets[:, 0] if targets.shape[1] == 1 else targets
-        weights = {} if weight is None else {"sample_weight": weight}
+        weights = weight_argument(regressor, weight, own=self.regressor is None)
         return seeded(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
@@ -268,11 +279,12 @@ class CalibratedLabelRanker(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
-            u = _predict_each(self.regressors_, X)
+            u = np.ldexp(_predict_each(self.regressors_, X), self._exponent)
             return _net(u, self.n_labels_) if self.loss_.space == "scores" else u
         if self.regressor_ is None:  # a single label
             return np.zeros((len(X), 0))
-        return np.asarray(self.regressor_.predict(X)).reshape(len(X), -1)
+        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
+        return np.ldexp(u, self._exponent)
 
     @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:
@@ -347,10 +359,12 @@ def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
     values = check_array(
-        y, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
+        read_numbers(y, "y", missing=True),
+        dtype=np.float64,
+        allow_nd=True,
+        ensure_all_finite="allow-nan",
+        input_name="y",
     )
     if values.ndim not in (2, 3):
         raise ValueError(

@@ -85,6 +85,11 @@ class PairTargets:
         """
         raise NotImplementedError
 
+    def largest(self) -> float:
+        """A bound of |t_ij| that is at most a few times too large. O(sum r^2)."""
+        chunks = square_chunks(self.queries)
+        return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
+
     def row_sums(self, weight: Floats | None = None) -> Floats:
         """sum_j weight_j t_ij of every row: for differences the net Borda score. O(sum r^2)."""
         queries = self.queries
@@ -167,6 +172,16 @@ class RelevanceDifferences(PairTargets):
         difference *= valid[:, :, None] & valid[:, None, :]
         return difference
 
+    def largest(self) -> float:
+        """O(n), unless h is a function."""
+        if callable(self.kind):
+            return super().largest()
+        queries, value = self.queries, self._grouped
+        spread = queries.reduce(np.maximum, value) - queries.reduce(np.minimum, value)
+        if self.kind == "binary":
+            spread = np.sign(spread)
+        return float(np.max(spread * np.abs(self.factor)))
+
     def weights(self, inside: NDArray[np.int64]) -> Floats:
         """(n, r, r) weights y_ij of the whole queries at these places."""
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
@@ -176,12 +191,16 @@ class RelevanceDifferences(PairTargets):
 
         If `graded`, how much less and how much more they have, added up. O(n log r).
         """
-        queries, value = self.queries, self._grouped
+        queries, value = self.queries, self._above_least()
         sides = _mass_beside(value, np.ones_like(value), queries)
         if graded:
             below, above = _mass_beside(value, value, queries)
             sides = sides[0] * value - below, above - sides[1] * value
         return queries.scatter(sides[0]), queries.scatter(sides[1])
+
+    def _above_least(self) -> Floats:
+        """Labels minus the least of their query, which keeps the digits that differences need."""
+        return self._grouped - self.queries.repeat(self.queries.reduce(np.minimum, self._grouped))
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
         """O(n) where graded, O(n log r) where binary."""
@@ -192,8 +211,9 @@ class RelevanceDifferences(PairTargets):
         starts = queries.offsets[:-1]
         if self.kind == "graded":
             total = np.add.reduceat(mass, starts)
-            moment = np.add.reduceat(mass * self._grouped, starts)
-            sums = np.repeat(total, queries.sizes) * self._grouped
+            value = self._above_least()
+            moment = np.add.reduceat(mass * value, starts)
+            sums = np.repeat(total, queries.sizes) * value
             sums -= np.repeat(moment, queries.sizes)
         else:
             below, above = _mass_beside(self._grouped, mass, queries)
@@ -206,18 +226,25 @@ def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Float
     owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((grouped, owner))
     value, weight = grouped[order], mass[order]
-    before = np.cumsum(weight) - weight
+    # running sums inside each query: in those over all queries a large one spoils its neighbours
+    upward = _sums_before(weight, queries)
+    backward = Queries(queries.n_rows - queries.offsets[::-1])
+    downward = _sums_before(weight[::-1], backward)[::-1]
     new = np.append(True, (value[1:] != value[:-1]) | (owner[1:] != owner[:-1]))
-    block = np.cumsum(new) - 1
     first = np.flatnonzero(new)
-    in_block = np.add.reduceat(weight, first)
-    start = np.repeat(before[queries.offsets[:-1]], queries.sizes)
-    total = np.repeat(np.add.reduceat(weight, queries.offsets[:-1]), queries.sizes)
-    smaller = before[first][block] - start
-    larger = total - smaller - in_block[block]
+    last = np.append(first[1:], len(value)) - 1
+    block = np.cumsum(new) - 1
     sides = np.empty((2, len(grouped)))
-    sides[:, order] = smaller, larger
+    sides[:, order] = upward[first][block], downward[last][block]
     return sides[0], sides[1]
+
+
+def _sums_before(grouped: Floats, queries: Queries) -> Floats:
+    """Sum of what stands before each place in its query."""
+    sums = np.empty_like(grouped)
+    sums[1:] = queries.cumsum(grouped)[:-1]
+    sums[queries.offsets[:-1]] = 0.0
+    return sums
 
 
 class PreferenceDifferences(PairTargets):
@@ -237,6 +264,12 @@ class PreferenceDifferences(PairTargets):
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
         weights = self.weights(inside)
         return weights - weights.transpose(0, 2, 1)
+
+    def largest(self) -> float:
+        """The largest weight. O(number of pairs)."""
+        pairs = self._preferences
+        weight = pairs.weight * np.abs(self._factor[self.queries.codes[pairs.winner]])
+        return float(weight.max(initial=0.0))
 
     def weights(self, inside: NDArray[np.int64]) -> Floats:
         """(n, width, width) weights y_ij of the queries at these places."""
@@ -289,6 +322,10 @@ class RelevanceProducts(PairTargets):
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
         factor = self._grouped[inside] * valid
         return factor[:, :, None] * factor[:, None, :]
+
+    def largest(self) -> float:
+        """O(n)."""
+        return float(np.abs(self._grouped).max(initial=0.0)) ** 2
 
     def diagonal(self) -> Floats:
         """O(n)."""

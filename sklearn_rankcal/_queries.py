@@ -11,12 +11,16 @@ When the rows of every query already stand together the two are the same, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._memory import check_memory
+from sklearn_rankcal._numbers import is_missing, read_whole
+
+_MANY_ROWS, _SOME_ROWS = 10**8, 10**6  # of `sizes_to_groups`, where n_rows is not given
 _LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
 
 
@@ -197,7 +201,12 @@ class Queries:
         return values - self.broadcast(self.mean(values, weight))
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
-        """Running sum inside each query, grouped layout; exact for integers."""
+        """Running sum inside each query, grouped layout. No query's sum depends on another's."""
+        if grouped.dtype.kind == "f":  # a difference of global sums would lose small values
+            sums = np.empty_like(grouped)
+            for inside, valid in self.buckets():
+                sums[inside[valid]] = np.cumsum(grouped[inside], axis=1)[valid]
+            return sums
         total = np.cumsum(grouped)
         before = total[self.offsets[:-1]] - grouped[self.offsets[:-1]]
         return total - self.repeat(before)
@@ -333,19 +342,31 @@ def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
             f"groups must be one id per row, a 1-D array; got {groups!r}. A column of a data frame "
             "is named by the ranker's group_column."
         )
-    if isinstance(groups, np.ma.MaskedArray) and np.ma.is_masked(groups):
-        raise _missing_id(int(np.flatnonzero(np.ma.getmaskarray(groups))[0]), groups)
+    if isinstance(groups, (Mapping, set, frozenset)):
+        raise ValueError(
+            f"groups must be one id per row, in the order of the rows; got a "
+            f"{type(groups).__name__}, which has no order of rows."
+        )
+    masked = None
+    if isinstance(groups, np.ma.MaskedArray):
+        masked, groups = np.ma.getmaskarray(groups), groups.data
     if hasattr(groups, "to_numpy"):
         values = groups.to_numpy()
     elif isinstance(groups, np.ndarray):
         values = groups
     else:
         listed = list(groups)  # type: ignore[arg-type]
-        kinds = {type(value) for value in listed}
-        plain = len(kinds) <= 1 and (not listed or np.isscalar(listed[0]))
-        values = np.asarray(listed) if plain else _objects(listed)
+        kinds = set(map(type, listed))
+        if type(np.ma.masked) in kinds:
+            row = next(i for i, value in enumerate(listed) if value is np.ma.masked)
+            raise _missing_id(row, "masked")
+        # an array of text is as wide as its longest entry, and drops NUL at the end: number the
+        # texts as they are
+        plain = len(kinds) <= 1 and not issubclass(next(iter(kinds), int), (str, bytes))
+        plain = plain and (not listed or np.isscalar(listed[0]))
+        values = np.asarray(listed) if plain else as_objects(listed)
         if kinds == {int} and values.dtype.kind == "f":  # too large for any integer type
-            values = _objects(listed)
+            values = as_objects(listed)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -356,18 +377,22 @@ def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.")
     if len(values) == 0:
         raise ValueError("groups is empty: at least one row is needed.")
+    if masked is not None and masked.any():
+        row = int(np.flatnonzero(masked.reshape(len(values), -1).any(axis=1))[0])
+        raise _missing_id(row, "masked")
     kind = values.dtype.kind
     missing = (
         ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
     )
     if missing is not None and missing.any():
-        raise _missing_id(int(np.flatnonzero(missing)[0]), values)
+        row = int(np.flatnonzero(missing)[0])
+        raise _missing_id(row, values[row])
     return values if kind in "iufbmMSU" else values.astype(object)
 
 
-def _missing_id(row: int, values: Any) -> ValueError:
+def _missing_id(row: int, value: Any) -> ValueError:
     return ValueError(
-        f"groups has a missing or infinite id at row {row} ({values[row]!r}). "
+        f"groups has a missing or infinite id at row {row} ({value!r}). "
         "Every row must belong to a query; drop such rows or give them an id."
     )
 
@@ -385,18 +410,11 @@ def _number_objects(listed: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]
         raise ValueError(f"groups must hold one hashable id per row: {error}.") from error
     for value in numbers:
         infinite = isinstance(value, (float, np.floating)) and not np.isfinite(value)
-        if value is None or infinite or not _equals_itself(value):
-            raise _missing_id(next(i for i, other in enumerate(listed) if other is value), listed)
+        if infinite or is_missing(value):
+            row = next(i for i, other in enumerate(listed) if other is value)
+            raise _missing_id(row, value)
     codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
-    return codes, _objects(list(numbers))
-
-
-def _equals_itself(value: Any) -> bool:
-    """False for NaN and NaT, which do not, and for pandas' NA, which does not say."""
-    try:
-        return bool(value == value)
-    except TypeError:
-        return False
+    return codes, as_objects(list(numbers))
 
 
 def _number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -417,7 +435,7 @@ def _number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any
     return number[codes], values[first[by_appearance]]
 
 
-def _objects(listed: list[Any]) -> NDArray[Any]:
+def as_objects(listed: list[Any]) -> NDArray[Any]:
     """A 1-D array of objects, also where they are sequences themselves."""
     values = np.empty(len(listed), dtype=object)
     for row, value in enumerate(listed):
@@ -425,18 +443,28 @@ def _objects(listed: list[Any]) -> NDArray[Any]:
     return values
 
 
-def sizes_to_groups(sizes: ArrayLike) -> NDArray[np.int64]:
+def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.int64]:
     """Turn group sizes (LightGBM's convention) into one group id per row.
 
     Parameters
     ----------
     sizes : array-like of shape (n_queries,)
         Number of consecutive rows of each query, at least 1 each.
+    n_rows : int, default=None
+        Number of rows that the sizes must add up to, ``len(X)``. It guards against query ids in
+        the place of sizes, and is needed for more than 100 million rows.
 
     Returns
     -------
     groups : ndarray of shape (sum(sizes),)
         0 for the rows of the first query, 1 for those of the second, and so on.
+
+    Raises
+    ------
+    ValueError
+        Sizes that are not whole numbers >= 1 or do not add up to `n_rows`. Without `n_rows` also
+        sizes of more than a million rows in which equal numbers stand together, as in query ids,
+        and sizes of more than 100 million rows.
 
     Examples
     --------
@@ -444,15 +472,33 @@ def sizes_to_groups(sizes: ArrayLike) -> NDArray[np.int64]:
     >>> sizes_to_groups([2, 1, 3]).tolist()
     [0, 0, 1, 2, 2, 2]
     """
-    counts = np.asarray(sizes)
+    counts = read_whole(sizes, "sizes")
     if counts.ndim != 1 or len(counts) == 0:
         raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
-    if counts.dtype.kind not in "iu" and not np.array_equal(counts, np.floor(counts)):
-        raise ValueError("sizes must be whole numbers.")
-    counts = counts.astype(np.int64)
     if counts.min() < 1:
-        raise ValueError(f"sizes must be at least 1; got {counts.min()}.")
+        raise ValueError(
+            f"sizes must be at least 1; got {counts.min()}. Query ids need no conversion: pass "
+            "them as groups=."
+        )
+    total = sum(counts.tolist())
+    if n_rows is not None and total != n_rows:
+        raise ValueError(
+            f"sizes add up to {total} rows, but n_rows is {n_rows}. Query ids need no conversion: "
+            "pass them as groups=."
+        )
+    if n_rows is None and (total > _MANY_ROWS or (total > _SOME_ROWS and _look_like_ids(counts))):
+        raise ValueError(
+            f"{len(counts)} sizes add up to {total} rows. They look like query ids: those need no "
+            "conversion, pass them as groups=. If they are sizes, say so by n_rows=len(X)."
+        )
+    check_memory(8 * total, f"Groups of {total:,} rows", "Check that sizes are not query ids.")
     return np.repeat(np.arange(len(counts)), counts)
+
+
+def _look_like_ids(numbers: NDArray[np.int64]) -> bool:
+    """Whether equal numbers stand together, two or more on average, as ids of rows do."""
+    n_different = len(np.unique(numbers))
+    return 2 <= n_different <= len(numbers) / 2 and len(_run_starts(numbers)) == n_different
 
 
 def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
@@ -506,10 +552,10 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
 
 
 def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
-    array = np.asarray(values)
+    array = read_whole(values, name)
     if array.ndim != 1 or not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
         raise ValueError(
             f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; "
             f"got {array!r}."
         )
-    return array.astype(np.int64)
+    return array

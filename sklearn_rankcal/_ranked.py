@@ -7,7 +7,6 @@ value per query.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from sklearn_rankcal._numbers import read_whole
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._tied_cascade import LONG_BLOCK, block_value, by_documents
 
 _FEW_LEVELS = 32  # distinct labels up to which a pass per level beats a radix partition
 TIES = ("average", "first", "worst", "best")
@@ -132,11 +133,12 @@ def positional(
     ranked = ranked.head(_depth(phi))
     if ranked.start is None or ranked.stop is None:
         return ranked.sum(ranked.take(utility) * phi[ranked.queries.place])
-    total = np.concatenate([[0.0], np.cumsum(phi)])
-    length = ranked.stop - ranked.start
-    mean = np.where(
-        length == 1, phi[ranked.start], (total[ranked.stop] - total[ranked.start]) / length
-    )
+    # each block's discounts are added up by themselves: in a difference of running sums a small
+    # discount drowns in the large ones above it
+    at = phi[ranked.queries.place]
+    first = np.flatnonzero(ranked.queries.place == ranked.start)
+    length = np.diff(np.append(first, len(at)))
+    mean = np.repeat(np.add.reduceat(at, first) / length, length)
     return ranked.sum(ranked.take(utility) * mean)
 
 
@@ -235,9 +237,9 @@ def expected_reciprocal_rank(
 ) -> NDArray[np.float64]:
     """sum over places j <= k of (1 / j) R_j prod over places above of (1 - R), R in [0, 1].
 
-    Ties in closed form: below k0 rows, with S the probability to reach the block and E_t the mean
-    over t-subsets of the block of prod (1 - R), place t contributes S (E_(t-1) - E_t) / (k0 + t).
-    O(n) without ties, O(sum of squared block lengths) with them.
+    Equal scores are averaged over their orders, see `_tied_cascade`. O(n) without ties. A block of
+    m tied rows costs O(m^2) up to `LONG_BLOCK` rows, and O(m) times a constant beyond, unless the
+    cutoff k ends inside the block: then O(m k) at most.
     """
     ranked = ranked.head(k)
     queries = ranked.queries
@@ -249,35 +251,38 @@ def expected_reciprocal_rank(
         np.cumprod(passing[inside[:, :-1]], axis=1, out=product[:, 1:])
         reach[inside[valid]] = product[valid]
     if ranked.start is None or ranked.stop is None:
-        stops_here = reach * (1.0 - passing)
+        value = reach * ((1.0 - passing) / position)  # in the order of the tied case
     else:
         base = queries.repeat(queries.offsets[:-1])
-        stops_here = reach[ranked.start + base] * _stopping(passing, ranked)
+        value = reach[ranked.start + base] * _tied_values(passing, ranked, k)
     if k is not None:
-        stops_here = np.where(position <= k, stops_here, 0.0)
-    return ranked.sum(stops_here / position)
+        value = np.where(position <= k, value, 0.0)
+    return ranked.sum(value)
 
 
-def _stopping(passing: NDArray[np.float64], ranked: Ranked) -> NDArray[np.float64]:
-    """E_(t-1) - E_t at each place, t its place in its block (1-based)."""
+def _tied_values(
+    passing: NDArray[np.float64], ranked: Ranked, k: int | None
+) -> NDArray[np.float64]:
+    """(E_(t-1) - E_t) / (k0 + t) at the t-th place of each block; a long block's sum at its first.
+
+    For a user who reaches the block; see `_tied_cascade` for the symbols.
+    """
     assert ranked.start is not None and ranked.stop is not None
     drop = 1.0 - passing
-    t = ranked.queries.place - ranked.start
     lengths = ranked.stop - ranked.start
-    first = np.flatnonzero((t == 0) & (lengths > 1))
+    first = np.flatnonzero((ranked.queries.place == ranked.start) & (lengths > 1))
     for m in np.unique(lengths[first]):
+        if m >= LONG_BLOCK:
+            continue
         inside = first[lengths[first] == m][:, None] + np.arange(m)
-        block = passing[inside]
-        mean = np.zeros((len(inside), m + 1))  # E_0 .. E_m of the rows seen so far
-        mean[:, 0] = 1.0
-        for seen in range(1, m + 1):  # the recursion is the algorithm: O(m^2) per block
-            size = np.arange(1, seen + 1)
-            mean[:, 1 : seen + 1] = (
-                (seen - size) * mean[:, 1 : seen + 1]
-                + size * block[:, seen - 1 : seen] * mean[:, :seen]
-            ) / seen
-        drop[inside] = mean[:, :-1] - mean[:, 1:]
-    return drop
+        drop[inside] = -np.diff(by_documents(passing[inside], m), axis=1)
+    value = drop / (ranked.queries.place + 1)
+    for place in first[lengths[first] >= LONG_BLOCK]:
+        m, above = int(lengths[place]), int(ranked.start[place])
+        counted = m if k is None else min(m, k - above)
+        value[place : place + m] = 0.0
+        value[place] = block_value(passing[place : place + m], above, counted)
+    return value
 
 
 # -------------------------------------------------------------------- pairs
@@ -288,28 +293,39 @@ def discordant_weight(
 ) -> NDArray[np.float64]:
     """Total weight of the pairs y_i > y_j whose row i is not above row j; a tie costs half.
 
-    A pair weighs 1, or y_i - y_j if `graded`. Counted by running sums, never over pairs: a pass
+    A pair weighs 1, or y_i - y_j if `graded`. Pairs are counted in integers, never formed: a pass
     per level where labels are few, O(n log(number of levels)) by a radix partition where not.
+
+    If `graded`, y_i - y_j is the sum of the gaps between neighbouring labels of the query that lie
+    between the two, so that the weight is the sum over the query's gaps of gap times the number of
+    discordant pairs across it. The counts are exact, no term is negative, and each query is added
+    up by itself in ascending order of its labels: the value of a query does not depend on the
+    others by a single bit, and never exceeds `preference_weight`.
     """
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
         return _discordant_by_level(ranked, ranked.take(relevance), levels, graded)
-    return _discordant_by_radix(ranked, relevance, graded)
+    if not graded:
+        return _discordant_by_radix(ranked, relevance)
+    grouped, across = _discordant_across(ranked, relevance)
+    return _sum_of_gaps(ranked.queries, grouped, across)
 
 
 def _discordant_by_level(
     ranked: Ranked, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
 ) -> NDArray[np.float64]:
-    """For each level, the lower labels above it. y_i - y_j is the sum of the steps between."""
+    """For each level, the lower labels that stand above it, or above all labels from it on."""
     queries = ranked.queries
     total = np.zeros(queries.n_queries)
     running = np.zeros(len(value) + 1, dtype=np.int64)
+    gaps = _Gaps(queries.n_queries)
     if ranked.start is not None and ranked.stop is not None:
         base = queries.repeat(queries.offsets[:-1])
         start, stop = ranked.start + base, ranked.stop + base
-    for below, level in itertools.pairwise(levels):
+    for level in levels[0 if graded else 1 :]:
         low = value < level
-        high = ~low if graded else value == level
+        same = value == level
+        high = ~low if graded else same
         np.cumsum(low, out=running[1:])
         if ranked.start is None:
             above = running[:-1] * high
@@ -317,51 +333,115 @@ def _discordant_by_level(
             above = (running[start] + running[stop]) * (high / 2)
         before_query = running[queries.offsets[:-1]]
         count = ranked.sum(above) - before_query * ranked.sum(high.astype(np.int64))
-        total += count * (level - below) if graded else count
+        total += gaps.up_to(level, ranked.sum(same.astype(np.int32)) > 0, count) if graded else (
+            count
+        )
     return total
 
 
-def _discordant_by_radix(
-    ranked: Ranked, relevance: NDArray[np.float64], graded: bool
+class _Gaps:
+    """Walks up the levels of all queries and measures each query's gap below its own labels."""
+
+    def __init__(self, n_queries: int) -> None:
+        self.below = np.zeros(n_queries)  # the largest label so far of each query that had one
+        self.started = np.zeros(n_queries, dtype=bool)
+
+    def up_to(
+        self, level: float, present: NDArray[np.bool_], count: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Gap times count, 0 in a query that has no such label or none below it."""
+        counted = present & self.started
+        term = np.zeros(len(present))
+        term[counted] = (level - self.below[counted]) * count[counted]
+        self.below[present] = level
+        self.started |= present
+        return term
+
+
+def _sum_of_gaps(
+    queries: Queries, ascending: NDArray[np.float64], across: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Partition by the bits of the labels' ranks, from the highest down, counting at each bit."""
+    """Sum over neighbouring labels of each query of gap times the pairs counted across it.
+
+    `ascending` has the labels of each query in ascending order, `across` the count across the gap
+    that follows each. Terms are added one after the other, as `_Gaps` adds them.
+    """
+    gap = np.zeros(len(ascending))
+    inner = np.ones(len(ascending), dtype=bool)  # the last label of a query has no gap above it
+    inner[queries.offsets[1:] - 1] = False
+    np.subtract(ascending[1:], ascending[:-1], out=gap[:-1], where=inner[:-1])
+    owner = queries.repeat(np.arange(queries.n_queries))
+    total = np.bincount(owner, gap * across, queries.n_queries)
+    return total.astype(np.float64, copy=False)
+
+
+def _discordant_by_radix(ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The number of discordant pairs: half of what the rows of each query take part in."""
     if ranked.start is not None:  # a tied pair costs 0 in one of these orders and 1 in the other
-        best = _discordant_by_radix(ranked.broken_by(-relevance), relevance, graded)
-        worst = _discordant_by_radix(ranked.broken_by(relevance), relevance, graded)
+        best = _discordant_by_radix(ranked.broken_by(-relevance), relevance)
+        worst = _discordant_by_radix(ranked.broken_by(relevance), relevance)
         return (best + worst) / 2
+    _, low_above, _ = _partition(ranked, relevance, both_sides=False)
+    return ranked.queries.reduce(np.add, low_above).astype(np.float64)
+
+
+def _discordant_across(
+    ranked: Ranked, relevance: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Labels of each query in ascending order, and the discordant pairs across each gap."""
+    if ranked.start is not None:  # a tied pair costs 0 in one of these orders and 1 in the other
+        grouped, best = _discordant_across(ranked.broken_by(-relevance), relevance)
+        _, worst = _discordant_across(ranked.broken_by(relevance), relevance)
+        return grouped, (best + worst) / 2
+    grouped, low_above, high_below = _partition(ranked, relevance)
+    # a pair is across the gap while its lower label has been passed and its higher has not
+    return grouped, ranked.queries.cumsum(high_below - low_above)
+
+
+def _partition(
+    ranked: Ranked, relevance: NDArray[np.float64], both_sides: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Labels of each query in ascending order, and each row's discordant pairs, without ties.
+
+    Of each row: the lower labels above it, and with `both_sides` the higher labels below it (else
+    0). Rows are partitioned by the bits of their labels' ranks, from the highest bit down. The two
+    rows of a pair part at one bit, and the pair is counted there.
+    """
     queries = ranked.queries
     levels, codes = np.unique(relevance, return_inverse=True)
     code = codes[ranked.order]
-    value = ranked.take(relevance)
     group = queries.repeat(queries.offsets[:-1])  # place at which the row's current group begins
-    total = np.zeros(queries.n_queries)
+    low_above = np.zeros(len(group), dtype=np.int64)
+    high_below = np.zeros(len(group), dtype=np.int64)
     for bit in reversed(range((len(levels) - 1).bit_length())):
         high = (code >> bit) & 1
         low = 1 - high
         low_before = _exclusive(np.cumsum(low), low, group)
-        cost = low_before * high
-        if graded:
-            low_value = value * low
-            cost = cost * value - high * _exclusive(np.cumsum(low_value), low_value, group)
-        total += queries.reduce(np.add, cost)
-        # stable partition of every group: low labels first, then high ones
         is_first = group == np.arange(len(group))
         number = np.cumsum(is_first) - 1
-        n_low = np.add.reduceat(low, np.flatnonzero(is_first))[number]
+        starts = np.flatnonzero(is_first)
+        n_low = np.add.reduceat(low, starts)[number]
         place = np.arange(len(group)) - group
+        low_above += high * low_before
+        if both_sides:
+            size = np.diff(np.append(starts, len(group)))[number]
+            high_below += low * ((size - n_low) - (place - low_before))
+        # stable partition of every group: low labels first, then high ones
         target = group + np.where(high == 1, n_low + place - low_before, low_before)
         moved = np.empty_like(target)
         moved[target] = np.arange(len(target))
         group = (group + high * n_low)[moved]
-        code, value = code[moved], value[moved]
-    return total
+        code, low_above = code[moved], low_above[moved]
+        if both_sides:
+            high_below = high_below[moved]
+    return levels[code], low_above, high_below
 
 
 def _exclusive(
-    running: NDArray[Any], values: NDArray[Any], group: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Sum of the values before each place in its group, from the global running sum."""
-    return running - values - (running - values)[group]
+    running: NDArray[np.int64], counts: NDArray[np.int64], group: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Sum of the counts before each place in its group, from the global running sum."""
+    return running - counts - (running - counts)[group]
 
 
 def preference_weight(
@@ -371,22 +451,39 @@ def preference_weight(
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
         grouped, total = queries.gather(relevance), np.zeros(queries.n_queries)
-        for below, level in itertools.pairwise(levels):
-            low = queries.reduce(np.add, (grouped < level).astype(np.int32))
+        gaps = _Gaps(queries.n_queries)
+        low = np.zeros(queries.n_queries, dtype=np.int64)
+        for level in levels:
+            count = queries.reduce(np.add, (grouped == level).astype(np.int32)).astype(np.int64)
             if graded:
-                total += (level - below) * low * (queries.sizes - low)
+                total += gaps.up_to(level, count > 0, low * (queries.sizes - low))
             else:
-                total += low * queries.reduce(np.add, (grouped == level).astype(np.int32))
+                total += low * count
+            low += count
         return total
     descending = queries.sort_values(relevance)
     if graded:
-        balance = queries.repeat(queries.sizes) - 1 - 2 * queries.place
-        return queries.reduce(np.add, balance * descending)
+        # the i-th largest label and those before it, against the rest
+        ascending = -queries.sort_values(-relevance)
+        passed = queries.place + 1
+        return _sum_of_gaps(queries, ascending, passed * (queries.repeat(queries.sizes) - passed))
     # the place in its run of equal labels counts the equal pairs a row closes
     same = queries_equal_neighbours(descending, queries)
     start, _ = _blocks(same, queries)
     equal = queries.reduce(np.add, queries.place - start)
     return (queries.sizes * (queries.sizes - 1) / 2 - equal).astype(np.float64)
+
+
+def scaled_labels(relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    """Labels over a power of two of their query, where they are so large that sums overflow.
+
+    It changes no ratio of weights of one query, and only labels beyond 2^500.
+    """
+    if np.abs(relevance).max() < 2.0**500:
+        return relevance
+    largest = queries.max(np.abs(relevance))
+    exponent = np.where(largest < 2.0**500, 0, np.frexp(largest)[1])
+    return np.ldexp(relevance, -queries.broadcast(exponent))
 
 
 def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
@@ -397,12 +494,11 @@ def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.fl
 
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
     """Positions as int64, each query a permutation of 1 .. r."""
-    values = np.asarray(ranks)
-    if values.shape != (queries.n_rows,):
-        raise ValueError(f"ranks has shape {values.shape}, but y_true has {queries.n_rows} rows.")
-    if values.dtype.kind not in "iuf" or not np.array_equal(values, np.floor(values)):
-        raise ValueError("ranks must be whole numbers, 1 = top.")
-    positions = values.astype(np.int64)
+    positions = read_whole(ranks, "ranks")
+    if positions.shape != (queries.n_rows,):
+        raise ValueError(
+            f"ranks has shape {positions.shape}, but y_true has {queries.n_rows} rows."
+        )
     grouped = queries.gather(positions)
     seen = np.zeros(queries.n_rows, dtype=bool)
     outside = (grouped < 1) | (grouped > queries.repeat(queries.sizes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -14,12 +15,23 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rankcal._arrays import ranker_from_arrays, ranker_to_arrays
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._context import check_context
+from sklearn_rankcal._names import checks_keywords
+from sklearn_rankcal._pair_targets import PairTargets
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import QueryOrder, RankerMixin, seeded
+from sklearn_rankcal._reading import QueryOrder, RankerMixin, loud, seeded
 from sklearn_rankcal._reports import ReportingRanker
-from sklearn_rankcal._tables import content_keys, numeric_columns, take_rows
+from sklearn_rankcal._scales import check_unit, mean_one
+from sklearn_rankcal._tables import (
+    check_no_text,
+    content_keys,
+    dense_table,
+    numeric_columns,
+    take_rows,
+)
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import take_labels
 from sklearn_rankcal.losses import Loss, get_loss
@@ -39,7 +51,7 @@ def _predicts_scores(ranker: CalibratedRanker) -> bool:
     return get_loss(ranker.loss).space == "scores"
 
 
-class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
+class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
     """Rank the documents of queries with any regressor, consistently for a chosen measure.
 
     "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
@@ -52,7 +64,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
     regressor : estimator, default=None
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
         targets from `predict_proba`; or a model of `sklearn_rankcal.models`, taken as it is. None
-        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`). For
+        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`), for
+        which a sparse X is made dense up to 4 GiB (`Ridge` or LightGBM take X sparse). For
         ``loss="pd"`` and ``"map"`` a regressor is wrapped in a `PairModel`, and None is
         `ScoresAndPairs` or `ScoresAndProducts`.
     loss : str or Loss, default="ndcg"
@@ -85,7 +98,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         Queries decoded at the same time, through joblib, where the loss is on pairs. None is 1
         unless in a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
-        Print what `fit` does and how long each step takes.
+        1: print what `fit`, `predict` and the reports do, and how long each step takes; where the
+        loss is on pairs, a line for each 2,000,000 predictions that are decoded. 2 and more: also
+        set every parameter ``verbose`` of the regressor that is 0 to this number less 1, so that
+        boosting prints its iterations.
 
     Attributes
     ----------
@@ -176,6 +192,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @checks_keywords
     def fit(
         self,
         X: Any,
@@ -196,7 +213,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. A row of weight 0 is left out.
+            Non-negative weight of each row in the regression. A row of weight 0 is left out. Only
+            ratios of weights count to the default regressor and to closed forms. A `regressor`
+            that you pass gets the weights as they are, so that its penalty can depend on their
+            scale; the largest must be between 1e-12 and 1e12.
 
         Returns
         -------
@@ -230,6 +250,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             X, labels, weight = take_rows(X, rows), take_labels(labels, rows, queries), weight[rows]
         self.loss_ = loss.resolve(labels)
         X, labels, queries, weight = self._defined(X, labels, queries, weight)
+        if weight is not None and self.regressor is None:
+            weight = mean_one(weight)  # a penalty against which weights of any scale are the same
         model = self._make_model(X)
         # of a model of documents; None is a regressor
         inner = model.regressor if loss.space == "scores" else None
@@ -239,16 +261,47 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             if by_grades
             else self.loss_.training_targets(labels, queries)
         )
+        if isinstance(targets, PairTargets):
+            check_unit(targets.largest())
+        else:
+            check_unit(float(np.abs(targets).max()))
         self._say(
             f"{queries.n_rows} documents in {queries.n_queries} queries for "
             f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",
             started,
         )
         started = time.perf_counter()
+        loud(model, self.verbose - 1)
+        shown = getattr(model, "regressor", None)
+        shown = model if shown is None else shown
+        self._say(f"fitting {type(shown).__name__} to {X.shape[0]} rows, {X.shape[1]} columns ...")
         self.model_ = model.fit(X, targets, queries, weight)
         fitted = getattr(self.model_, "regressor_", self.model_)
         self._say(f"fitted {type(fitted).__name__}", started)
         return self
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)
+        if reset and self.group_column is not None:
+            self._group_place: int = list(X.columns).index(self.group_column)
+        if self._needs_dense():
+            who = "the default regressor" if self.regressor is None else (
+                type(self.regressor).__name__
+            )
+            check_no_text(table, who)
+            table = dense_table(table)
+        return table, queries
+
+    def _needs_dense(self) -> bool:
+        """Whether it is a model of ours that takes dense tables of numbers only."""
+        regressor = self.regressor
+        if isinstance(regressor, DocumentModel):
+            regressor = regressor.regressor
+        if regressor is None or get_loss(self.loss).space != "scores":
+            return getattr(regressor, "feature_map", None) is None
+        return False
 
     def _make_model(self, X: Any) -> Any:
         space = get_loss(self.loss).space
@@ -295,6 +348,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- predict
 
+    @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return positions, 1 = top of its query; scores are `decision_function`.
 
@@ -321,6 +375,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         X, queries = self._read_queries(X, groups)
         return self._decode(X, queries)
 
+    @checks_keywords
     def predict_order(
         self, X: Any, groups: ArrayLike | None = None, k: int | None = None
     ) -> QueryOrder:
@@ -354,6 +409,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         return QueryOrder(rows, offsets, queries.ids)
 
     @available_if(_predicts_scores)
+    @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted scores, larger is better.
 
@@ -374,6 +430,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         X, queries = self._read_queries(X, groups, required=self._needs_queries())
         return self.model_.predict(X, queries)
 
+    @checks_keywords
     def score(
         self,
         X: Any,
@@ -409,8 +466,11 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
         if self.loss_.space == "scores":
+            started = time.perf_counter()
             u = self.model_.predict(X, queries)
-            return self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+            ranks = self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+            self._say(f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started)
+            return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in self._predicted_pairs(X, queries):
             ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
@@ -419,6 +479,65 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
         return self.grouped_ and bool(check_context(self.model_.context))
+
+    # ---------------------------------------------------------------- plain arrays
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted ranker as plain arrays, for `numpy.savez`: readable by every later version.
+
+        Only for closed forms, whose fit is a few arrays: `PairwiseRidge`, and `BilinearPairs`
+        without a feature map. The user guide, "Saving rankers", says what to do with others.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Those of the model, and ``"ranker"``, a string of JSON: what is needed beside them.
+
+        Raises
+        ------
+        TypeError
+            The model has no form as plain arrays, or a parameter of the loss is a function.
+
+        Examples
+        --------
+        >>> import io
+        >>> import numpy as np
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> from sklearn_rankcal.models import PairwiseRidge
+        >>> data = make_ranking(n_queries=20, random_state=0)
+        >>> ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
+        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+        >>> file = io.BytesIO()
+        >>> np.savez(file, **ranker.to_arrays())
+        >>> _ = file.seek(0)
+        >>> again = CalibratedRanker(PairwiseRidge(), loss="pd").from_arrays(np.load(file))
+        >>> bool((again.predict(data.X, data.groups) == ranker.predict(data.X, data.groups)).all())
+        True
+        """
+        check_is_fitted(self)
+        return ranker_to_arrays(self)
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> CalibratedRanker:
+        """Become the fitted ranker that `to_arrays` described, instead of `fit`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What `to_arrays` returned, or `numpy.load` of the file it was saved in.
+
+        Returns
+        -------
+        self : CalibratedRanker
+            It must have the regressor and the loss of the ranker that was saved. Its other
+            parameters are its own: `decoder`, for example, may differ.
+
+        Raises
+        ------
+        ValueError
+            Arrays of another regressor, loss or `group_column`, absent or of a wrong shape.
+        """
+        return ranker_from_arrays(self, arrays)
 
     # ---------------------------------------------------------------- the regressor's own
 
@@ -433,17 +552,34 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The regressor's importances per column of X, context columns folded in."""
+        """The regressor's importances per column of X, context columns folded in.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
         check_is_fitted(self)
-        return self.model_.fold_importances(self.model_.regressor_.feature_importances_)
+        model = self.model_
+        return self._with_group_column(
+            model.fold_importances(model.regressor_.feature_importances_)
+        )
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """The regressor's coefficients per column of X: average slopes inside a query."""
+        """The regressor's coefficients per column of X: average slopes inside a query.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
         check_is_fitted(self)
         if isinstance(self.model_, PairwiseRidge):
-            return self.model_.coef_
-        return self.model_.fold_coefficients(self.model_.regressor_.coef_)
+            return self._with_group_column(self.model_.coef_)
+        return self._with_group_column(
+            self.model_.fold_coefficients(self.model_.regressor_.coef_)
+        )
+
+    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
+        if self.group_column is None:
+            return values
+        return np.insert(values, self._group_place, 0.0, axis=-1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -452,8 +588,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = loss.positive_only
-        if loss.space != "scores":
-            return tags  # models of pairs take dense, finite numbers
+        if loss.space != "scores":  # models of pairs take finite numbers
+            tags.input_tags.sparse = self._needs_dense()  # a sparse table is made dense
+            return tags
         regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):
             regressor, context = regressor.regressor, regressor.context
@@ -461,10 +598,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, BaseEstimator):
             regressor = default_regressor(1)
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse and context in (None, "auto")
+        tags.input_tags.sparse = self._needs_dense() or (
+            inner.sparse and context in (None, "auto")
+        )
         tags.input_tags.categorical = inner.categorical
         return tags
 
-    def _say(self, what: str, started: float) -> None:
-        if self.verbose:
-            print(f"[CalibratedRanker] {what} ({time.perf_counter() - started:.2f} s)")

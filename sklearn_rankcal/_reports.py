@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
+from sklearn_rankcal._names import checks_keywords
+from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._pair_targets import check_squares, entry_counts
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._reading import QueryReader
@@ -33,6 +36,7 @@ class ReportingRanker(QueryReader):
 
     loss: str | Loss
     n_jobs: int | None
+    verbose: int
     loss_: Loss
     model_: Any
     decoder_: Any
@@ -46,12 +50,22 @@ class ReportingRanker(QueryReader):
         the decoder's rules for ties depend on the order in which a user has them.
         """
         check_squares(queries)
+        started, done = time.perf_counter(), 0
         for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
             rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
             rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
+            done += part.n_queries  # the caller has dealt with these before it asks for more
+            self._say(f"{done} of {queries.n_queries} queries predicted and decoded", started)
+
+    def _say(self, what: str, started: float | None = None) -> None:
+        """Print a line if `verbose`, with the seconds since `started`."""
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
+            print(f"[{type(self).__name__}] {what}{took}", flush=True)
 
     @available_if(predicts_pairs)
+    @checks_keywords
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
@@ -92,6 +106,7 @@ class ReportingRanker(QueryReader):
         return matrices
 
     @available_if(predicts_pairs)
+    @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Say of every query how far its ranking can be from the best one, given the predictions.
 
@@ -140,6 +155,7 @@ class ReportingRanker(QueryReader):
         report = {"query": queries.ids, "n_documents": queries.sizes}
         return report | {name: np.concatenate(columns) for name, columns in parts.items()}
 
+    @checks_keywords
     def diagnose(
         self, X: Any, groups: ArrayLike | None = None, y: Any = None
     ) -> Diagnosis:
@@ -191,7 +207,7 @@ class ReportingRanker(QueryReader):
             if isinstance(y, list | tuple) and y and all(is_structured(one) for one in y):
                 judges = list(y)
             elif not is_structured(y) and np.ndim(y) == 2:
-                judges = list(np.asarray(y).T)
+                judges = list(read_array(y, "y").T)
             else:
                 judges = [y]
             if not judges:

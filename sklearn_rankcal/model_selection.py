@@ -6,17 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import is_frame
-from sklearn_rankcal.labels import groups_of_labels
-from sklearn_rankcal.utils._sklearn_compat import split_under_way
+from sklearn_rankcal._reading import RankerMixin
+from sklearn_rankcal._tables import is_frame, split_column, take_rows
+from sklearn_rankcal._wrappers import (
+    RelevanceRegressor,
+    call_ranker,
+    innermost,
+    predict_scores,
+    refuse_without_scores,
+    takes_labels,
+)
+from sklearn_rankcal.labels import GROUPS_REMEDY, groups_of_labels, is_structured, relevance_labels
 
-__all__ = ["QueryKFold"]
+__all__ = ["QueryKFold", "query_cross_val_predict"]
 
 
 class QueryKFold(BaseCrossValidator):
@@ -112,18 +122,126 @@ class QueryKFold(BaseCrossValidator):
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
 
-def splitter_cuts_queries(column: str | None) -> bool:
-    """Whether the cross-validation around `fit` does not keep the test queries whole."""
-    split = split_under_way()
-    if split is None:
-        return False
-    X, ids, train, test = split
-    if column is not None and is_frame(X) and column in list(X.columns):
-        ids = X[column]
-    if ids is None:
-        return False
-    queries = Queries.from_groups(ids)
-    codes = queries.codes
-    tested = np.bincount(codes[test], minlength=queries.n_queries)
-    trained = np.bincount(codes[train], minlength=queries.n_queries)
-    return bool(((tested > 0) & ((tested < queries.sizes) | (trained > 0))).any())
+def query_cross_val_predict(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: ArrayLike | None = None,
+    cv: Any = 5,
+    method: str = "decision_function",
+    n_jobs: int | None = None,
+) -> NDArray[Any]:
+    """Out-of-fold scores or positions: every query is ranked by a ranker that has not seen it.
+
+    `sklearn.model_selection.cross_val_predict` passes no groups to `predict`, and takes an
+    estimator with `decision_function` for a classifier. This function does the same for rankers,
+    with metadata routing off or on. Out-of-fold scores are what a second model is trained on
+    (stacking).
+
+    Parameters
+    ----------
+    estimator : estimator
+        A ranker, a pipeline or a search that ends in one; or a regressor, which is fitted on the
+        relevance and gives what its `predict` returns.
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        One row per query-document pair.
+    y : array-like of shape (n_documents,)
+        Relevance, or the structured array of `relevance_labels` or `preference_labels`.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row, where neither `y` nor the ranker's `group_column` holds it.
+    cv : int or splitter, default=5
+        A number of folds is ``QueryKFold(cv)``.
+    method : {"decision_function", "predict"}, default="decision_function"
+        Scores, larger is better; or positions, 1 = top.
+    n_jobs : int, default=None
+        Folds at the same time, through joblib.
+
+    Returns
+    -------
+    values : ndarray of shape (n_documents,)
+        Scores of different queries, and of different folds, are not comparable.
+
+    Raises
+    ------
+    ValueError
+        The query ids are missing, a fold cuts a query, or the folds do not test every row once.
+    TypeError
+        Scores of a ranker that has none, because its loss is on pairs of documents.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.metrics import ndcg_score
+    >>> from sklearn_rankcal.model_selection import query_cross_val_predict
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(Ridge())
+    >>> scores = query_cross_val_predict(ranker, data.X, data.y, groups=data.groups)
+    >>> ndcg_score(data.y, scores, groups=data.groups) > 0.7
+    True
+    """
+    if method not in ("decision_function", "predict"):
+        raise ValueError(f"method must be 'decision_function' or 'predict'; got {method!r}.")
+    (X,) = indexable(X)
+    final = innermost(estimator)
+    if method == "decision_function" and isinstance(final, RankerMixin):
+        refuse_without_scores(final)
+    column = getattr(final, "group_column", None)
+    if groups is None:
+        groups = groups_of_labels(y)
+    if groups is None and column is not None and is_frame(X):
+        groups = split_column(X, column)[1]
+    if groups is None:
+        raise ValueError(f"query_cross_val_predict needs the query of each row. {GROUPS_REMEDY}")
+    queries = Queries.from_groups(groups, _num_samples(X))
+    labels = y if is_structured(y) else relevance_labels(y, queries.codes)
+    if not takes_labels(estimator):
+        estimator = RelevanceRegressor(estimator)
+    splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
+    splits = (
+        list(splitter.split(X, labels, groups))
+        if hasattr(splitter, "split")
+        else list(splitter)
+    )
+    _check_folds(splits, queries)
+    folds = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_rank)(estimator, X, labels, queries.codes, train, test, method)
+        for train, test in splits
+    )
+    values = np.empty(queries.n_rows, dtype=np.result_type(*folds))
+    for (_, test), fold in zip(splits, folds, strict=True):
+        values[test] = fold
+    return values
+
+
+def _fit_and_rank(
+    estimator: Any, X: Any, labels: Any, codes: Any, train: Any, test: Any, method: str
+) -> NDArray[Any]:
+    """Fit on some rows, and score or rank others."""
+    fitted = clone(estimator).fit(take_rows(X, train), labels[train])
+    rows, ids = take_rows(X, test), codes[test]
+    if method == "predict" and isinstance(innermost(fitted), RankerMixin):
+        return call_ranker(fitted, "predict", rows, ids)
+    return predict_scores(fitted, rows, ids)
+
+
+def _check_folds(splits: list[Any], queries: Queries) -> None:
+    """Raise unless the folds test every row once, whole queries, none of which they train on."""
+    tested = np.zeros(queries.n_rows, dtype=np.int64)
+    for train, test in splits:
+        np.add.at(tested, test, 1)
+        count = np.bincount(queries.codes[test], minlength=queries.n_queries)
+        trained = np.bincount(queries.codes[train], minlength=queries.n_queries)
+        cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
+        if cut.any():
+            raise ValueError(
+                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: it tests a part, or "
+                "trains on one. Split by query: cv=QueryKFold(), or GroupKFold()."
+            )
+    if (tested != 1).any():
+        raise ValueError(
+            f"The folds must test every row once; row {np.flatnonzero(tested != 1)[0]} is tested "
+            f"{tested[tested != 1][0]} times. Use QueryKFold or GroupKFold."
+        )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.decoders._sort import check_scores
 
 Floats = NDArray[np.float64]
@@ -130,14 +131,14 @@ def plot_preference_graph(
 
 def _read(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
     """The matrix and its documents, best first."""
-    values = np.asarray(matrix, dtype=np.float64)
+    values = read_numbers(matrix, "the matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
         raise ValueError(f"A square matrix is needed, one row a document; got {values.shape}.")
     check_scores(values.reshape(-1), None, "the matrix")
     r = len(values)
     if ranks is None:
         return values, np.arange(r)
-    given = np.asarray(ranks)
+    given = read_whole(ranks, "ranks")
     if given.shape != (r,) or sorted(given.tolist()) != list(range(1, r + 1)):
         raise ValueError(f"ranks must hold the positions 1 to {r} once each; got {ranks!r}.")
     return values, np.argsort(given)

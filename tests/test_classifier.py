@@ -376,6 +376,6 @@ def test_more_bad_input():
     with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
         LowRankClassifier(LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match="does not take sample_weight"):
-        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.ones(150))
+        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.arange(1.0, 151))
     with pytest.raises(ValueError, match="empty"):
         mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])

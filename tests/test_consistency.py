@@ -386,7 +386,7 @@ GOOD = ([[1, 0]], [1.0])
         (lambda: LabelDistribution([[[0, -1], [0, 0]]], [1]), ValueError, "weights must be >= 0"),
         (lambda: LabelDistribution([np.eye(2)], [1]), ValueError, "prefers document 0 to itself"),
         (lambda: LabelDistribution([["a", "b"]], [1]), ValueError, "real numbers"),
-        (lambda: LabelDistribution([[1j, 0]], [1]), ValueError, "complex"),
+        (lambda: LabelDistribution([[1j, 0]], [1]), ValueError, "Complex data"),
         (lambda: LabelDistribution([[1, 0], [1]], [0.5, 0.5]), ValueError, "array of real"),
         (lambda: LabelDistribution(np.ma.array([[1, 0]], mask=[[0, 1]]), [1]), ValueError, "mask"),
         (lambda: bayes_ranking([[1, 0]], "dcg"), TypeError, "tuple .labels, probabilities"),

@@ -1,5 +1,7 @@
 """Decoding average precision: against all orders, and the diagonal's own theorem."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -208,3 +210,28 @@ def test_proved_means_no_gap():
 def test_equal_documents_keep_their_order():
     for method in ("auto", "local_search", "diagonal"):
         assert decode_average_precision(np.ones((17, 17)), method).ranks.tolist() == [*range(1, 18)]
+
+
+def exact_value(u, order):
+    r = len(u)
+    return sum(
+        Fraction(u[order[a]][order[b]], max(a, b) + 1) for a in range(r) for b in range(a + 1)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unit", [5e-324, 2.0**-1060, 2.0**-500, 2.0**950])
+def test_scale_of_the_entries_does_not_matter(method, unit):
+    """Shares of the smallest numbers vanish: 5e-324 / 3 is 0."""
+    rng = np.random.default_rng(0)
+    counts = [matrices.symmetric_ties(r, rng) for r in (2, 3, 3, 4, 4, 4, 5, 5, 20)]
+    wanted = decode_average_precision(counts, method)
+    result = decode_average_precision([unit * u for u in counts], method)
+    for one, other in zip(result.ranks, wanted.ranks, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(result.optimal, wanted.optimal)
+    for u, ranks, proved in zip(counts, result.ranks, result.optimal, strict=True):
+        if proved and len(u) < 20:
+            whole = u.astype(int).tolist()
+            best = max(exact_value(whole, order) for order in oracles.all_orders(len(u)))
+            assert exact_value(whole, order_of(ranks)) == best

@@ -45,7 +45,7 @@ def test_keys_are_asked_of_tied_rows_only():
         (lambda: decode_scores([1.0, np.nan]), ValueError, "NaN or infinity .first at row 1"),
         (lambda: decode_scores([]), ValueError, "empty"),
         (lambda: decode_scores([[1, 2]]), ValueError, "1-D, one score per row"),
-        (lambda: decode_scores(["a"]), ValueError, "must be numbers"),
+        (lambda: decode_scores(["a"]), ValueError, "must be real numbers, not text"),
         (lambda: decode_scores([1, 2], [0]), ValueError, "groups has 1 entries"),
         (lambda: decode_scores([1, 2], tie_keys=[1]), ValueError, "tie_keys has shape"),
         (lambda: get_decoder("nope", "scores"), ValueError, "Known: auto, sort"),

@@ -48,6 +48,64 @@ def test_of_stacks(family, seed):
             same("lost_weight", d, order)
 
 
+def explained_by_scores(rng, r, n_against, ties):
+    """Differences of scores, and a few of the opposite sign, which close cycles."""
+    scores = rng.integers(0, r // 3, r).astype(float) if ties else rng.normal(size=r)
+    d = scores[:, None] - scores
+    for _ in range(n_against):
+        i, j = rng.choice(r, 2, replace=False)
+        d[i, j], d[j, i] = -d[i, j], -d[j, i]
+    return d
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n_against", [0, 1, 5, 60])
+def test_of_preferences_that_scores_explain(n_against, ties):
+    """Where all documents have their heaviest edge to the same one."""
+    rng = np.random.default_rng(n_against)
+    d = np.stack([explained_by_scores(rng, 80, n_against, ties) for _ in range(4)])
+    for ranked_pairs in (True, False):
+        same("greedy_dag", d, ranked_pairs)
+    same("components", d)
+
+
+@pytest.mark.parametrize("n_against", [0, 1, 50])
+def test_steps_of_greedy_dag_on_preferences_that_scores_explain(n_against):
+    """A sort and a check; with a few cycles O(r^2) all the same. It looks up every 2^18 steps."""
+    r = 1500
+    d = explained_by_scores(np.random.default_rng(0), r, n_against, False)
+    looks = []
+    compiled.greedy_dag(d[None], False, lambda: bool(looks.append(1)))
+    assert len(looks) * 2**18 <= (0 if n_against == 0 else 20 * r * r)  # O(r^3): 500 r^2
+
+
+def test_time_that_is_up():
+    """Every kernel that is asked to stop does so at its next look."""
+    rng = np.random.default_rng(0)
+    u = rng.random((600, 600))
+    d = u - u.T
+    start, kicks = rng.permutation(600), rng.random((5, 6))
+    for module in (compiled, _kernels_numpy):
+        for late_at in (1, 3):
+            looks = []
+            late = lambda: looks.append(1) or len(looks) >= late_at  # noqa: B023, E731
+            with pytest.raises(TimeoutError):
+                module.greedy_dag(d[None], True, late)
+            assert len(looks) == late_at
+            for kernel in ("preference_search", "average_precision_search"):
+                looks.clear()
+                matrix = d if kernel[0] == "p" else u + u.T
+                order, sweeps = getattr(module, kernel)(matrix, start, kicks, 0.0, 1000, late)
+                assert len(looks) <= late_at + 1 and sweeps <= 8
+                assert sorted(order) == list(range(600))
+                before, after = compiled.lost_weight(np.stack([d, d]), np.stack([start, order]))
+                assert kernel[0] == "a" or after <= before
+            looks.clear()
+            part = module.triangle_bound(d[:250, :250].copy(), late)
+            assert len(looks) == late_at
+            assert part < compiled.triangle_bound(d[:250, :250].copy())
+
+
 @pytest.mark.parametrize("family", matrices.FAMILIES)
 def test_of_one_matrix(family):
     rng = np.random.default_rng(1)
@@ -104,6 +162,45 @@ def test_environment_variable(wanted, message):
         assert run.stdout.strip() == (wanted or "compiled"), run.stderr
     else:
         assert run.returncode == 1 and message in run.stderr
+
+
+SLOW = """
+import warnings
+import numpy as np
+from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
+from sklearn_rankcal.exceptions import UncompiledKernelsWarning
+rng = np.random.default_rng(0)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    decode_preferences(rng.random((5, 8, 8)))
+    decode_preferences(np.arange(900.0)[:, None] - np.arange(900.0))
+    assert not said, "cheap"
+    for _ in range(3):
+        decode_preferences(rng.random((60, 60)), time_limit=0.01)
+        decode_average_precision(np.ones((17, 17)), time_limit=0.01)
+said = [w for w in said if w.category is UncompiledKernelsWarning]
+print(len(said), *(w.message for w in said))
+"""
+
+
+@pytest.mark.parametrize("environment", ["compiled", "", "numpy asked for", "not built"])
+def test_slow_kernels_are_announced_once(environment):
+    """In a process of its own: where they were not built, and nobody asked for that."""
+    variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
+    code = SLOW
+    if environment == "not built":
+        code = "import sys; sys.modules['sklearn_rankcal.decoders._kernels'] = None\n" + code
+    elif environment:
+        variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    count, *message = run.stdout.split(maxsplit=1)
+    assert count == ("1" if environment == "not built" else "0")
+    if message:
+        for part in ("without compiled kernels", "C compiler", "--no-binary", "=numpy"):
+            assert part in message[0]
 
 
 def test_kernels_are_those_asked_for():

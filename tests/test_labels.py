@@ -290,15 +290,15 @@ def test_other_reader_says_what_it_wants():
         ((np.empty((0, 2), dtype=int), G), "pairs is empty"),
         (([0, 1], G), r"must have shape \(n_pairs, 2\).*\(2,\)"),
         (([[0, 2, 3]], G), r"must have shape \(n_pairs, 2\).*\(1, 3\)"),
-        (([[0.5, 2]], G), "row numbers, which are whole"),
-        (([[0, np.nan]], G), "row numbers, which are whole"),
-        (([["0", "2"]], G), "row numbers, which are whole; got dtype <U1"),
-        (([[True, False]], G), "whole; got dtype bool"),
+        (([[0.5, 2]], G), "pairs must be whole numbers; it has 0.5"),
+        (([[0, np.nan]], G), "pairs must be whole numbers; it has nan"),
+        (([["0", "2"]], G), "pairs must be real numbers, not text; it has '0'"),
+        (([[True, False]], G), "pairs must be whole numbers; the entries are true or false"),
         ((np.ma.array([[0, 2]], mask=[[0, 1]]), G), "masked entries"),
         (([[0, 2], [0, 6]], G), r"Pair 1 is \(0, 6\), but groups has the rows 0 to 5"),
         (([[-1, 2]], G), r"Pair 0 is \(-1, 2\), but groups has the rows 0 to 5"),
-        (([[0, np.inf]], G), r"Pair 0 is \(0.0, inf\), but groups has the rows"),
-        ((np.array([[0, 2**64 - 1]], dtype=np.uint64), G), "Pair 0 is"),
+        (([[0, np.inf]], G), "pairs must be whole numbers; it has inf"),
+        ((np.array([[0, 2**64 - 1]], dtype=np.uint64), G), "beyond the 64-bit integers"),
         (([[0, 2], [3, 3]], G), "Pair 1 prefers row 3 to itself"),
         (
             ([[0, 2], [3, 1], [5, 0]], G),
@@ -310,7 +310,7 @@ def test_other_reader_says_what_it_wants():
         ((PAIRS, G, [1, np.nan, 1, 0, 0]), "finite and >= 0; that of pair 1 is nan"),
         ((PAIRS, G, [1, 0, 1, 0, np.inf]), "finite and >= 0; that of pair 4 is inf"),
         ((PAIRS, G, [1e308] * 5), "sum of weight overflows"),
-        ((PAIRS, G, list("abcde")), "weight must be numbers"),
+        ((PAIRS, G, list("abcde")), "weight must be real numbers, not text"),
         ((PAIRS, G, np.ma.array([1] * 5, mask=[1, 0, 0, 0, 0])), "weight has masked entries"),
         ((PAIRS, G, None, [1, 2]), "judgement has 2 entries, but pairs has 5 rows"),
         ((PAIRS, G, None, [0.5] * 5), "judgement must be whole numbers"),
@@ -457,7 +457,7 @@ def test_ranking_labels(groups, columns):
         (lambda: rankings_to_preferences([1, 2]), r"must have shape \(n_samples, n_labels\)"),
         (lambda: rankings_to_preferences([[0, 1, 2]]), "ranks start at 1 .best.; got 0"),
         (lambda: rankings_to_preferences([[1, np.inf]]), "ranks must be finite"),
-        (lambda: rankings_to_preferences([["x", "y"]]), "ranks must be numbers"),
+        (lambda: rankings_to_preferences([["x", "y"]]), "ranks must be real numbers, not text"),
         (lambda: rankings_to_preferences([]), "non-empty"),
         (lambda: rankings_to_preferences([[1, 2]], [1, 2]), "groups has 2 .* ranks has 1"),
         (lambda: ranking_labels([1, 2], [1]), "groups has 1 entries, but ranks has 2"),
@@ -649,8 +649,8 @@ def test_ids_of_edges(tmp_path):
     assert read_edges(frame).pairs.tolist() == [[0, 1], [1, 2]]
     array = read_edges(np.array([[5, 1, 2], [5, 3, 1]]))
     assert array.groups.tolist() == [5, 5, 5] and array.documents.tolist() == [1, 2, 3]
-    mixed = read_edges([("q", (1, 2), "x"), ("q", "x", None)])
-    assert mixed.documents.tolist() == [(1, 2), "x", None]
+    mixed = read_edges([("q", (1, 2), "x"), ("q", "x", 0.5)])
+    assert mixed.documents.tolist() == [(1, 2), "x", 0.5]
     pairs = read_edges([("q", (1, 2), (3, 4))])
     assert pairs.documents.shape == (2,) and pairs.documents.tolist() == [(1, 2), (3, 4)]
 

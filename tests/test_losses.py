@@ -12,6 +12,7 @@ from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels
 from sklearn_rankcal._pair_targets import RelevanceDifferences
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import Preferences, relevance_preferences
 from sklearn_rankcal.losses import (
     AUC,
@@ -496,11 +497,55 @@ ONE_PAIR = Preferences.from_pairs(
 )
 
 
+@pytest.mark.parametrize("h", ["binary", "graded"])
+@pytest.mark.parametrize("f", ["borda", "row_sums", "copeland"])
+def test_targets_of_a_query_do_not_depend_on_the_size_of_its_neighbours(h, f):
+    """Whatever the magnitude of labels or of their offset, in the query or beside it."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 50, size=(6, 5)).astype(float)
+    loss = PDByScores(h, f=f)
+    alone = loss.encode(y.ravel(), Queries.uniform(6, 5)).reshape(6, 5)
+    scaled = y.copy()
+    scaled[0] *= 2.0**60
+    scaled[3] += 2.0**48
+    got = loss.encode(scaled.ravel(), Queries.uniform(6, 5)).reshape(6, 5)
+    np.testing.assert_array_equal(got[1:], alone[1:])
+
+
+@pytest.mark.parametrize("h", ["binary", "graded"])
+def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
+    rng = np.random.default_rng(0)
+    y, weight = rng.normal(size=20), rng.random(20)
+    queries = Queries.uniform(4, 5)
+    alone = PD(h).differences(y, queries).row_sums(weight)
+    weight[:5] *= 1e17
+    got = PD(h).differences(y, queries).row_sums(weight)
+    np.testing.assert_array_equal(got[5:], alone[5:])
+
+
 @pytest.mark.filterwarnings("ignore:(invalid value|divide by zero):RuntimeWarning")
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: get_loss("nope"), ValueError, "Unknown loss 'nope'. Known: auc, dcg"),
+        (lambda: get_loss("ndgc"), ValueError, r"Did you mean 'ndcg'\? Known"),
+        (lambda: get_loss("NDCG@10"), ValueError, r"Did you mean 'ndcg@10'\?"),
+        (lambda: get_loss("ndcg_10"), ValueError, r"Did you mean 'ndcg@10'\?"),
+        (lambda: get_loss("mrr"), ValueError, "no 'mrr' here; the nearest is 'err'"),
+        (lambda: get_loss("MRR@10"), ValueError, "the nearest is 'err@10'"),
+        (lambda: get_loss("kendall_tau"), ValueError, "the nearest is 'pd'"),
+        (
+            lambda: get_loss("ndcg@10", threshold=1),
+            TypeError,
+            "Loss 'ndcg@10' has no parameter 'threshold'. Its parameters: k, gain, shrinkage",
+        ),
+        (lambda: get_loss("spearman", k=1), TypeError, "no parameter 'k'. It has no parameters"),
+        (lambda: get_loss("ndcg@10", k=5), TypeError, "cutoff in its name; k=5 contradicts"),
+        (
+            lambda: get_decoder("greedy", "pairs"),
+            ValueError,
+            r"Did you mean 'greedy_dag'\? Known: auto",
+        ),
         (lambda: get_loss("ndcg@0"), ValueError, "cutoff in 'ndcg@0'"),
         (lambda: get_loss("ndcg@ten"), ValueError, "cutoff in 'ndcg@ten'"),
         (lambda: get_loss("auc@3"), ValueError, "has no cutoff"),

@@ -327,7 +327,9 @@ def test_bad_parts(parts, message):
 
 def test_bad_labels_targets_and_predictions():
     loss = LowRankLoss.zero_one(3)
-    for labels in ([3], [-1], [0.0], ["a"]):
+    with pytest.raises(ValueError, match="labels must be real numbers, not text"):
+        loss.encode(["a"])
+    for labels in ([3], [-1], [0.0], [True]):
         with pytest.raises(ValueError, match="labels must be whole numbers from 0 to 2"):
             loss.encode(labels)
     with pytest.raises(ValueError, match="targets must be"):

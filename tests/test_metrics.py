@@ -1,6 +1,9 @@
 """Metrics: against exhaustive means over tie orders, scikit-learn, SciPy and trec_eval."""
 
 import gzip
+import itertools
+import warnings
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +14,26 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import Ridge
 
+from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal import relevance_labels
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal._tied_cascade import block_value, by_documents, by_quadrature
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
+from sklearn_rankcal.losses import Positional
+from sklearn_rankcal.metrics._compare import _holm
+from sklearn_rankcal.models import PairwiseRidge
 
 from . import oracles
+
+# many tests score a single query, or small whole numbers, and mean it
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
+    "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
+)
 
 Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
 
@@ -223,6 +241,186 @@ def test_known_values_of_p2_theorem_3_3():
     assert m.err_score(y, ranks=straight, groups=groups) == pytest.approx(41 / 96)
 
 
+# -------------------------------------------------------------------- precision over magnitudes
+
+
+def graded_disagreement(y, scores, normalize):
+    """The same in exact rationals."""
+    lost = total = Fraction(0)
+    for i, j in itertools.permutations(range(len(y)), 2):
+        if y[i] > y[j]:
+            weight = Fraction(float(y[i])) - Fraction(float(y[j]))
+            total += weight
+            lost += weight * (1 + np.sign(scores[j] - scores[i]).astype(int).item()) / 2
+    if not normalize:
+        return float(lost)
+    return float(lost / total) if total else np.nan
+
+
+scaled_query = st.tuples(
+    st.integers(1, 12), st.integers(-150, 150), st.sampled_from([0.0, 1.0, 1e6, 1e15]),
+    st.booleans(), st.booleans(), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+
+
+def drawn_query(size, exponent, offset, few_labels, few_scores, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, size).astype(float) if few_labels else rng.normal(size=size)
+    scores = rng.integers(0, 4, size).astype(float) if few_scores else rng.normal(size=size)
+    return (y + offset) * 10.0**exponent, scores
+
+
+@given(st.lists(scaled_query, min_size=1, max_size=6), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn, normalize):
+    """Whatever the magnitudes: bit by bit the value of the query alone, which is accurate."""
+    queries = [drawn_query(*each) for each in drawn]
+    groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
+    loss = partial(
+        m.pairwise_disagreement_loss, graded=True, normalize=normalize, return_per_query=True
+    )
+    together = loss(
+        np.concatenate([y for y, _ in queries]),
+        np.concatenate([scores for _, scores in queries]),
+        groups=groups,
+    )
+    for value, (y, scores) in zip(together, queries, strict=True):
+        np.testing.assert_array_equal(value, loss(y, scores)[0])
+        wanted = graded_disagreement(y, scores, normalize)
+        np.testing.assert_allclose(value, wanted, rtol=1e-13, atol=0)
+        assert not (normalize and value > 1)
+
+
+def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
+    rng = np.random.default_rng(0)
+    y, scores = rng.normal(size=(40, 10)), rng.normal(size=(40, 10))
+    alone = m.pairwise_disagreement_loss(y, scores, graded=True, return_per_query=True)
+    for place in (0, 20):
+        huge = y.copy()
+        huge[place] *= 1e15
+        got = m.pairwise_disagreement_loss(huge, scores, graded=True, return_per_query=True)
+        np.testing.assert_array_equal(np.delete(got, place), np.delete(alone, place))
+        np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
+
+
+def magnitudes(seed):
+    """A few queries whose labels differ by up to 30 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rng.integers(2, 7)):
+        size = rng.integers(1, 40)
+        y = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.random(size) * 3
+        scores = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.normal(size=size)
+        yield y * 10.0 ** (rng.integers(-15, 16) if rng.random() < 0.5 else 0), scores * 1.0
+
+
+@pytest.mark.parametrize("ties", ["average", "worst"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        partial(m.dcg_score, gain="linear"),
+        partial(m.ndcg_score, gain="linear", k=4),
+        partial(m.eru_score, half_life=1.01),
+        m.spearman_score,
+        m.kendall_tau_score,
+        m.pairwise_disagreement_loss,
+        partial(m.map_score, threshold=1),
+        partial(m.mrr_score, threshold=1),
+        partial(m.auc_score, threshold=1),
+        partial(m.recall_at_k_score, threshold=1, k=3),
+        lambda y, *rest, **named: m.err_score(np.minimum(y, 9), *rest, max_relevance=9, **named),
+    ],
+)
+def test_no_metric_of_a_query_depends_on_the_other_queries(metric, ties):
+    for seed in range(20):
+        queries = list(magnitudes(seed))
+        together = metric(
+            np.concatenate([y for y, _ in queries]),
+            np.concatenate([scores for _, scores in queries]),
+            groups=np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries]),
+            ties=ties,
+            return_per_query=True,
+        )
+        alone = [metric(*query, ties=ties, return_per_query=True)[0] for query in queries]
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_graded_disagreement_of_labels_whose_differences_overflow():
+    y, scores = [1e308, -1e308, 0.0], [1.0, 2.0, 3.0]
+    assert m.pairwise_disagreement_loss(y, scores, graded=True) == 0.75
+    with pytest.raises(ValueError, match=r"labels of query .* more than the largest number"):
+        m.pairwise_disagreement_loss(y, scores, graded=True, normalize=False)
+
+
+def test_small_discounts_below_large_ones_keep_their_digits():
+    """The mean discount of tied places is no difference of sums over all places."""
+    loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
+    queries = Queries.single(4)
+    ranked = Ranked.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
+    y = np.array([0.0, 1.0, 1.0, 1.0])
+    got = loss.measure(ranked, y)
+    np.testing.assert_array_equal(got, [4.0])
+
+
+# -------------------------------------------------------------------- ERR of tied blocks
+
+
+def cascade_by_documents(passing, above, places):
+    stopping = -np.diff(by_documents(passing, places))
+    return (stopping / (above + np.arange(1, places + 1))).sum()
+
+
+@pytest.mark.parametrize("m_rows", [1, 2, 3, 10, 100, 700])
+@pytest.mark.parametrize("above", [0, 1, 30, 5000])
+def test_err_of_a_tied_block_by_quadrature(m_rows, above):
+    rng = np.random.default_rng(m_rows + above)
+    for satisfaction in (
+        rng.random(m_rows),
+        rng.random(m_rows) * 1e-4,
+        rng.integers(0, 5, m_rows) / 16,
+        np.ones(m_rows),
+        np.append(np.zeros(m_rows - 1), 0.5),
+        np.append(np.zeros(m_rows - 1), 1.0),
+        np.zeros(m_rows),
+    ):
+        passing = 1 - satisfaction
+        wanted = cascade_by_documents(passing, above, m_rows)
+        np.testing.assert_allclose(by_quadrature(passing, above), wanted, rtol=1e-9, atol=1e-13)
+        assert abs(by_quadrature(passing, above) - wanted) < 1e-12
+
+
+@pytest.mark.parametrize("places", [1, 7, 40, 60, 900, 1999, 2000])
+def test_err_of_a_tied_block_with_a_cutoff_inside(places):
+    rng = np.random.default_rng(places)
+    for satisfaction in (rng.random(2000), rng.random(2000) * 1e-3, np.append(np.zeros(1999), 1)):
+        passing = 1 - satisfaction
+        wanted = cascade_by_documents(passing, 3, places)
+        assert abs(block_value(passing, 3, places) - wanted) < 1e-12
+
+
+@pytest.mark.parametrize("k", [None, 5, 1200, 1900])
+def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
+    """The same value by the recursion alone and by all three ways."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 3000)
+    scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
+    groups = np.repeat([0, 1], [2600, 400])
+    got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    monkeypatch.setattr("sklearn_rankcal._ranked.LONG_BLOCK", 10**9)
+    wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
+    def refuse(passing, places):
+        raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
+
+    monkeypatch.setattr("sklearn_rankcal._ranked.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal._tied_cascade.by_documents", refuse)
+    y = np.random.default_rng(0).integers(0, 5, 40_000)
+    whole = m.err_score(y, np.zeros(40_000))
+    assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1
+
+
 # -------------------------------------------------------------------- trec_eval
 
 TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
@@ -360,6 +558,185 @@ def test_bad_input(call, message):
         call()
 
 
+# -------------------------------------------------------------------- what is easily mistaken
+
+QUERIES = make_ranking(40, (2, 12), random_state=0)
+GOOD_RANKS = QUERIES.bayes_ranks
+SIZES = np.bincount(QUERIES.groups)[QUERIES.groups]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        m.ndcg_score,
+        m.err_score,
+        partial(m.map_score, threshold=2),
+        m.kendall_tau_score,
+        partial(m.evaluate_rankings, metrics="ndcg"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_positions_passed_as_scores_warn(score, dtype):
+    with pytest.warns(PositionsAsScoresWarning, match="look like positions.* as ranks=") as record:
+        score(QUERIES.y, GOOD_RANKS.astype(dtype), groups=QUERIES.groups)
+    assert [warning.filename for warning in record] == [__file__]
+
+
+def test_positions_passed_to_a_comparison_warn():
+    ranks = GOOD_RANKS
+    with pytest.warns(PositionsAsScoresWarning, match="as_ranks=True") as record:
+        m.compare_rankings(QUERIES.y, ranks, -ranks, groups=QUERIES.groups, n_resamples=10)
+    assert [warning.filename for warning in record] == [__file__]
+    with pytest.warns(PositionsAsScoresWarning):
+        systems = {"a": ranks, "b": -ranks}
+        m.compare_systems(QUERIES.y, systems, groups=QUERIES.groups, n_resamples=10)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_does_not_look_like_positions_passes_without_a_word():
+    y, groups = QUERIES.y, QUERIES.groups
+    wanted = m.ndcg_score(y, ranks=GOOD_RANKS, groups=groups)
+    for scores in (
+        SIZES + 1 - GOOD_RANKS,  # 1 .. r in every query, and larger is better
+        -GOOD_RANKS,
+        QUERIES.latent,
+    ):
+        assert m.ndcg_score(y, scores, groups=groups) == pytest.approx(wanted)
+    m.ndcg_score(y, GOOD_RANKS - 1, groups=groups)  # 0 .. r - 1
+    m.ndcg_score(y, np.where(np.arange(len(y)), GOOD_RANKS, 7), groups=groups)
+    m.ndcg_score([[2, 1, 0]], [[1, 2, 3]])  # one short query may be chance
+    m.dcg_score(np.ones(len(y)), GOOD_RANKS, groups=groups)  # no order is better than another
+
+
+def test_one_long_query_of_positions_warns():
+    with pytest.warns(PositionsAsScoresWarning):
+        m.ndcg_score([np.arange(12)[::-1]], [np.arange(1, 13)])
+
+
+@pytest.mark.parametrize("score", [m.ndcg_score, partial(m.evaluate_rankings, metrics="ndcg")])
+def test_rows_without_query_ids_are_one_query_with_a_warning(score):
+    with pytest.warns(MissingGroupsWarning, match="all 3 rows are scored as ONE query") as record:
+        without = score(Y, S)
+    assert [warning.filename for warning in record] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for said in (
+            score(Y, S, groups=np.zeros(3)),
+            score([Y], [S]),
+            score(relevance_labels(Y, [0, 0, 0]), S),
+        ):
+            assert said == without
+        score([1], [0.5])  # one row is one query
+
+
+@pytest.mark.parametrize("keyword", ["group", "qid", "query_id"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        m.ndcg_score,
+        m.evaluate_rankings,
+        lambda y, scores, **groups: m.compare_rankings(y, scores, scores, **groups),
+        lambda y, scores, **groups: m.compare_systems(y, {"a": scores, "b": scores}, **groups),
+        lambda y, scores, **groups: CalibratedRanker(Ridge()).fit(scores[:, None], y, **groups),
+        lambda y, scores, **groups: fitted_ranker().predict(scores[:, None], **groups),
+        lambda y, scores, **groups: fitted_ranker().predict_order(scores[:, None], **groups),
+        lambda y, scores, **groups: fitted_ranker().decision_function(scores[:, None], **groups),
+        lambda y, scores, **groups: fitted_ranker().score(scores[:, None], y, **groups),
+        lambda y, scores, **groups: fitted_ranker("pd").decode_report(scores[:, None], **groups),
+        lambda y, scores, **groups: fitted_ranker("pd").predict_preferences(
+            scores[:, None], **groups
+        ),
+        lambda y, scores, **groups: fitted_ranker().diagnose(scores[:, None], **groups),
+        lambda y, scores, **groups: m.get_ranking_scorer("ndcg")(
+            fitted_ranker(), scores[:, None], y, **groups
+        ),
+    ],
+)
+def test_group_keywords_of_other_libraries_are_named(call, keyword):
+    with pytest.raises(TypeError, match=f"no parameter '{keyword}'. Pass groups=<query id of each"):
+        call(QUERIES.y, QUERIES.latent, **{keyword: QUERIES.groups})
+
+
+def fitted_ranker(loss="ndcg"):
+    ranker = CalibratedRanker(PairwiseRidge() if loss == "pd" else Ridge(), loss=loss)
+    return ranker.fit(QUERIES.latent[:, None], QUERIES.y, QUERIES.groups)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda **q: m.compare_rankings(*[QUERIES.y] * 3, metric="ndcg@10", threshold=1, **q),
+            "'ndcg@10' has no parameter 'threshold'. Parameters of 'ndcg@10': k, gain. Metrics that"
+            " have it: auc, map, mrr, precision, recall",
+        ),
+        (
+            lambda **q: m.evaluate_rankings(
+                QUERIES.y, QUERIES.y, gain="linear", metrics="auc", **q
+            ),
+            "'auc' has no parameter 'gain'. Parameters of 'auc': threshold. .* have it: dcg, ndcg",
+        ),
+        (
+            lambda **q: m.evaluate_rankings(
+                QUERIES.y, QUERIES.y, gian="linear", metrics=["ndcg", "spearman"], **q
+            ),
+            "'ndcg' and 'spearman' have no parameter 'gian'.* 'spearman' has no parameters",
+        ),
+        (lambda **q: m.get_ranking_scorer("ndcg", shrinkage=0), "no parameter 'shrinkage'"),
+        (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "cutoff in its name; k=5 contradicts"),
+        (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, nothing=1, **q), "Its parameters: y_true"),
+        (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, gains="x", **q), "Did you mean 'gain'"),
+        (lambda **q: m.compare_systems(QUERIES.y, [QUERIES.y], **q), "map the name of each system"),
+    ],
+)
+def test_parameters_that_do_not_exist_are_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(groups=QUERIES.groups)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ndgc", "Did you mean 'ndcg'?"),
+        ("NDCG@10", "Did you mean 'ndcg@10'?"),
+        ("ndgc@5", "Did you mean 'ndcg@5'?"),
+        ("ndcg10", "Did you mean 'ndcg@10'?"),
+        ("ndcg_cut_10", "Did you mean 'ndcg@10'?"),
+        ("P@5", "the nearest is 'precision@5'"),
+        ("pd", "the nearest is 'pairwise_disagreement'"),
+        ("wta", "the nearest is 'precision@1'"),
+        ("kendall", "the nearest is 'kendall_tau'"),
+        ("nothing like it", "Unknown metric 'nothing like it'. Known: auc"),
+    ],
+)
+def test_misspelt_metrics_get_the_nearest(name, hint):
+    for call in (m.get_ranking_scorer, lambda name: m.evaluate_rankings([Y], [S], metrics=[name])):
+        with pytest.raises(ValueError, match="Unknown metric") as error:
+            call(name)
+        assert hint in str(error.value)
+
+
+def test_values_per_query_come_with_their_ids():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(["q7", "q3", "q5"], 6))
+    y, scores = rng.integers(0, 3, 18), rng.normal(size=18)
+    table = m.evaluate_rankings(y, scores, groups=groups, metrics="ndcg", return_per_query=True)
+    assert table["query"].tolist() == list(dict.fromkeys(groups.tolist()))
+    for query, value in zip(table["query"], table["ndcg"], strict=True):
+        rows = groups == query
+        assert value == m.ndcg_score(y[rows], scores[rows], groups=groups[rows])
+
+
+def test_parameters_go_to_the_metrics_that_have_them():
+    values = m.evaluate_rankings(
+        QUERIES.y, QUERIES.latent, groups=QUERIES.groups, metrics=["ndcg@5", "mrr", "spearman"],
+        gain="linear", threshold=3,
+    )  # fmt: skip
+    same = {"groups": QUERIES.groups}
+    assert values["ndcg@5"] == m.ndcg_score(QUERIES.y, QUERIES.latent, k=5, gain="linear", **same)
+    assert values["mrr"] == m.mrr_score(QUERIES.y, QUERIES.latent, threshold=3, **same)
+
+
 # -------------------------------------------------------------------- comparison
 
 
@@ -404,3 +781,68 @@ def test_compare_rankings_counts_defined_queries_and_weights():
 def test_bad_bootstrap_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         m.paired_bootstrap(**arguments)
+
+
+def test_several_metrics_in_one_comparison():
+    rng = np.random.default_rng(0)
+    noisy = QUERIES.latent + rng.normal(size=len(QUERIES.y))
+    arguments = {"groups": QUERIES.groups, "n_resamples": 200}
+    found = m.compare_rankings(
+        QUERIES.y, QUERIES.latent, noisy, metric=["ndcg@5", "map"], threshold=2, **arguments
+    )
+    assert found["ndcg@5"] == m.compare_rankings(
+        QUERIES.y, QUERIES.latent, noisy, metric="ndcg@5", **arguments
+    )
+    assert found["map"] == m.compare_rankings(
+        QUERIES.y, QUERIES.latent, noisy, metric="map", threshold=2, **arguments
+    )
+
+
+def test_systems_are_compared_in_pairs_or_with_a_baseline():
+    rng = np.random.default_rng(0)
+    n = len(QUERIES.y)
+    systems = {
+        "best": QUERIES.latent,
+        "noisy": QUERIES.latent + rng.normal(size=n),
+        "noise": rng.normal(size=n),
+        "more noise": rng.normal(size=n),
+    }
+    arguments = {"groups": QUERIES.groups, "metrics": ["ndcg@5", "err"], "n_resamples": 500}
+    table = m.compare_systems(QUERIES.y, systems, **arguments)
+    assert {len(column) for column in table.values()} == {12}
+    for row in range(12):
+        names = [str(table[column][row]) for column in ("metric", "first", "second")]
+        single = m.compare_rankings(
+            QUERIES.y, systems[names[1]], systems[names[2]], metric=names[0],
+            groups=QUERIES.groups, n_resamples=500,
+        )  # fmt: skip
+        for column in ("difference", "low", "high", "p_value", "n_queries"):
+            assert table[column][row] == getattr(single, column)
+        assert table["first_mean"][row] == single.first
+    assert (table["adjusted_p_value"] >= table["p_value"]).all()
+    plain = m.compare_systems(QUERIES.y, systems, correction=None, **arguments)
+    np.testing.assert_array_equal(plain["adjusted_p_value"], table["p_value"])
+    against = m.compare_systems(QUERIES.y, systems, baseline="noise", **arguments)
+    assert against["first"].tolist() == ["best", "noisy", "more noise"] * 2
+    assert set(against["second"]) == {"noise"}
+
+
+def test_holms_correction():
+    """Holm (1979): step down, factors m, m - 1, .., 1, never decreasing, at most 1."""
+    got = _holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    np.testing.assert_allclose(got, [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(_holm(np.array([0.9, 0.6])), [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"systems": {"a": S}}, "at least two rankings; got 1"),
+        ({"systems": {"a": S, "b": S}, "baseline": "c"}, "one of the systems, 'a', 'b'; got 'c'"),
+        ({"systems": {"a": S, "b": S}, "correction": "bonferroni"}, "'holm' or None"),
+        ({"systems": {"a": S, "b": S}, "metrics": []}, "metrics is empty"),
+    ],
+)
+def test_bad_comparisons_of_systems(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        m.compare_systems(Y, groups=[0, 0, 0], **arguments)

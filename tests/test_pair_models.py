@@ -348,7 +348,7 @@ def test_pair_model_draws_pairs_alike():
     ("model", "message"),
     [
         (PairModel(features="sum"), "'difference', 'concatenation', 'products'"),
-        (PairModel(max_pairs=0), "max_pairs must be at least 1"),
+        (PairModel(max_pairs=0), "max_pairs must be a whole number >= 1, or None; got 0"),
         (LogisticRegression(), "is a classifier"),
         (PairwiseRidge(alpha="auto"), "alpha must be a finite number >= 0; got 'auto'"),
         (BilinearPairs(alpha=-1), "alpha must be 'auto' or a finite number >= 0; got -1"),

@@ -128,6 +128,14 @@ def test_chunks_and_select_cover_whole_queries(groups, max_rows):
     assert part.ids.tolist() == queries.ids[keep].tolist()
 
 
+def test_running_sums_of_floats_stay_inside_their_query():
+    values = np.array([1e17, 1.0, 0.25, 0.5, 3.0, 1e300])
+    queries = Queries(np.array([0, 2, 5, 6]))
+    wanted = np.array([1e17, 1e17 + 1, 0.25, 0.75, 3.75, 1e300])
+    np.testing.assert_array_equal(queries.cumsum(values), wanted)
+    np.testing.assert_array_equal(queries.cumsum(np.arange(6)), [0, 1, 2, 5, 9, 5])
+
+
 def test_same_partition_ignores_names():
     one, other = Queries.from_groups(["a", "b", "a"]), Queries.from_groups([9, 3, 9])
     assert one.same_partition(other)
@@ -148,11 +156,25 @@ def test_same_partition_ignores_names():
         ("qid", "named by the ranker's group_column"),
         (3, "one id per row"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "missing or infinite id at row 1"),
+        (np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), "missing or infinite id at row 1"),
+        (np.ma.array([[1, 2]] * 3, mask=[[0, 1], [0, 1], [0, 1]]), "1-D"),
+        ([1, np.ma.masked, 3], "missing or infinite id at row 1"),
+        ({"a": 1, "b": 2, "c": 3}, "got a dict, which has no order of rows"),
+        ({1, 2, 3}, "got a set, which has no order of rows"),
     ],
 )
 def test_bad_groups(groups, message):
     with pytest.raises(ValueError, match=message):
         Queries.from_groups(groups, 3)
+
+
+def test_texts_keep_their_own_lengths():
+    queries = Queries.from_groups(["a", "a\0", "a", "a\0"])
+    assert queries.sizes.tolist() == [2, 2] and queries.ids.tolist() == ["a", "a\0"]
+    # an array of text of one width would take 4 * 10^7 * 10^5 bytes
+    queries = Queries.from_groups(["x" * 10**7] + ["y"] * 10**5)
+    assert queries.sizes.tolist() == [1, 10**5]
+    assert Queries.from_groups([b"a", b"a\0"]).n_queries == 2
 
 
 def test_empty_groups():
@@ -170,7 +192,29 @@ def test_conversions():
         sizes_to_groups([1.5])
     with pytest.raises(ValueError, match="1-D"):
         sizes_to_groups([])
+    for values in (np.ma.array([1, 2], mask=[0, 1]), [1, "2"], np.array([1, 2], dtype="m8[s]")):
+        for convert in (sizes_to_groups, order_to_ranks, ranks_to_order):
+            with pytest.raises(ValueError, match=r"(sizes|order|ranks) (has|must be real)"):
+                convert(values)
     with pytest.raises(ValueError, match=r"ranks must be a permutation of 1 .. 3"):
         ranks_to_order([0, 1, 2])
     with pytest.raises(ValueError, match=r"order must be a permutation of 0 .. 2"):
         order_to_ranks([1, 1, 2])
+
+
+def test_query_ids_are_no_sizes():
+    ids = np.repeat(np.arange(10_001, 10_101), 20)  # as in a LETOR file: 2,000 rows
+    with pytest.raises(ValueError, match=r"2000 sizes add up to 20101000 rows\. They look"):
+        sizes_to_groups(ids)
+    shuffled = np.random.default_rng(0).permutation(np.repeat(ids, 10))
+    with pytest.raises(ValueError, match=r"add up to 201010000 rows\. They look like quer"):
+        sizes_to_groups(shuffled)
+    with pytest.raises(ValueError, match="sizes add up to 20101000 rows, but n_rows is 2000"):
+        sizes_to_groups(ids, n_rows=len(ids))
+    with pytest.raises(ValueError, match=r"would take .* GiB, and this machine has"):
+        sizes_to_groups([2**60], n_rows=2**60)
+    # sizes that look like ids: few rows, or confirmed by n_rows
+    assert len(sizes_to_groups([2, 2, 3, 3])) == 10
+    sizes = np.repeat([20_000, 30_000], 20)
+    assert len(sizes_to_groups(sizes, n_rows=1_000_000)) == 1_000_000
+    assert len(sizes_to_groups([1000] * 1001)) == 1_001_000

@@ -19,15 +19,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_labels
+from sklearn_rankcal import (
+    CalibratedRanker,
+    MissingGroupsWarning,
+    _reports,
+    _tables,
+    relevance_labels,
+)
 from sklearn_rankcal._context import add_context
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Precision
+from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Positional, Precision
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.utils.estimator_checks import (
@@ -469,6 +476,30 @@ def test_verbose_says_what_fit_does(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_verbose_says_what_takes_long(capsys, monkeypatch):
+    class Loud(Ridge):
+        def __init__(self, verbose=0, alpha=1.0):
+            super().__init__(alpha=alpha)
+            self.verbose = verbose
+
+    for verbose, passed in ((0, 0), (1, 0), (3, 2)):
+        ranker = CalibratedRanker(make_pipeline(Loud()), verbose=verbose).fit(X, Y, groups=G)
+        said = capsys.readouterr().out
+        assert ("fitting Pipeline to" in said) == ("fitted Pipeline" in said) == (verbose > 0)
+        assert ranker.model_.regressor_[-1].verbose == passed
+        assert ranker.regressor[-1].verbose == 0
+        ranker.predict(X, groups=G)
+        assert ("ranked" in capsys.readouterr().out) == (verbose > 0)
+    kept = CalibratedRanker(Loud(verbose=5), verbose=3).fit(X, Y, groups=G)
+    assert kept.model_.regressor_.verbose == 5
+    pairs = CalibratedRanker(PairwiseRidge(), loss="pd", verbose=1).fit(X, Y, groups=G)
+    capsys.readouterr()
+    monkeypatch.setattr(_reports, "_PAIRS_AT_A_TIME", 2000)
+    pairs.predict(X, groups=G)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2 and "60 of 60 queries predicted and decoded" in lines[-1]
+
+
 # -------------------------------------------------------------------- bad input
 
 BAD = {
@@ -489,7 +520,7 @@ BAD = {
     ),
     "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
     "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entries"),
-    "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "must be relevance numbers"),
+    "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "y must be real numbers"),
     "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "cannot survive"),
     "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),
     "unknown decoder": (
@@ -672,3 +703,91 @@ def test_labels_of_several_calls_put_together_are_refused():
 def test_a_group_for_each_row_warns():
     with pytest.warns(UserWarning, match="a query of its own"):
         CalibratedRanker(Ridge(), loss="dcg").fit(X, Y, groups=np.arange(len(Y)))
+
+
+# -------------------------------------------------------------------- what X may be
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        CalibratedRanker(),
+        CalibratedRanker(DocumentModel(context="zscore")),
+        CalibratedRanker(loss="pd"),
+        CalibratedRanker(PairwiseRidge(), loss="pd"),
+        CalibratedRanker(BilinearPairs(), loss="pd"),
+        CalibratedRanker(Ridge(), loss="pd"),
+        CalibratedRanker(loss=MAP(threshold=2)),
+    ],
+    ids=str,
+)
+def test_what_needs_a_dense_table_takes_a_sparse_one(monkeypatch, ranker):
+    """`load_svmlight_file` returns one."""
+    wanted = clone(ranker).fit(X, Y, groups=G).predict(X, groups=G)
+    table = sparse.csr_array(X)
+    found = clone(ranker).fit(table, Y, groups=G)
+    np.testing.assert_array_equal(found.predict(table, groups=G), wanted)
+    np.testing.assert_array_equal(found.predict(X, groups=G), wanted)
+    assert get_tags(ranker).input_tags.sparse
+    monkeypatch.setattr(_tables, "DENSE_BYTES", table.shape[0] * table.shape[1] * 8 - 1)
+    for call in (lambda: clone(ranker).fit(table, Y, groups=G), lambda: found.predict(table, G)):
+        with pytest.raises(ValueError, match=r"takes? sparse tables, such as .*Ridge"):
+            call()
+
+
+def test_errors_about_text_name_the_column():
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(title=[f"t{i}" for i in range(len(X))])
+    frame["when"] = pd.Timestamp("2020-01-01")
+    for ranker in (
+        CalibratedRanker(), CalibratedRanker(PairwiseRidge(), loss="pd"),
+        CalibratedRanker(Ridge(), loss="pd"),
+    ):
+        with pytest.raises(ValueError, match=r"Column 'title' of X holds text .*'t0'"):
+            ranker.fit(frame, Y, groups=G)
+        with pytest.raises(ValueError, match="Column 'when' of X holds text or times"):
+            ranker.fit(frame.drop(columns="title"), Y, groups=G)
+        with pytest.raises(ValueError, match="Column number 6 of X holds text"):
+            ranker.fit(frame.to_numpy()[:, :7], Y, groups=G)
+    with pytest.raises(ValueError, match="group_column='title'"):
+        CalibratedRanker().fit(frame, Y, groups=G)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
+    assert caught.value.__notes__ == ["Columns of X with text or times: ['title', 'when']."]
+    # numbers in text, categories and booleans are none
+    mixed = frame[["a", "b"]].assign(
+        number=[str(i) for i in range(len(X))],
+        kind=pd.Categorical(["x", "y"] * (len(X) // 2) + ["x"] * (len(X) % 2)),
+        flag=X[:, 0] > 0,
+    )
+    mixed["number"] = mixed["number"].astype(object)
+    assert _tables.text_columns(mixed) == []
+    polars = pytest.importorskip("polars")
+    both = polars.DataFrame({"a": [1.0, 2.0], "t": ["x", "y"], "c": [True, False]})
+    both = both.with_columns(polars.Series("k", ["u", "v"], dtype=polars.Categorical))
+    assert _tables.text_columns(both) == [("t", "x")]
+
+
+def test_importances_are_aligned_with_the_names_of_the_columns():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.insert(2, "qid", G)
+    for regressor, attribute in (
+        (DecisionTreeRegressor(max_depth=3), "feature_importances_"),
+        (Ridge(), "coef_"),
+        (PairwiseRidge(), "coef_"),
+    ):
+        loss = "pd" if isinstance(regressor, PairwiseRidge) else "ndcg"
+        ranker = CalibratedRanker(regressor, loss=loss, group_column="qid").fit(frame, Y)
+        plain = CalibratedRanker(regressor, loss=loss).fit(X, Y, groups=G)
+        values = getattr(ranker, attribute)
+        named = dict(zip(ranker.feature_names_in_, values, strict=True))
+        assert named.pop("qid") == 0
+        np.testing.assert_allclose(list(named.values()), getattr(plain, attribute))
+
+
+def test_coefficients_are_in_the_unit_of_the_targets():
+    y = np.ldexp(Y.astype(float), -80)
+    loss = Positional(utility=lambda y, queries: y, discount=[1.0, 0.5])
+    tiny, plain = (
+        CalibratedRanker(Ridge(), loss=loss).fit(X, labels, groups=G).coef_ for labels in (y, Y)
+    )
+    np.testing.assert_allclose(np.ldexp(tiny, 80), plain, rtol=1e-9)

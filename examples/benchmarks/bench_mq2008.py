@@ -8,11 +8,13 @@ of a paired bootstrap over queries, not adjusted for the number of comparisons; 
 holds 0 is no difference.
 
 The peers get as many trees and leaves and the same learning rate as the package's default
-regressor has on fold 1 (or what the options say), and are else at their defaults; that default was
+regressor has on fold 1 (or what the options say), the same columns (X and its z-scores inside each
+query; rows "X alone" are without), and are else at their defaults; that default was
 chosen on validation queries of this collection, theirs were not, so one row gives the ranker
-scikit-learn's boosting with the peers' size and nothing else set. rank_xendcg draws random numbers:
-it is fitted with several seeds, and a query's value is the mean over them. Seconds of fit and
-predict are ratios to the first peer present, medians over the folds.
+scikit-learn's boosting with the peers' size and nothing else set. Least squares on plain labels,
+with the same columns and centring, is ``loss=DCG(gain="linear")``. rank_xendcg draws random
+numbers: it is fitted with several seeds, and a query's value is the mean over them. Seconds of fit
+and predict are ratios to the first peer present, medians over the folds.
 
     python examples/benchmarks/bench_mq2008.py --data ../shared/data
 """
@@ -35,7 +37,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import Bunch
 
-from sklearn_rankcal import CalibratedRanker, sizes_to_groups
+from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import DCG, MAP, MAPByScores
 from sklearn_rankcal.metrics import (
@@ -58,6 +60,7 @@ METRICS: dict[str, Callable[..., Any]] = {
     "1 - PD": lambda *args, **options: 1 - pairwise_disagreement_loss(*args, **options),
 }
 DEFAULT = "CalibratedRanker()"
+LABELS = "  loss=DCG(gain='linear'), labels"
 LAMBDARANK = "LightGBM lambdarank"
 XENDCG = "LightGBM rank_xendcg"
 XGBOOST = "XGBoost rank:ndcg"
@@ -93,22 +96,35 @@ def least_squares(train: Bunch, test: Bunch, *, regressor: Any) -> np.ndarray:
     return clone(regressor).fit(train.X, train.y).predict(test.X)
 
 
-def lightgbm(train: Bunch, test: Bunch, *, seed: int = 0, **parameters: Any) -> np.ndarray:
+def tables(train: Bunch, test: Bunch, context: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of the ranker's default regressor, X and its z-scores; or X alone."""
+    if not context:
+        return train.X, test.X
+    return context_columns(train.X, train.groups), context_columns(test.X, test.groups)
+
+
+def lightgbm(
+    train: Bunch, test: Bunch, *, seed: int = 0, context: bool = True, **parameters: Any
+) -> np.ndarray:
     from lightgbm import LGBMRanker
 
+    X, X_test = tables(train, test, context)
     model = LGBMRanker(random_state=seed, n_jobs=n_threads(), verbose=-1, **parameters)
-    return model.fit(train.X, train.y, group=sizes(train.groups)).predict(test.X)
+    return model.fit(X, train.y, group=sizes(train.groups)).predict(X_test)
 
 
-def xgboost(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
+def xgboost(
+    train: Bunch, test: Bunch, *, context: bool = True, **parameters: Any
+) -> np.ndarray:
     from xgboost import XGBRanker
 
+    X, X_test = tables(train, test, context)
     # max_leaves binds only when trees grow by loss, without a limit of depth
     model = XGBRanker(
         tree_method="hist", grow_policy="lossguide", max_depth=0, n_jobs=n_threads(), **parameters
     )
     qid = sizes_to_groups(sizes(train.groups))  # it wants ascending ids
-    return model.fit(train.X, train.y, qid=qid).predict(test.X)
+    return model.fit(X, train.y, qid=qid).predict(X_test)
 
 
 def xgboost_map(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
@@ -139,7 +155,7 @@ def make_methods(
     methods: dict[str, Callable[..., Any]] = {
         DEFAULT: calibrated,
         "  loss='ndcg@10'": partial(calibrated, loss="ndcg@10"),
-        "  loss=DCG(gain='linear')": partial(calibrated, loss=DCG(gain="linear")),
+        LABELS: partial(calibrated, loss=DCG(gain="linear")),
         "  context=None": partial(calibrated, context=None),
         "  regressor of the peers' size": partial(calibrated, regressor=plain),
         "  loss='pd_by_scores'": partial(calibrated, loss="pd_by_scores"),
@@ -152,19 +168,22 @@ def make_methods(
         "  loss=MAP(threshold=1), BilinearPairs": partial(
             by_pairs, loss=MAP(threshold=1), decoder="auto", regressor=BilinearPairs(symmetric=True)
         ),
-        "its regressor on y": partial(least_squares, regressor=regressor),
+        "its regressor on y, X alone": partial(least_squares, regressor=regressor),
     }
     if find_spec("lightgbm") is None:
         print("LightGBM is not installed: lambdarank and rank_xendcg are skipped.")
     else:
         size_lgb = {**size, "num_leaves": leaves}
         methods[LAMBDARANK] = partial(lightgbm, objective="lambdarank", **size_lgb)
+        methods["  X alone, lambdarank"] = partial(methods[LAMBDARANK], context=False)
         methods[XENDCG] = partial(lightgbm, objective="rank_xendcg", **size_lgb)
+        methods["  X alone, rank_xendcg"] = partial(methods[XENDCG], context=False)
     if find_spec("xgboost") is None:
         print("XGBoost is not installed: rank:ndcg is skipped.")
     else:
         size_xgb = {**size, "max_leaves": leaves}
         methods[XGBOOST] = partial(xgboost, objective="rank:ndcg", **size_xgb)
+        methods["  X alone, rank:ndcg"] = partial(methods[XGBOOST], context=False)
         methods["XGBoost rank:pairwise"] = partial(xgboost, objective="rank:pairwise", **size_xgb)
         methods["XGBoost rank:map, y >= 1"] = partial(xgboost_map, **size_xgb)
     return methods
@@ -197,10 +216,10 @@ def track_all(
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for train, test in folds:
         for name, method in methods.items():
-            seeds = range(n_seeds if name == XENDCG else 1)
+            random = "rank_xendcg" in name
             runs = [
-                track_quality(partial(method, seed=seed) if name == XENDCG else method, train, test)
-                for seed in seeds
+                track_quality(partial(method, seed=seed) if random else method, train, test)
+                for seed in range(n_seeds if random else 1)
             ]
             parts[name].append(
                 {metric: np.mean([values[metric] for values, _ in runs], axis=0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.losses import Loss, get_loss
 
 
@@ -65,12 +66,12 @@ def regret_bound(
     [0.173, 1.7]
     """
     loss = get_loss(loss)
-    sizes = np.asarray(n_documents)
-    if sizes.dtype.kind not in "iu" or sizes.size == 0 or sizes.min() < 1:
+    sizes = read_whole(n_documents, "n_documents")
+    if sizes.size == 0 or sizes.min() < 1:
         raise ValueError(f"n_documents must be whole numbers >= 1; got {n_documents!r}.")
     given = {}
     for name, values in (("surrogate_regret", surrogate_regret), ("gap", gap)):
-        given[name] = np.asarray(values, dtype=np.float64)
+        given[name] = read_numbers(values, name)
         if not ((given[name] >= 0) & np.isfinite(given[name])).all():
             raise ValueError(f"{name} must be finite and >= 0; got {values!r}.")
     shapes = [sizes.shape, *(values.shape for values in given.values())]

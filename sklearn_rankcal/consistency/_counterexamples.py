@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
@@ -196,7 +197,7 @@ def _surrogate(
         raise TypeError(f"A decoder object is needed, not the class; got {choice!r}.")
     if not callable(choice):
         return all_targets(loss, pool), get_decoder(choice, loss.space, loss.default_decoder)
-    scores = np.array(choice(pool.copy()), dtype=np.float64)
+    scores = np.array(read_numbers(choice(pool.copy()), "what the choice returned"))
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
             f"The score function must return {pool.shape[:2]} finite scores, one for each document "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
@@ -87,14 +88,7 @@ class LabelDistribution:
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
     """A finite float64 array."""
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked entries.")
-    try:
-        if np.iscomplexobj(values):
-            raise TypeError("they are complex")
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of real numbers: {error}.") from error
+    array = np.array(read_numbers(values, name))  # a copy, which nobody else changes
     if not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ValueError(f"{name} contains NaN or infinity (first at {where}).")

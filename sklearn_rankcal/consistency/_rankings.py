@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, check_ranks
 from sklearn_rankcal.consistency._distributions import (
@@ -169,7 +170,7 @@ def ranking_risk(
     """
     loss, distribution = resolve(distribution, loss)
     r = distribution.n_documents
-    given = np.asarray(ranks)
+    given = read_array(ranks, "ranks")
     if given.ndim not in (1, 2) or given.shape[-1] != r:
         raise ValueError(
             f"ranks must have shape ({r},) or (n_rankings, {r}), the position of each document; "

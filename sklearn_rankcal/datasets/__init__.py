@@ -1,8 +1,9 @@
 """Data for examples, tests and benchmarks: generators with a known best ranking, and readers."""
 
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
+from sklearn_rankcal.datasets._letor import load_letor
 from sklearn_rankcal.datasets._preferences import make_preferences
-from sklearn_rankcal.datasets._relevance import load_letor, make_ranking
+from sklearn_rankcal.datasets._relevance import make_ranking
 
 __all__ = [
     "label_ranking_from_classes",

@@ -128,7 +128,8 @@ def make_preferences(
     if not 0 < judged <= 1:
         raise ValueError(f"judged must be in (0, 1]; got {judged!r}.")
     random = check_random_state(random_state)
-    groups = sizes_to_groups(random.randint(low, high + 1, size=n_queries))
+    sizes = random.randint(low, high + 1, size=n_queries)
+    groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
     queries = Queries.from_groups(groups)
     X = random.normal(size=(len(groups), n_features))
     latent = _angles(X, random) if kind == "cyclic" else _scores(X)

@@ -1,15 +1,12 @@
-"""Graded relevance: a generator with a known best ranking, and a reader of LETOR files."""
+"""Graded relevance: a generator with a known best ranking."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.datasets import load_svmlight_files
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal._queries import Queries, sizes_to_groups
@@ -82,6 +79,7 @@ def make_ranking(
     ((500, 20), [0, 1, 2, 3, 4])
     """
     from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
+    from sklearn_rankcal.metrics._registry import find_metric
 
     low, high = (
         (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
@@ -103,7 +101,7 @@ def make_ranking(
         raise ValueError(f"noise must be > 0; got {noise!r}.")
     random = check_random_state(random_state)
     sizes = random.randint(low, high + 1, size=n_queries)
-    groups = sizes_to_groups(sizes)
+    groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
     n_rows = len(groups)
     own = random.normal(size=(n_rows, n_features))
     X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]
@@ -117,9 +115,9 @@ def make_ranking(
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
-    score = evaluate_rankings(
-        y, ranks=bayes_ranks, groups=groups, metrics=[metric], threshold=(n_levels - 1) / 2
-    )
+    binary = "threshold" in find_metric(metric)[0].parameters
+    threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
+    score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
     return Bunch(
         X=X,
         y=y,
@@ -130,71 +128,3 @@ def make_ranking(
         bayes_score=score[metric],
         DESCR="Graded relevance from an ordered logit; see make_ranking.",
     )
-
-
-def load_letor(
-    path: str | PathLike[str] | Sequence[str | PathLike[str]],
-    *,
-    n_features: int | None = None,
-    dtype: Any = np.float32,
-) -> Bunch:
-    """Read ranking data in the SVMlight format with ``qid:`` (LETOR, MSLR, Yahoo, Istella).
-
-    Parameters
-    ----------
-    path : path or sequence of paths
-        Files, plain, ``.gz`` or ``.bz2``; several are stacked, as the folds of LETOR are.
-    n_features : int, default=None
-        Number of features; None: the largest index found.
-    dtype : dtype, default=numpy.float32
-        Of ``X``.
-
-    Returns
-    -------
-    data : Bunch
-        ``X`` (n_rows, n_features) dense, ``y`` (n_rows,) relevance and ``groups`` (n_rows,) query
-        ids, for `fit` as they are.
-
-    Raises
-    ------
-    FileNotFoundError
-        No such file.
-    ValueError
-        A file without ``qid:`` on every line, or that cannot be read as SVMlight, or a qid that
-        occurs in several files.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from sklearn_rankcal.datasets import load_letor
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "train.txt")
-    ...     _ = file.write_text("2 qid:7 1:0.5 2:1 # docid = a\\n0 qid:7 2:0.25\\n")
-    ...     data = load_letor(file)
-    >>> data.X.tolist(), data.y.tolist(), data.groups.tolist()
-    ([[0.5, 1.0], [0.0, 0.25]], [2.0, 0.0], [7, 7])
-    """
-    paths = [path] if isinstance(path, (str, PathLike)) else list(path)
-    if not paths:
-        raise ValueError("path names no file.")
-    names = [str(p) for p in paths]
-    # 1-based features, as in every LETOR file: "auto" would shift a file that uses feature 0
-    try:
-        parts = load_svmlight_files(
-            names, n_features=n_features, dtype=dtype, query_id=True, zero_based=False
-        )
-    except (ValueError, OverflowError) as error:
-        raise ValueError(
-            f"Not SVMlight with whole numbers as qid: in {', '.join(names)}: {error}."
-        ) from error
-    tables, labels, ids = parts[0::3], parts[1::3], parts[2::3]
-    for name, table, qid in zip(names, tables, ids, strict=True):
-        if table.shape[0] == 0 or len(qid) != table.shape[0]:
-            raise ValueError(f"{name} does not have a qid: on every line ({len(qid)} found).")
-    if sum(len(np.unique(qid)) for qid in ids) > len(np.unique(np.concatenate(ids))):
-        raise ValueError(
-            "A qid occurs in more than one file: their rows would become one query. Load the files "
-            "one by one and number the queries apart."
-        )
-    X: NDArray[Any] = np.concatenate([table.toarray() for table in tables])
-    return Bunch(X=X, y=np.concatenate(labels), groups=np.concatenate(ids))

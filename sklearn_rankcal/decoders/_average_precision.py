@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._backend import kernels
+from sklearn_rankcal.decoders._backend import expect, kernels
 from sklearn_rankcal.decoders._batches import Matrices, run
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options, search
@@ -26,6 +26,8 @@ N_KICKS = 60
 DP_SIZE = 16
 #: "exact" goes no further: 128 MB and about a second, compiled.
 DP_LARGEST = 24
+#: Seconds that NumPy takes for the subsets of r documents, divided by 2^r r.
+SECONDS_NUMPY_SUBSETS = 2.5e-8
 #: Relative error that the bound and the value, sums over the same entries, may have.
 ROUNDING = 1e-13
 
@@ -62,9 +64,12 @@ def decode_average_precision(
     sizes : array-like of shape (n_queries,), default=None
         With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
     n_kicks : int, default=60
-        Local searches after the first ones, each from a random disturbance of the best order.
+        Local searches after the first ones, up to 100,000, each from a random disturbance of the
+        best order.
     time_limit : float, default=None
-        Seconds for each query, for ``"local_search"``.
+        Seconds for each query, for ``"local_search"``. It overruns the limit by half a second at
+        most, plus passes over the matrix and the lower bound (on 2,000 documents 0.4 s, and 1.5 s
+        without compiled kernels). Ctrl-C interrupts any decoder as soon.
     random_state : int, RandomState instance or None, default=0
         Seeds the kicks. The same for every query, so that a ranking does not depend on the batch.
     n_jobs : int, default=None
@@ -128,18 +133,23 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
             f"documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences use "
             "decode_preferences."
         )
-    return decode_symmetric((u + turned) / 2, method, options)
+    # half of the smallest number is 0: equal entries are not averaged
+    return decode_symmetric(np.where(u == turned, u, (u + turned) / 2), method, options)
 
 
 def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
     """Decode a stack (m, r, r) of symmetric matrices."""
     if method == "auto":
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
+    # by a power of 2, exactly, to entries of about 1: shares of the smallest numbers would vanish
+    exponent = np.frexp(np.abs(u).max(axis=(1, 2)))[1]
+    u = np.ldexp(u, -exponent[:, None, None])
     order, n_iter = METHODS[method](u, options)
     value = _value(u, order)
     bound = value if method == "exact" else np.maximum(_value_bound(u), value)
     optimal = bound - value <= ROUNDING * _value(np.abs(u), order)
-    bound = np.where(optimal, value, bound)
+    bound = np.ldexp(np.where(optimal, value, bound), exponent)
+    value = np.ldexp(value, exponent)
     return Decoded(order, 1.0 - value, 1.0 - bound, optimal, [method] * len(u), n_iter)
 
 
@@ -230,6 +240,7 @@ def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
         )
     orders = np.empty((m, r), dtype=np.int64)
     share = 1.0 / np.arange(1, r + 1)
+    expect(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
     for q, matrix in enumerate(u):
         orders[q] = kernels.subset_dp(-matrix, -np.diagonal(matrix), share, np.inf, False)[0]
     return orders, np.ones(m, np.int64)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rankcal._numbers import read_array, read_whole
 from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 
@@ -22,12 +25,19 @@ Ints = NDArray[np.int64]
 STACK_ENTRIES = 2**17
 #: Sums over a matrix of such entries stay finite.
 LARGEST_ENTRY = 1e290
+#: Integers up to this one are exact in float64.
+LARGEST_INTEGER = 2.0**53
 
 
 class Matrices:
-    """One square matrix, or a batch of them, checked; `stacks` gives equal-sized ones together."""
+    """One square matrix, or a batch of them, checked; `stack` gives equal-sized ones together.
 
-    def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
+    With `only_differences`, numbers that float64 cannot hold (integers beyond 2^53, fractions,
+    long doubles) are subtracted first, in their own arithmetic: u is replaced by the positive part
+    of u_ij - u_ji, and `floor` holds the sum of min(u_ij, u_ji) that every ranking loses.
+    """
+
+    def __init__(self, u: Any, sizes: ArrayLike | None, only_differences: bool = False) -> None:
         self.form = "array"  # or "one", or "list"
         self.matrices: Any  # (n, r, r), or a list
         if isinstance(u, (list, tuple)) and (len(u) == 0 or np.ndim(u[0]) == 2):
@@ -55,23 +65,44 @@ class Matrices:
             if len(matrix) == 0:
                 raise ValueError(f"{name} has no documents (r = 0).")
         self.sizes = self._check_sizes(sizes)
+        self.floor = np.zeros(len(self.sizes))
+        if only_differences:
+            self._subtract_first()
+
+    def _subtract_first(self) -> None:
+        """Replace wide numbers by the positive part of their differences."""
+        if self.form != "list" and self.matrices.dtype == np.float64:
+            return
+        replaced = list(self.matrices)
+        wide = [q for q, matrix in enumerate(replaced) if not _fits_float64(matrix)]
+        for q in wide:
+            r = self.sizes[q]
+            name = "u" if self.form == "one" else f"u[{q}]"
+            replaced[q], self.floor[q] = _differences_first(replaced[q][:r, :r], name)
+        if wide and self.form != "list":
+            # what lies beyond a query's size is ignored
+            whole = np.zeros(self.matrices.shape)
+            for q, r in enumerate(self.sizes):
+                whole[q, :r, :r] = replaced[q][:r, :r]
+            self.matrices = whole
+        elif wide:
+            self.matrices = replaced
 
     def _check_sizes(self, sizes: ArrayLike | None) -> Ints:
         if sizes is None:
             return np.array([len(matrix) for matrix in self.matrices], dtype=np.int64)
         if self.form != "array":
             raise ValueError("sizes goes with a padded array (n_queries, r, r) only.")
-        given = np.asarray(sizes)
+        given = read_whole(sizes, "sizes")
         n, widest = self.matrices.shape[:2]
-        if given.shape != (n,) or given.dtype.kind not in "iu":
+        if given.shape != (n,):
             raise ValueError(
-                f"sizes must be {n} integers, one a matrix; it is {given.dtype} of shape "
-                f"{given.shape}."
+                f"sizes must be {n} integers, one a matrix; it has shape {given.shape}."
             )
         if given.min() < 1 or given.max() > widest:
             wrong = given[(given < 1) | (given > widest)][0]
             raise ValueError(f"sizes must lie between 1 and {widest}, the width of u; got {wrong}.")
-        return given.astype(np.int64)
+        return given
 
     def stack(self, which: Ints, r: int) -> Floats:
         """Those matrices, (len(which), r, r) and contiguous; finite, or an error."""
@@ -106,6 +137,8 @@ class Matrices:
             for which, part in decoded:
                 ranks[which[:, None], part.order] = np.arange(1, part.order.shape[1] + 1)
         result = account(decoded, n, ranks)
+        result.objective += self.floor
+        result.lower_bound += self.floor
         if self.form != "one":
             return result
         return DecodeResult(
@@ -124,13 +157,56 @@ def _numbers(matrix: Any, name: str) -> Floats:
         raise ValueError(f"{name} must be a dense matrix; call toarray() first.")
     if np.ma.is_masked(matrix):
         raise ValueError(f"{name} has masked entries: every pair needs a weight, 0 for none.")
+    array = read_array(matrix, name)
+    if array.dtype.kind == "f":
+        return array
     try:
-        array = np.asarray(matrix)
-        if array.dtype.kind == "c":
-            raise TypeError("complex")
-        return array if array.dtype.kind == "f" else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a matrix of real numbers.") from error
+        floats = array.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{name} has numbers that float64 cannot hold: {error}.") from error
+    # integers beyond 2^53, and fractions, stay what they are for now
+    if array.dtype.kind == "O":
+        return floats if (array == floats).all() else array
+    large = array.dtype.kind in "iu" and (np.abs(floats) > LARGEST_INTEGER).any()
+    return array if large else floats
+
+
+def _fits_float64(matrix: Any) -> bool:
+    """Whether the differences of a matrix may be taken in float64."""
+    if matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8:
+        return True
+    return matrix.dtype.kind in "f" and bool((matrix == matrix.astype(np.float64)).all())
+
+
+def _differences_first(matrix: Any, name: str) -> tuple[Floats, float]:
+    """Positive part of u_ij - u_ji, and the sum of min(u_ij, u_ji) over pairs, subtracted first."""
+    if matrix.dtype.kind == "f":
+        exact, whole = matrix, False
+        if not np.isfinite(matrix.astype(np.float64)).all():
+            return matrix.astype(np.float64), 0.0  # `stack` says where
+    else:
+        try:
+            exact = np.vectorize(_as_exact, otypes=[object])(matrix)
+        except (TypeError, ValueError, OverflowError):  # NaN, infinity
+            return matrix.astype(np.float64), 0.0  # `stack` says where
+        whole = True
+    differences = exact - exact.T
+    d = differences.astype(np.float64)
+    if whole:
+        for i, j in np.argwhere(np.abs(d) > LARGEST_INTEGER):
+            if differences[i, j].denominator == 1 and int(d[i, j]) != differences[i, j]:
+                raise ValueError(
+                    f"{name} holds integers whose differences float64 cannot hold: entries "
+                    f"[{i}, {j}] and [{j}, {i}] differ by {differences[i, j]}, beyond 2^53. Divide "
+                    f"{name} by a common factor, or pass it as floats to accept their rounding."
+                )
+    upper = np.triu_indices(len(matrix), 1)
+    floor = np.minimum(exact[upper], exact.T[upper]).sum() if len(upper[0]) else 0
+    return np.maximum(d, 0.0), float(floor)
+
+
+def _as_exact(value: Any) -> Fraction:
+    return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
 
 
 def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:
@@ -155,8 +231,9 @@ def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeRe
     unproved = (result.method == "exact") & ~result.optimal
     if unproved.any():
         warnings.warn(
-            f"time_limit passed before {unproved.sum()} of {n} rankings were proved optimal; see "
-            "lower_bound for how far they can be from it.",
+            f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before, "
+            "or more than 500 documents form one strongly connected component, for which no proof "
+            "is tried. See lower_bound for how far they can be from the optimum.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -187,11 +264,16 @@ def run(
     n_jobs: int | None,
 ) -> list[tuple[Ints, Decoded]]:
     """Decode stack by stack. Compiled kernels let threads run; their twins need processes."""
+    if n_jobs is not None and (
+        not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
+    ):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.")
     pieces = list(stacks(sizes, n_jobs))
-    if len(pieces) == 1 or effective_n_jobs(n_jobs) == 1:
+    workers = min(effective_n_jobs(n_jobs), len(pieces))
+    if workers == 1:
         return [(which, decode(stack(which, r))) for r, which in pieces]
     prefer = "threads" if KERNELS == "compiled" else "processes"
-    parts = Parallel(n_jobs=n_jobs, prefer=prefer)(
+    parts = Parallel(n_jobs=workers, prefer=prefer)(
         delayed(decode)(stack(which, r)) for r, which in pieces
     )
     return [(which, part) for (_, which), part in zip(pieces, parts, strict=True)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import _average_precision, _preferences
 from sklearn_rankcal.decoders._backend import kernels
@@ -73,7 +74,7 @@ class _MatrixDecoder(BaseEstimator):
         sizes, offsets = queries.sizes, queries.offsets
         n_entries = self._n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
-        values = np.asarray(u)
+        values = read_array(u, "u")
         if values.shape != (n_entries.sum(),):
             raise ValueError(
                 f"u must have shape ({n_entries.sum()},), one entry a pair of documents, for "

@@ -5,10 +5,14 @@
 The same to the last bit: sums run in one fixed order in both, and the build forbids the compiler to
 contract a multiplication and an addition. d is the (r, r) matrix of differences u_ij - u_ji, u the
 symmetric matrix of average precision; a leading axis m is a batch of queries of equal size.
+
+What takes more than a pass over a matrix looks up about once a millisecond: it lets Python handle
+Ctrl-C, and asks `late`, if that is given, whether time is up.
 """
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -31,6 +35,40 @@ cdef extern from *:
     """
     int lowest_bit(uint64_t x) nogil
     int count_bits(uint64_t x) nogil
+
+
+# ------------------------------------------------------------------ signals and the clock
+
+cdef enum:
+    STEPS_A_LOOK = 1 << 18  # elementary steps, of a nanosecond or so
+    REFRESHES = 8  # times r^2: steps of the first kind of elimination, before the second takes over
+
+cdef struct Pace:
+    Py_ssize_t steps  # since the last look
+    void *late  # a Python callable of the caller, or NULL
+
+
+cdef Pace _pace(object late) noexcept:
+    cdef Pace pace
+    pace.steps = 0
+    pace.late = NULL if late is None else <void *> late
+    return pace
+
+
+cdef int _look(Pace *pace) except -1 nogil:
+    cdef int is_late = 0
+    pace.steps = 0
+    with gil:
+        PyErr_CheckSignals()
+        if pace.late != NULL:
+            is_late = bool((<object> pace.late)())
+    return is_late
+
+
+cdef inline int _went(Pace *pace, Py_ssize_t steps) except -1 nogil:
+    """Count steps; raise on Ctrl-C, return 1 if time is up."""
+    pace.steps += steps
+    return 0 if pace.steps < STEPS_A_LOOK else _look(pace)
 
 
 # ------------------------------------------------------------------ matrices
@@ -201,22 +239,26 @@ cdef int64_t _components(const double *d, Py_ssize_t r, int64_t *label, int64_t 
     return found
 
 
-def greedy_dag(const double[:, :, ::1] d, bint ranked_pairs):
+def greedy_dag(const double[:, :, ::1] d, bint ranked_pairs, late=None):
     """P1's Algorithm 1: order (m, r), and the weight of the heaviest edge it deletes (m,).
 
-    Elimination finds that weight t without sorting: remove the document whose heaviest edge to
+    Of an acyclic graph it deletes nothing: the topological sort, O(r^2), is the answer. Of another,
+    elimination finds the weight t without sorting: remove the document whose heaviest edge to
     another that is left is lightest; t is the heaviest of these edges. The edges above t have no
     cycle: their closure is made at once, as bits. Then edges go in one by one, from the heaviest
     to the lightest, equal ones in reverse document order. The first that would close a cycle is
     the last that Algorithm 1 deletes: there the insertion ends, or, for `ranked_pairs`, skips it
     and goes on. The order is the lexicographically smallest topological one.
-    O(r^2) typically, O(r^3) at worst; ranked pairs O(r^3 / 64) more at worst.
+    O(r^2) typically, O(r^3) at worst; ranked pairs O(r^3 / 64) more at worst. Raises TimeoutError
+    as soon as `late()` is true.
     """
     cdef Py_ssize_t m = d.shape[0], r = d.shape[1], q, words = (r + 63) // 64
     order_array = np.empty((m, r), dtype=np.int64)
     threshold_array = np.empty(m)
     cdef int64_t[:, ::1] order = order_array
     cdef double[::1] threshold = threshold_array
+    cdef Pace pace = _pace(late)
+    cdef int is_late = 0
     cdef Py_ssize_t n_pairs = r * (r - 1) // 2
     cdef uint64_t *bits = <uint64_t *> malloc(2 * r * words * sizeof(uint64_t))
     cdef double *permuted = <double *> malloc(r * r * sizeof(double))
@@ -231,28 +273,66 @@ def greedy_dag(const double[:, :, ::1] d, bint ranked_pairs):
     try:
         with nogil:
             for q in range(m):
-                threshold[q] = _greedy_dag(
-                    &d[q, 0, 0], r, words, ranked_pairs, &order[q, 0], bits, permuted, weight, edges
+                threshold[q] = 0.0
+                if _sort_topologically(&d[q, 0, 0], r, &order[q, 0], edges) == r:
+                    continue
+                is_late = _greedy_dag(
+                    &d[q, 0, 0], r, words, ranked_pairs, &order[q, 0], &threshold[q], bits,
+                    permuted, weight, edges, &pace,
                 )
+                if is_late:
+                    break
     finally:
         free(bits)
         free(permuted)
         free(weight)
         free(edges)
+    if is_late:
+        raise TimeoutError("time is up")
     return order_array, threshold_array
 
 
-cdef double _greedy_dag(
-    const double *d, Py_ssize_t r, Py_ssize_t words, bint ranked_pairs, int64_t *order,
-    uint64_t *bits, double *permuted, double *weight, int64_t *edges,
+cdef Py_ssize_t _sort_topologically(
+    const double *d, Py_ssize_t r, int64_t *order, int64_t *waiting
 ) noexcept nogil:
+    """How many documents, r if acyclic, the smallest topological order places; two passes."""
+    # waiting[w]: documents preferred to w that are not placed yet; -1 of a placed one
+    cdef Py_ssize_t k, v, w
+    cdef const double *row
+    memset(waiting, 0, r * sizeof(int64_t))
+    for v in range(r):
+        row = d + v * r
+        for w in range(r):
+            waiting[w] += row[w] > 0.0
+    for k in range(r):
+        v = 0
+        while v < r and waiting[v] != 0:
+            v += 1
+        if v == r:
+            return k
+        order[k] = v
+        waiting[v] = -1
+        row = d + v * r
+        for w in range(r):
+            waiting[w] -= row[w] > 0.0
+    return r
+
+
+cdef int _greedy_dag(
+    const double *d, Py_ssize_t r, Py_ssize_t words, bint ranked_pairs, int64_t *order,
+    double *heaviest, uint64_t *bits, double *permuted, double *weight, int64_t *edges, Pace *pace,
+) except -1 nogil:
+    """Order and `heaviest` deleted edge of a cyclic graph; returns whether time was up before."""
     # places in the order of the elimination stand for documents until the last line
     cdef uint64_t *below = bits
     cdef uint64_t *above = bits + r * words
-    cdef Py_ssize_t a, b, word
+    cdef Py_ssize_t a, b, word, steps
     cdef uint64_t mask
     cdef const double *row
-    cdef double threshold = _eliminate(d, r, order, weight)
+    cdef double threshold
+    if _eliminate(d, r, order, heaviest, weight, edges, pace):
+        return 1
+    threshold = heaviest[0]
     memset(bits, 0, 2 * r * words * sizeof(uint64_t))
     for a in range(r):
         row = d + order[a] * r
@@ -260,57 +340,68 @@ cdef double _greedy_dag(
             permuted[a * r + b] = row[order[b]]
     for a in range(r - 1, -1, -1):
         row = permuted + a * r
+        steps = r
         for b in range(a + 1, r):  # nearest first: most of the others are implied by then
             if row[b] > threshold and not _reaches(below, words, a, b):
                 _union(below + a * words, below + b * words, words, b)
+                steps += words
         for word in range(words):
             mask = below[a * words + word]
             while mask:
                 b = word * 64 + lowest_bit(mask)
                 mask &= mask - 1
                 above[b * words + (a >> 6)] |= (<uint64_t> 1) << (a & 63)
-    if threshold > 0.0:
-        if ranked_pairs:
-            _insert_light(permuted, r, words, threshold, order, bits, weight, edges)
-        else:
-            _insert_equal(d, r, words, threshold, order, bits, edges)
+        if _went(pace, steps):
+            return 1
+    if ranked_pairs:
+        if _insert_light(permuted, r, words, threshold, order, bits, weight, edges, pace):
+            return 1
+    elif _insert_equal(d, r, words, threshold, order, bits, edges, pace):
+        return 1
     _first_topological(bits, r, words, order, edges)
-    return threshold
+    return 0
 
 
-cdef double _eliminate(
-    const double *d, Py_ssize_t r, int64_t *order, double *heaviest
-) noexcept nogil:
-    """Order in which every edge above the returned threshold points down."""
+cdef int _eliminate(
+    const double *d, Py_ssize_t r, int64_t *order, double *threshold, double *heaviest,
+    int64_t *work, Pace *pace,
+) except -1 nogil:
+    """Order in which every edge above the `threshold` points down; whether time was up."""
     # order[:n] are the documents that are left, heaviest[a] the heaviest edge from order[a] to them
-    cdef Py_ssize_t n = r, a, least
+    cdef Py_ssize_t n = r, a, least, steps, refreshed = 0
     cdef int64_t v
-    cdef double threshold = 0.0, weight, lightest
+    cdef double t = 0.0, weight, lightest
     cdef const double *row
     for a in range(r):
         order[a] = a
     for a in range(r):
         heaviest[a] = _most(d + a * r, order, r)
-    while n:
+    while n and refreshed <= REFRESHES * r * r:
         least = 0
         lightest = heaviest[0]
         for a in range(1, n):
             if heaviest[a] < lightest:
                 lightest = heaviest[a]
                 least = a
-        if lightest > threshold:
-            threshold = lightest
+        if lightest > t:
+            t = lightest
         n -= 1
         v = order[least]
         order[least] = order[n]
         heaviest[least] = heaviest[n]
         order[n] = v
         row = d + v * r
+        steps = n
         for a in range(n):
             weight = -row[order[a]]  # of the edge to v
             if weight == heaviest[a] and weight > 0.0:
                 heaviest[a] = _most(d + order[a] * r, order, n)
-    return threshold
+                steps += n
+        refreshed += steps
+        if _went(pace, steps):
+            return 1
+    threshold[0] = t
+    return _eliminate_by_witness(d, r, n, order, threshold, work, pace) if n else 0
 
 
 cdef inline double _most(const double *row, const int64_t *left, Py_ssize_t n) noexcept nogil:
@@ -336,6 +427,78 @@ cdef inline double _most(const double *row, const int64_t *left, Py_ssize_t n) n
     return c if c > a else a
 
 
+cdef int _eliminate_by_witness(
+    const double *d, Py_ssize_t r, Py_ssize_t n, int64_t *order, double *threshold, int64_t *work,
+    Pace *pace,
+) except -1 nogil:
+    """Go on with the n documents that are left, where many have their heaviest edges to the same.
+
+    A document whose edges to those that are left weigh at most t goes last. Where there is none, t
+    rises to the least of the heaviest edges. Any document may go that can, so each needs but one
+    witness, an edge above t, that it cannot. As t rises and documents go, what failed as a witness
+    never is one again: all searches for witnesses take O(r^2) together.
+    """
+    cdef int64_t *witness = work
+    cdef int64_t *free_now = work + r
+    cdef int64_t *is_left = work + 2 * r
+    cdef Py_ssize_t n_free = 0, a, w, first, steps
+    cdef int64_t v, gone
+    cdef double t = threshold[0], most, least
+    cdef const double *row
+    memset(is_left, 0, r * sizeof(int64_t))
+    for a in range(n):
+        is_left[order[a]] = 1
+        witness[order[a]] = 0
+    gone = -1  # at first every document looks for a witness
+    while n:
+        steps = n
+        for a in range(n):
+            v = order[a]
+            w = witness[v]
+            if gone < 0 or w == gone:
+                first = w
+                row = d + v * r
+                while w < r and not (row[w] > t and is_left[w]):
+                    w += 1
+                witness[v] = w
+                steps += w - first
+                if w == r:
+                    free_now[n_free] = v
+                    n_free += 1
+        if _went(pace, steps):
+            return 1
+        if n_free:
+            n_free -= 1
+            gone = free_now[n_free]
+            is_left[gone] = 0
+            # its place in the list: filled with the last of it
+            a = 0
+            while order[a] != gone:
+                a += 1
+            n -= 1
+            order[a] = order[n]
+            order[n] = gone
+            continue
+        least = INFINITY
+        for a in range(n):
+            row = d + order[a] * r
+            most = 0.0
+            w = witness[order[a]]  # what comes before weighs t at most
+            first = w
+            while w < r and most < least:
+                if row[w] > most and is_left[w]:
+                    most = row[w]
+                w += 1
+            if most < least:
+                least = most
+            if _went(pace, w - first):
+                return 1
+        t = least
+        gone = -1
+    threshold[0] = t
+    return 0
+
+
 cdef inline bint _reaches(
     const uint64_t *below, Py_ssize_t words, Py_ssize_t i, Py_ssize_t j
 ) noexcept nogil:
@@ -351,11 +514,11 @@ cdef inline void _union(
     into[one >> 6] |= (<uint64_t> 1) << (one & 63)
 
 
-cdef void _insert(
+cdef Py_ssize_t _insert(
     uint64_t *below, uint64_t *above, Py_ssize_t words, Py_ssize_t i, Py_ssize_t j
 ) noexcept nogil:
-    """Close the relation under a new edge i -> j."""
-    cdef Py_ssize_t word, a
+    """Close the relation under a new edge i -> j; the steps that took."""
+    cdef Py_ssize_t word, a, steps = 3 * words
     cdef uint64_t higher, lower
     for word in range(words):
         # documents above j know all that is below j already, and so for i
@@ -365,18 +528,21 @@ cdef void _insert(
             a = word * 64 + lowest_bit(higher)
             higher &= higher - 1
             _union(below + a * words, below + j * words, words, j)
+            steps += words
         while lower:
             a = word * 64 + lowest_bit(lower)
             lower &= lower - 1
             _union(above + a * words, above + i * words, words, i)
+            steps += words
     _union(below + i * words, below + j * words, words, j)
     _union(above + j * words, above + i * words, words, i)
+    return steps
 
 
-cdef void _insert_equal(
+cdef int _insert_equal(
     const double *d, Py_ssize_t r, Py_ssize_t words, double threshold, const int64_t *order,
-    uint64_t *bits, int64_t *place,
-) noexcept nogil:
+    uint64_t *bits, int64_t *place, Pace *pace,
+) except -1 nogil:
     """Insert the edges of the threshold's weight, up to the first that closes a cycle."""
     cdef Py_ssize_t k, i, j
     for k in range(r):
@@ -386,15 +552,17 @@ cdef void _insert_equal(
             i = place[k // r]
             j = place[k % r]
             if _reaches(bits, words, j, i):
-                return
+                return 0
             if not _reaches(bits, words, i, j):
-                _insert(bits, bits + r * words, words, i, j)
+                if _went(pace, _insert(bits, bits + r * words, words, i, j)):
+                    return 1
+    return 0
 
 
-cdef void _insert_light(
+cdef int _insert_light(
     const double *permuted, Py_ssize_t r, Py_ssize_t words, double heaviest, const int64_t *order,
-    uint64_t *bits, double *weight, int64_t *edges,
-) noexcept nogil:
+    uint64_t *bits, double *weight, int64_t *edges, Pace *pace,
+) except -1 nogil:
     """Insert every edge that is not above the threshold and closes no cycle."""
     cdef Py_ssize_t n_pairs = r * (r - 1) // 2
     cdef double *scratch = weight + n_pairs
@@ -456,13 +624,18 @@ cdef void _insert_light(
             weight[left] = weight[k]
             bucketed[left] = bucketed[k]
             left += 1 - (_reaches(bits, words, i, j) | _reaches(bits, words, j, i))
-        _sort_edges(weight + start, bucketed + start, scratch, spare, left - start, order)
+        if _sort_edges(
+            weight + start, bucketed + start, scratch, spare, left - start, order, pace
+        ):
+            return 1
         for k in range(start, left):
             i = bucketed[k] >> 32
             j = <uint32_t> bucketed[k]
             if not _reaches(bits, words, i, j) and not _reaches(bits, words, j, i):
-                _insert(bits, above, words, i, j)
+                if _went(pace, _insert(bits, above, words, i, j)):
+                    return 1
         start = stop
+    return 0
 
 
 cdef inline bint _goes_first(
@@ -476,9 +649,9 @@ cdef inline bint _goes_first(
     return order[<uint32_t> ea] > order[<uint32_t> eb]
 
 
-cdef void _sort_edges(
-    double *w, int64_t *e, double *w2, int64_t *e2, Py_ssize_t n, const int64_t *order
-) noexcept nogil:
+cdef int _sort_edges(
+    double *w, int64_t *e, double *w2, int64_t *e2, Py_ssize_t n, const int64_t *order, Pace *pace
+) except -1 nogil:
     """Merge sort into insertion order, insertion sort for the short."""
     cdef Py_ssize_t half, i, j, k
     cdef double wx
@@ -494,10 +667,12 @@ cdef void _sort_edges(
                 j -= 1
             w[j] = wx
             e[j] = ex
-        return
+        return 0
     half = n // 2
-    _sort_edges(w, e, w2, e2, half, order)
-    _sort_edges(w + half, e + half, w2, e2, n - half, order)
+    if _sort_edges(w, e, w2, e2, half, order, pace):
+        return 1
+    if _sort_edges(w + half, e + half, w2, e2, n - half, order, pace):
+        return 1
     memcpy(w2, w, half * sizeof(double))
     memcpy(e2, e, half * sizeof(int64_t))
     i = 0
@@ -513,6 +688,7 @@ cdef void _sort_edges(
             e[k] = e2[i]
             i += 1
         k += 1
+    return _went(pace, 4 * n)
 
 
 cdef void _first_topological(
@@ -574,15 +750,18 @@ def binary_insertion(const double[:, :, ::1] d):
     return order_array
 
 
-def triangle_bound(const double[:, ::1] d):
-    """A lower bound of the lost weight: a packing of 3-cycles, O(r^3)."""
+def triangle_bound(const double[:, ::1] d, late=None):
+    """A lower bound of the lost weight: a packing of 3-cycles, O(r^3), so far when late."""
     cdef Py_ssize_t r = d.shape[0], i, j, k, first, second
     left_array = np.maximum(d, 0.0)
     cdef double[:, ::1] left = left_array
     cdef double bound = 0.0, edge, used, take, spare
+    cdef Pace pace = _pace(late)
     with nogil:
         for i in range(r):
             for j in range(i + 1, r):
+                if _went(&pace, r - j):
+                    break
                 first = i if left[i, j] > 0.0 else j
                 second = i + j - first
                 edge = left[first, second]
@@ -605,6 +784,9 @@ def triangle_bound(const double[:, ::1] d):
                     left[k, first] -= take
                     bound += take
                 left[first, second] = edge - used if used < edge else 0.0
+            else:
+                continue
+            break
     return bound
 
 
@@ -635,9 +817,12 @@ def subset_dp(
     cdef double at, value, factor
     cdef const double *of_low
     cdef const double *of_high
+    cdef Pace pace = _pace(None)
     best[0] = 0.0
     with nogil:
         for s in range(full - 1):
+            if s & 4095 == 4095:
+                _went(&pace, 4096 * r)
             at = best[s]
             if at > limit or at == INFINITY:
                 continue
@@ -684,11 +869,12 @@ def _sums(const double[:, ::1] cost, const double[::1] own, Py_ssize_t first, Py
 
 def preference_search(
     const double[:, ::1] d, const int64_t[::1] start, const double[:, ::1] kicks, double tolerance,
-    Py_ssize_t max_sweeps,
+    Py_ssize_t max_sweeps, late=None,
 ):
     """Insertion local search from `start`, then one more after each kick that does no harm.
 
-    A row of `kicks` holds moves (from, to) as fractions of r. Returns order and sweeps made.
+    A row of `kicks` holds moves (from, to) as fractions of r. Returns order and sweeps made: the
+    best order so far as soon as `late()` is true.
     """
     cdef Py_ssize_t r = d.shape[0], n_kicks = kicks.shape[0], k, c, a, b
     order_array = np.array(start, dtype=np.int64)
@@ -696,17 +882,25 @@ def preference_search(
     cdef int64_t[::1] order = order_array
     cdef int64_t[::1] kept = kept_array
     cdef int64_t sweeps = 0
-    cdef double change
+    cdef double change = 0.0
+    cdef Pace pace = _pace(late)
+    cdef int is_late
     with nogil:
-        _preference_descent(&d[0, 0], &order[0], r, tolerance, max_sweeps, &sweeps)
+        is_late = _preference_descent(
+            &d[0, 0], &order[0], r, tolerance, max_sweeps, &sweeps, &change, &pace
+        )
         memcpy(&kept[0], &order[0], r * sizeof(int64_t))
         for k in range(n_kicks):
+            if is_late:
+                break
             change = 0.0
             for c in range(0, kicks.shape[1], 2):
                 a = <Py_ssize_t> (kicks[k, c] * r)
                 b = <Py_ssize_t> (kicks[k, c + 1] * r)
                 change += _preference_move(&d[0, 0], &order[0], r, a, b)
-            change += _preference_descent(&d[0, 0], &order[0], r, tolerance, max_sweeps, &sweeps)
+            is_late = _preference_descent(
+                &d[0, 0], &order[0], r, tolerance, max_sweeps, &sweeps, &change, &pace
+            )
             if change <= tolerance:
                 memcpy(&kept[0], &order[0], r * sizeof(int64_t))
             else:
@@ -733,13 +927,14 @@ cdef double _preference_move(
     return change
 
 
-cdef double _preference_descent(
+cdef int _preference_descent(
     const double *d, int64_t *order, Py_ssize_t r, double tolerance, Py_ssize_t max_sweeps,
-    int64_t *sweeps,
-) noexcept nogil:
-    """Each document in turn to its best place, until none has a better one."""
+    int64_t *sweeps, double *total, Pace *pace,
+) except -1 nogil:
+    """Each document in turn to its best place, until none has a better one or time is up."""
     cdef Py_ssize_t v, p, b, place, sweep, still = 0
-    cdef double change, least, total = 0.0
+    cdef double change, least, lowered = 0.0
+    cdef int is_late = 0
     cdef const double *row
     for sweep in range(max_sweeps):
         sweeps[0] += 1
@@ -764,18 +959,22 @@ cdef double _preference_descent(
                     place = b
             if least < -tolerance:
                 _preference_move(d, order, r, p, place)
-                total += least
+                lowered += least
                 still = 0
             else:
                 still += 1
-            if still >= r:  # every document has been looked at since the last move
-                return total
-    return total
+            is_late = _went(pace, 2 * r)
+            if is_late or still >= r:  # every document has been looked at since the last move
+                break
+        if is_late or still >= r:
+            break
+    total[0] += lowered
+    return is_late
 
 
 def average_precision_search(
     const double[:, ::1] u, const int64_t[::1] start, const double[:, ::1] kicks, double tolerance,
-    Py_ssize_t max_sweeps,
+    Py_ssize_t max_sweeps, late=None,
 ):
     """As `preference_search`, for sum_{j <= i} u_ij / max(rank_i, rank_j), to be large."""
     cdef Py_ssize_t r = u.shape[0], n_kicks = kicks.shape[0], k, c
@@ -790,23 +989,29 @@ def average_precision_search(
     cdef double[::1] kept_prefix = kept_prefix_array
     cdef const double[::1] step = step_array
     cdef int64_t sweeps = 0
-    cdef double gain
+    cdef double gain = 0.0
+    cdef Pace pace = _pace(late)
+    cdef int is_late
     with nogil:
         _prefixes(&u[0, 0], &order[0], &prefix[0], r)
-        _average_precision_descent(
-            &u[0, 0], &order[0], &prefix[0], &step[0], r, tolerance, max_sweeps, &sweeps
+        is_late = _average_precision_descent(
+            &u[0, 0], &order[0], &prefix[0], &step[0], r, tolerance, max_sweeps, &sweeps, &gain,
+            &pace,
         )
         memcpy(&kept[0], &order[0], r * sizeof(int64_t))
         memcpy(&kept_prefix[0], &prefix[0], r * sizeof(double))
         for k in range(n_kicks):
+            if is_late:
+                break
             gain = 0.0
             for c in range(0, kicks.shape[1], 2):
                 gain += _average_precision_move(
                     &u[0, 0], &order[0], &prefix[0], &step[0], r,
                     <Py_ssize_t> (kicks[k, c] * r), <Py_ssize_t> (kicks[k, c + 1] * r),
                 )
-            gain += _average_precision_descent(
-                &u[0, 0], &order[0], &prefix[0], &step[0], r, tolerance, max_sweeps, &sweeps
+            is_late = _average_precision_descent(
+                &u[0, 0], &order[0], &prefix[0], &step[0], r, tolerance, max_sweeps, &sweeps, &gain,
+                &pace,
             )
             if gain >= -tolerance:
                 memcpy(&kept[0], &order[0], r * sizeof(int64_t))
@@ -859,13 +1064,14 @@ cdef double _average_precision_move(
     return gain
 
 
-cdef double _average_precision_descent(
+cdef int _average_precision_descent(
     const double *u, int64_t *order, double *prefix, const double *step, Py_ssize_t r,
-    double tolerance, Py_ssize_t max_sweeps, int64_t *sweeps,
-) noexcept nogil:
+    double tolerance, Py_ssize_t max_sweeps, int64_t *sweeps, double *total, Pace *pace,
+) except -1 nogil:
     cdef Py_ssize_t v, p, b, place, sweep, still = 0
     cdef int64_t w
-    cdef double own, gain, most, total = 0.0, shared
+    cdef double own, gain, most, raised = 0.0, shared
+    cdef int is_late = 0
     cdef const double *row
     for sweep in range(max_sweeps):
         sweeps[0] += 1
@@ -896,10 +1102,14 @@ cdef double _average_precision_descent(
                     most = gain
                     place = b + 1
             if most > tolerance:
-                total += _average_precision_move(u, order, prefix, step, r, p, place)
+                raised += _average_precision_move(u, order, prefix, step, r, p, place)
                 still = 0
             else:
                 still += 1
-            if still >= r:
-                return total
-    return total
+            is_late = _went(pace, 2 * r)
+            if is_late or still >= r:
+                break
+        if is_late or still >= r:
+            break
+    total[0] += raised
+    return is_late

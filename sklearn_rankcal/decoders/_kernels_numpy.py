@@ -6,12 +6,15 @@ function does and costs is said there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Late = Callable[[], bool] | None
 
 
 # ------------------------------------------------------------------ matrices
@@ -55,8 +58,10 @@ def components(d: Floats) -> tuple[Ints, Ints]:
         found, label = connected_components(edges, directed=True, connection="strong")
         smallest = np.full(found, r)
         np.minimum.at(smallest, label, np.arange(r))
-        member = np.eye(found, dtype=np.int64)[:, label]
-        between = member @ edges @ member.T
+        by_label = np.argsort(label, kind="stable")
+        starts = np.searchsorted(label[by_label], np.arange(found))
+        between = np.add.reduceat(edges[by_label], starts, axis=0, dtype=np.int64)
+        between = np.add.reduceat(between[:, by_label], starts, axis=1)
         np.fill_diagonal(between, 0)
         incoming = between.sum(axis=0)
         number = np.empty(found, dtype=np.int64)
@@ -69,23 +74,50 @@ def components(d: Floats) -> tuple[Ints, Ints]:
     return labels, counts
 
 
-def greedy_dag(d: Floats, ranked_pairs: bool) -> tuple[Ints, Floats]:
+def greedy_dag(d: Floats, ranked_pairs: bool, late: Late = None) -> tuple[Ints, Floats]:
     r = d.shape[1]
-    order, threshold = _eliminate(d)
-    for q in range(len(d)):
+    order, acyclic = _sort_topologically(d)
+    threshold = np.zeros(len(d))
+    cyclic = np.flatnonzero(~acyclic)
+    if len(cyclic):
+        order[cyclic], threshold[cyclic] = _eliminate(d[cyclic], late)
+    for q in cyclic:
         t = threshold[q]
-        below, above = _close(d[q] > t, order[q])
-        if t > 0:
-            closed = np.array([_row(bits, r) for bits in below], dtype=bool)
-            if ranked_pairs:
-                light = (d[q] > 0) & (d[q] <= t) & ~closed & ~closed.T
-            else:
-                light = (d[q] == t) & ~closed
-            i, j = np.nonzero(light)
-            sequence = np.lexsort((-(i * r + j), -d[q, i, j]))
-            _insert(i[sequence].tolist(), j[sequence].tolist(), below, above, ranked_pairs)
+        below, above = _close(d[q] > t, order[q], late)
+        closed = np.array([_row(bits, r) for bits in below], dtype=bool)
+        if ranked_pairs:
+            light = (d[q] > 0) & (d[q] <= t) & ~closed & ~closed.T
+        else:
+            light = (d[q] == t) & ~closed
+        i, j = np.nonzero(light)
+        sequence = np.lexsort((-(i * r + j), -d[q, i, j]))
+        _insert(i[sequence].tolist(), j[sequence].tolist(), below, above, ranked_pairs, late)
         order[q] = _first_topological(below, above)
     return order, threshold
+
+
+def _sort_topologically(d: Floats) -> tuple[Ints, NDArray[np.bool_]]:
+    """The smallest topological orders, and which graphs are acyclic; all queries at once."""
+    m, r = d.shape[:2]
+    every = np.arange(m)
+    edges = d > 0
+    waiting = edges.sum(axis=1)
+    order = np.empty((m, r), dtype=np.int64)
+    acyclic = np.ones(m, dtype=bool)
+    for k in range(r):
+        v = waiting.argmin(axis=1)
+        acyclic &= waiting[every, v] == 0
+        if not acyclic.any():
+            break
+        order[:, k] = v
+        waiting -= edges[every, v]
+        waiting[every, v] = 2 * r
+    return order, acyclic
+
+
+def _check_time(late: Late) -> None:
+    if late is not None and late():
+        raise TimeoutError("time is up")
 
 
 def _first_topological(below: list[int], above: list[int]) -> Ints:
@@ -103,7 +135,7 @@ def _first_topological(below: list[int], above: list[int]) -> Ints:
     return order
 
 
-def _eliminate(d: Floats) -> tuple[Ints, Floats]:
+def _eliminate(d: Floats, late: Late) -> tuple[Ints, Floats]:
     """All queries at once."""
     m, r = d.shape[:2]
     every = np.arange(m)
@@ -112,6 +144,7 @@ def _eliminate(d: Floats) -> tuple[Ints, Floats]:
     order = np.empty((m, r), dtype=np.int64)
     threshold = np.zeros(m)
     for k in range(r - 1, -1, -1):
+        _check_time(late)
         v = heaviest.argmin(axis=1)
         order[:, k] = v
         np.maximum(threshold, heaviest[every, v], out=threshold)
@@ -123,12 +156,15 @@ def _eliminate(d: Floats) -> tuple[Ints, Floats]:
     return order, threshold
 
 
-def _close(kept: NDArray[np.bool_], order: Ints) -> tuple[list[int], list[int]]:
+def _close(
+    kept: NDArray[np.bool_], order: Ints, late: Late
+) -> tuple[list[int], list[int]]:
     """Closure as Python integers of r bits: who is below each document, and who above."""
     r = len(order)
     edges = _integers(kept[order[:, None], order])
     reach = [0] * r
     for k in range(r - 1, -1, -1):
+        _check_time(late)
         rest = edges[k]
         while rest:  # nearest first: most of the others are implied by then
             lowest = rest & -rest
@@ -150,11 +186,13 @@ def _row(bits: int, r: int) -> NDArray[np.uint8]:
 
 
 def _insert(
-    i: list[int], j: list[int], below: list[int], above: list[int], skip: bool
+    i: list[int], j: list[int], below: list[int], above: list[int], skip: bool, late: Late
 ) -> None:
     """Insert edges that close no cycle; end at the first that does, unless they are skipped."""
     # cost: a bit test an edge, and a union for every pair that an edge decides
-    for first, second in zip(i, j, strict=True):
+    for seen, (first, second) in enumerate(zip(i, j, strict=True)):
+        if seen & 4095 == 0:
+            _check_time(late)
         if below[first] >> second & 1:
             continue
         if below[second] >> first & 1:
@@ -197,11 +235,13 @@ def binary_insertion(d: Floats) -> Ints:
     return order
 
 
-def triangle_bound(d: Floats) -> float:
+def triangle_bound(d: Floats, late: Late = None) -> float:
     r = len(d)
     left = np.maximum(d, 0.0)
     bound = 0.0
     for i in range(r):
+        if late is not None and late():
+            break
         for j in range(i + 1, r - 1):
             first, second = (i, j) if left[i, j] > 0.0 else (j, i)
             edge = left[first, second]
@@ -275,17 +315,19 @@ def _sums(cost: Floats, own: Floats, first: int, n_bits: int) -> Floats:
 
 
 def preference_search(
-    d: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int
+    d: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int, late: Late = None
 ) -> tuple[Ints, int]:
     r = len(d)
     order = np.array(start, dtype=np.int64)
-    _, sweeps = _preference_descent(d, order, tolerance, max_sweeps)
+    _, sweeps = _preference_descent(d, order, tolerance, max_sweeps, late)
     kept = order.copy()
     for kick in kicks:
+        if late is not None and late():
+            break
         change = 0.0
         for a, b in (kick.reshape(-1, 2) * r).astype(np.int64):
             change += _preference_move(d, order, a, b)
-        lowered, more = _preference_descent(d, order, tolerance, max_sweeps)
+        lowered, more = _preference_descent(d, order, tolerance, max_sweeps, late)
         sweeps += more
         if change + lowered <= tolerance:
             kept[:] = order
@@ -308,14 +350,14 @@ def _preference_move(d: Floats, order: Ints, a: int, b: int) -> float:
 
 
 def _preference_descent(
-    d: Floats, order: Ints, tolerance: float, max_sweeps: int
+    d: Floats, order: Ints, tolerance: float, max_sweeps: int, late: Late
 ) -> tuple[float, int]:
     """The compiled sweep looks at one document at a time; here all at once, after every move."""
     r = len(d)
     place = np.arange(r)
     earlier, later = place < place[:, None], place > place[:, None]
     total, seen, still = 0.0, 0, 0
-    while seen < max_sweeps * r and still < r:
+    while seen < max_sweeps * r and still < r and not (late is not None and late()):
         moved = d[order[:, None], order]  # by place
         up = np.cumsum(np.where(earlier, -moved, 0.0)[:, ::-1], axis=1)
         down = np.cumsum(np.where(later, moved, 0.0), axis=1)
@@ -349,19 +391,23 @@ def _next_move(
 
 
 def average_precision_search(
-    u: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int
+    u: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int, late: Late = None
 ) -> tuple[Ints, int]:
     r = len(u)
     order = np.array(start, dtype=np.int64)
     step = 1.0 / np.arange(1, r + 1) - 1.0 / np.arange(2, r + 2)
     prefix = _prefixes(u, order)
-    _, sweeps = _average_precision_descent(u, order, prefix, step, tolerance, max_sweeps)
+    _, sweeps = _average_precision_descent(u, order, prefix, step, tolerance, max_sweeps, late)
     kept, kept_prefix = order.copy(), prefix.copy()
     for kick in kicks:
+        if late is not None and late():
+            break
         gain = 0.0
         for a, b in (kick.reshape(-1, 2) * r).astype(np.int64):
             gain += _average_precision_move(u, order, prefix, step, a, b)
-        raised, more = _average_precision_descent(u, order, prefix, step, tolerance, max_sweeps)
+        raised, more = _average_precision_descent(
+            u, order, prefix, step, tolerance, max_sweeps, late
+        )
         sweeps += more
         if gain + raised >= -tolerance:
             kept[:], kept_prefix[:] = order, prefix
@@ -404,7 +450,8 @@ def _average_precision_move(
 
 
 def _average_precision_descent(
-    u: Floats, order: Ints, prefix: Floats, step: Floats, tolerance: float, max_sweeps: int
+    u: Floats, order: Ints, prefix: Floats, step: Floats, tolerance: float, max_sweeps: int,
+    late: Late,
 ) -> tuple[float, int]:
     r = len(u)
     place = np.arange(r)
@@ -412,7 +459,7 @@ def _average_precision_descent(
     # the step between place b and b + 1 belongs to column b going up, to column b + 1 going down
     step_up, step_down = step[None, :], np.r_[0.0, step[: r - 1]][None, :]
     total, seen, still = 0.0, 0, 0
-    while seen < max_sweeps * r and still < r:
+    while seen < max_sweeps * r and still < r and not (late is not None and late()):
         shared = u[order[:, None], order]
         mine = np.where(same, prefix[order][:, None], 0.0)
         theirs = prefix[order][None, :]

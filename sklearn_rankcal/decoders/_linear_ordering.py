@@ -16,8 +16,11 @@ summed up here, so that a solver's tolerances cost tightness and never validity.
 from __future__ import annotations
 
 import heapq
+import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +35,12 @@ _VIOLATED = 1e-6  # the solver's own tolerance is 1e-7
 _CUTS_PER_PAIR = 6  # a round adds a cut that is among the most violated of one of its pairs
 _STALLED = 2  # rounds of little gain, after which the gap is left to dynamic programming
 _GAINED = 0.05  # of the gap: a gain that is not little
+_SAME = 1e-12  # of a weight: multiples of one unit may be this far from it
+_MOST_UNITS = 1e6  # in a weight: with more of them any weights would be multiples of something
 _SHARES = (0.5, 1.0)  # of the gap, one after the other: the number of sets grows exponentially
 _MAX_SETS = 1 << 17  # of one size; more take longer than the two sides of a branch
 _MAX_CANDIDATES = 1 << 20  # equal sets not yet merged: some 50 MB
+_GRACE = 0.1  # seconds that the solver may take to notice that time is up
 _BLOCK = 1 << 18  # cells handled at a time: temporaries stay in the processor's cache
 
 
@@ -164,6 +170,8 @@ class _Search:
     def improve(self, order: Ints) -> None:
         """Apply the best insertion, found in O(r^2), until none gains; keep a better order."""
         for _ in range(4 * self.r):
+            if self.time_is_up():
+                break
             # column t: weight towards the documents in front of place t
             ahead = np.zeros((self.r, self.r + 1))
             np.cumsum(self.d[np.ix_(order, order)], axis=1, out=ahead[:, 1:])
@@ -249,9 +257,14 @@ class _Search:
         rhs = 2 - (signs < 0).sum(axis=1) - np.where(free, 0, signs * lo[pairs]).sum(axis=1)
         matrix = csr_array((signs[free], (np.nonzero(free)[0], column)), (len(rows), len(used)))
         left = {"time_limit": max(self.deadline - time.monotonic(), 0.01)}
-        result = linprog(self.cost[used], matrix, rhs, None, None, (0, 1), "highs-ds", options=left)
+        result = _in_thread(
+            lambda: linprog(
+                self.cost[used], matrix, rhs, None, None, (0, 1), "highs-ds", options=left
+            ),
+            lambda: time.monotonic() >= self.deadline + _GRACE,
+        )
         self.n_iter += 1
-        if result.status != 0:
+        if result is None or result.status != 0:
             return None
         x = np.where(self.cost < 0, hi, lo)
         x[used] = np.clip(result.x, 0, 1)
@@ -358,18 +371,65 @@ class _Search:
         return True
 
 
+def _in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
+    """The result of a call that sees neither Ctrl-C nor the clock; None if given up.
+
+    HiGHS takes minutes for a large programme and looks at no signal. In a thread of its own it
+    leaves this one free to raise KeyboardInterrupt, or to go on when time is up; the thread then
+    ends by itself. SciPy before 1.15 holds the interpreter's lock meanwhile: there it has to wait.
+    """
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answer.append(call())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)  # not without an end: on Windows no signal would interrupt it
+        if thread.is_alive() and give_up():
+            return None
+    if failure:
+        raise failure[0]
+    return answer[0]
+
+
 def _power_of_2(value: float) -> float:
     """The largest power of 2 up to the value, 1 for 0."""
     return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
 
 
 def _common_unit(weights: Floats) -> float:
-    """A unit of which all weights are multiples, if they are integers or the least one is it."""
-    weights = weights[weights > 0]
-    if len(weights) and weights.max() < 2**53 and np.array_equal(weights, np.round(weights)):
-        return float(np.gcd.reduce(weights.astype(np.int64)))
-    if len(weights) and float(weights.max()) / float(weights.min()) < 2**53:
-        counts = weights / weights.min()
-        if np.allclose(counts, np.round(counts), rtol=1e-12, atol=0):
-            return float(weights.min())
-    return 0.0
+    """The largest unit found of which all weights are multiples, up to rounding; 0 for none.
+
+    Integers, scaled by a power of 2 or not, have a greatest common divisor. Decimals such as 0.2
+    and 0.3, and averages such as 1 / 3 and 1 / 2, are not multiples of anything in binary: for
+    them Euclid's algorithm takes a remainder of 1e-12 of the weight for none.
+    """
+    distinct = np.unique(weights[weights > 0])
+    if len(distinct) == 0:
+        return 0.0
+    mantissa, exponent = np.frexp(distinct)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    last_bit = int((exponent - 53 + np.log2(digits & -digits).astype(np.int64)).min())
+    binary = 0.0
+    if int(exponent.max()) - last_bit <= 62:
+        shifts = exponent.astype(np.int64) - 53 - last_bit
+        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
+        counts = (digits >> right) << left
+        binary = float(np.ldexp(float(np.gcd.reduce(counts)), last_bit))
+    if binary and distinct[-1] <= _MOST_UNITS * binary:
+        return binary
+    unit = distinct[0]
+    while distinct[-1] <= _MOST_UNITS * unit:
+        rest = np.abs(distinct - unit * np.round(distinct / unit))
+        rest = rest[rest > _SAME * distinct]
+        if len(rest) == 0:
+            # from the sum: the least weight's own rounding would be multiplied
+            return float(distinct.sum() / np.round(distinct / unit).sum())
+        unit = rest.min()  # at most half of what it was
+    return binary

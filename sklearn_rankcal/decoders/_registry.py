@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal._names import did_you_mean
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
 
@@ -34,10 +35,10 @@ def get_decoder(
             default = "sort" if space == "scores" else "auto"
         name = default if decoder == "auto" else decoder
         if (space, name) not in DECODERS:
-            fitting = sorted(known for kind, known in DECODERS if kind == space)
+            fitting = sorted({"auto", *(known for kind, known in DECODERS if kind == space)})
             raise ValueError(
-                f"Unknown decoder {decoder!r} for a loss on {space}. Known: "
-                f"{', '.join(sorted({'auto', *fitting}))}."
+                f"Unknown decoder {decoder!r} for a loss on {space}."
+                f"{did_you_mean(decoder, fitting)} Known: {', '.join(fitting)}."
             )
         return DECODERS[space, name]()
     if not hasattr(decoder, "decode"):

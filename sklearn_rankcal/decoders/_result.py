@@ -25,9 +25,15 @@ class DecodeResult:
         What the decoder minimises, at these rankings. NaN for scores: a sort minimises every
         positional loss at once (P2, theorem 3.2).
     lower_bound : float or ndarray of shape (n_queries,)
-        No ranking has a smaller objective.
+        No ranking has a smaller objective, up to the rounding that `optimal` allows.
     optimal : bool or ndarray of shape (n_queries,)
-        Whether the ranking is proved to minimise the objective.
+        Whether the ranking is proved to minimise the objective, up to rounding. For preferences: no
+        ranking contradicts less weight, of the differences ``u_ij - u_ji`` as float64 has them, by
+        more than 1e-11 of the weight that this one contradicts. For average precision: no ranking
+        has a larger value by more than 1e-13 of what the absolute values of `u` add up to at this
+        one. The proof is strict where weights are multiples of a common unit and contradicted ones
+        add up to fewer than 1e10 units: integers, and decimals or averages of votes of at most
+        1e6 units each.
     method : str or ndarray of shape (n_queries,)
         What produced it; for ``"auto"``, what that chose.
     n_iter : int or ndarray of shape (n_queries,)

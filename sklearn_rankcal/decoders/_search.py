@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal.decoders._backend import expect
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: A kick moves this many documents, at least and at most, each by up to a fifth of the list. On
@@ -20,9 +22,12 @@ MOVES = (8, 24)
 REACH = 0.2
 #: A descent ends by itself; rounding alone could keep it going, so it is bounded.
 MAX_SWEEPS = 1000
-#: Kicks, and sweeps of a first descent, between two looks at the clock.
-KICKS_A_LOOK = 16
-SWEEPS_A_LOOK = 4
+#: Kicks that may be asked for: 38 MB of them.
+LARGEST_N_KICKS = 100_000
+#: Beyond this many the kicks are not kept for the next query.
+KEPT_KICKS = 2000
+#: Seconds that NumPy takes for a local search of r documents, divided by r^2.
+SECONDS_NUMPY = 5e-6
 
 
 class SearchOptions(NamedTuple):
@@ -33,8 +38,12 @@ class SearchOptions(NamedTuple):
     time_limit: float | None = None
 
 
-@lru_cache(maxsize=8)
 def draw_kicks(n_kicks: int, seed: int) -> Floats:
+    """The kicks of a search, drawn once for all queries of a batch."""
+    return _kept_kicks(n_kicks, seed) if n_kicks <= KEPT_KICKS else _draw_kicks(n_kicks, seed)
+
+
+def _draw_kicks(n_kicks: int, seed: int) -> Floats:
     """(n_kicks, 2 * most moves) moves from and to, as fractions of r; a move may stay."""
     rng = np.random.default_rng(seed)
     least, most = MOVES
@@ -45,6 +54,9 @@ def draw_kicks(n_kicks: int, seed: int) -> Floats:
     kicks = moves.reshape(n_kicks, 2 * most)
     kicks.flags.writeable = False
     return kicks
+
+
+_kept_kicks = lru_cache(maxsize=8)(_draw_kicks)
 
 
 def check_options(
@@ -59,6 +71,11 @@ def check_options(
         raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
     if not isinstance(n_kicks, Integral) or isinstance(n_kicks, bool) or n_kicks < 0:
         raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
+    if n_kicks > LARGEST_N_KICKS:
+        raise ValueError(
+            f"n_kicks must be at most {LARGEST_N_KICKS:,}; got {n_kicks!r}. For a longer search, "
+            "keep the best of several with different random_state."
+        )
     timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
     if time_limit is not None and not (timed and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
@@ -83,53 +100,35 @@ def search(
     a few shorter ones find more than one of their total length. Kicks wander among equal orders:
     what they found counts only if it is better than what the first descents did.
     """
+    late = until(ends)
+    expect((options.n_kicks + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
     # what the sums along a row can be off by, added up; a smaller gain is no gain
     tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
     kicks = draw_kicks(options.n_kicks, options.seed)
     found: list[Ints] = []
     sweeps = 0
     for start in starts:
-        if found and _late(ends):
+        if found and late is not None and late():
             break
-        order, more = _descend(kernel, matrix, start, kicks[:0], tolerance, ends)
+        order, more = kernel(matrix, start, kicks[:0], tolerance, MAX_SWEEPS, late)
         found.append(order)
         sweeps += more
     n_descents = len(found)
     for chain, order in enumerate(found[:n_descents]):
+        if late is not None and late():
+            break
         own = np.ascontiguousarray(kicks[chain :: len(starts)])
-        step = max(len(own) if ends is None else KICKS_A_LOOK, 1)
-        for first in range(0, len(own), step):
-            if _late(ends):
-                break
-            order, more = kernel(matrix, order, own[first : first + step], tolerance, MAX_SWEEPS)
-            sweeps += more
+        order, more = kernel(matrix, order, own, tolerance, MAX_SWEEPS, late)
         found.append(order)
+        sweeps += more
     costs = cost(np.array(found))
     best = costs[:n_descents].argmin()
+    if len(found) == n_descents:
+        return found[best], sweeps
     kicked = n_descents + costs[n_descents:].argmin()
     return found[kicked if costs[kicked] < costs[best] - tolerance else best], sweeps
 
 
-def _late(ends: float | None) -> bool:
-    return ends is not None and time.monotonic() > ends
-
-
-def _descend(
-    kernel: Callable[..., tuple[Ints, int]],
-    matrix: Floats,
-    start: Ints,
-    no_kicks: Floats,
-    tolerance: float,
-    ends: float | None,
-) -> tuple[Ints, int]:
-    """The first local search; with an end, a few sweeps between two looks at the clock."""
-    if ends is None:
-        return kernel(matrix, start, no_kicks, tolerance, MAX_SWEEPS)
-    order, sweeps = kernel(matrix, start, no_kicks, tolerance, SWEEPS_A_LOOK)
-    while sweeps < MAX_SWEEPS and not _late(ends):
-        before = order
-        order, more = kernel(matrix, before, no_kicks, tolerance, SWEEPS_A_LOOK)
-        sweeps += more
-        if np.array_equal(order, before):
-            break
-    return order, sweeps
+def until(ends: float | None) -> Callable[[], bool] | None:
+    """Whether the clock has passed `ends`: what kernels ask. None without an end."""
+    return None if ends is None else lambda: time.monotonic() > ends

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal._numbers import check_no_mask, read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import queries_equal_neighbours
 from sklearn_rankcal.decoders._result import DecodeResult
@@ -55,6 +56,7 @@ def decode_scores(
     )
     keys = None
     if tie_keys is not None:
+        check_no_mask(tie_keys, "tie_keys")
         key_array = np.asarray(tie_keys)
         if key_array.shape != values.shape:
             raise ValueError(f"tie_keys has shape {key_array.shape}, scores {values.shape}.")
@@ -64,7 +66,7 @@ def decode_scores(
 
 def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
     """Scores as a finite 1-D float array (float32 stays float32)."""
-    values = np.asarray(scores)
+    values = read_numbers(scores, name, keep_float32=True)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -73,13 +75,6 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
         raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
     if len(values) == 0:
         raise ValueError(f"{name} is empty: at least one row is needed.")
-    if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real numbers; got complex ones.")
-    if values.dtype.kind != "f":
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be numbers; the dtype is {values.dtype}.") from error
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")

@@ -1,5 +1,6 @@
 """Labels: what a user hands in as `y` comes in; relevance or preferences and queries come out."""
 
+from sklearn_rankcal.labels._edges import read_edges
 from sklearn_rankcal.labels._either import Labels, read_either, take_labels
 from sklearn_rankcal.labels._preferences import (
     PREFERENCE_DTYPE,
@@ -7,13 +8,13 @@ from sklearn_rankcal.labels._preferences import (
     preference_labels,
     read_preferences,
 )
+from sklearn_rankcal.labels._preflib import PrefLibOrders, read_preflib
 from sklearn_rankcal.labels._rankings import (
     check_ranks,
     ranking_labels,
     rankings_to_preferences,
     relevance_preferences,
 )
-from sklearn_rankcal.labels._readers import PrefLibOrders, read_edges, read_preflib
 from sklearn_rankcal.labels._relevance import (
     GROUPS_REMEDY,
     RELEVANCE_DTYPE,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import check_no_mask
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._checks import check_judgement, check_pairs, check_weight
 from sklearn_rankcal.labels._relevance import (
@@ -163,6 +164,7 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
             f"Structured labels have the fields {y.dtype.names}; those of {function}(pairs, "
             f"groups) are {PREFERENCE_DTYPE.names}."
         )
+    check_no_mask(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y must be 1-D, one entry per row; it has shape {y.shape}.")
     if n_rows is not None and len(y) != n_rows:

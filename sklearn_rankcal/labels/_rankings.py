@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.labels._relevance import check_relevance
@@ -193,12 +194,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
 
 def check_ranks(ranks: ArrayLike) -> Floats:
     """Ranks as float64, 1-D or 2-D: at least 1, NaN where not judged."""
-    if isinstance(ranks, np.ma.MaskedArray):
-        ranks = np.ma.filled(ranks.astype(np.float64), np.nan)
-    try:
-        positions = np.asarray(ranks, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"ranks must be numbers, NaN where not judged: {error}.") from error
+    positions = read_numbers(ranks, "ranks", missing=True)
     if positions.ndim not in (1, 2) or positions.size == 0:
         raise ValueError(f"ranks must be a non-empty 1-D or 2-D array; it has {positions.shape}.")
     if np.isinf(positions).any():
@@ -225,7 +221,7 @@ def weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], Array
 
 def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
     """Weights of positive differences, checked."""
-    weight = np.asarray(function(difference), dtype=np.float64)
+    weight = read_numbers(function(difference), "what h returned")
     if weight.shape != difference.shape:
         raise ValueError(
             f"h returned an array of shape {weight.shape} for differences of shape "

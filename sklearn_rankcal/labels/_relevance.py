@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
+from sklearn_rankcal._numbers import check_no_mask, read_array, read_numbers
 from sklearn_rankcal._queries import Queries
 
 GROUPS_REMEDY = (
@@ -87,6 +88,7 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
             f"Structured labels have the fields {y.dtype.names}; those of relevance_labels(y, "
             f"groups) are {RELEVANCE_DTYPE.names}."
         )
+    check_no_mask(y, "y")
     relevance = check_relevance(y["relevance"], n_rows)
     return relevance, whole_queries(y, "relevance_labels")
 
@@ -155,18 +157,10 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     """Relevance as a finite float64 vector."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    if np.ma.is_masked(y):
-        raise ValueError("y has masked entries: every document of a query needs a relevance.")
-    values = np.asarray(y)
+    values = read_array(y, "y")
     if values.ndim == 2 and values.shape[1] == 2 and values.dtype.kind in "iu":
         raise bare_pairs(values.shape, "One relevance per row is needed.")
-    values = column_or_1d(values, warn=True)
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported: relevance must be real numbers.")
-    try:
-        relevance = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must be relevance numbers; its dtype is {values.dtype}.") from error
+    relevance = read_numbers(column_or_1d(values, warn=True), "y")
     if n_rows is not None and len(relevance) != n_rows:
         raise ValueError(f"y has {len(relevance)} entries, but X has {n_rows} rows.")
     if len(relevance) == 0:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from sklearn_rankcal._names import did_you_mean
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
@@ -38,6 +40,23 @@ LOSSES: dict[str, type[Loss]] = {
     "pd": PD,
     "pd_by_scores": PDByScores,
     "positional": Positional,
+}
+
+#: Names that are no losses here, and the nearest that is. The reciprocal rank of the first relevant
+#: document is the cascade of `ERR` whose documents satisfy for sure.
+_OTHER_NAMES = {
+    "ap": "map",
+    "average_precision": "map",
+    "kendall": "pd",
+    "kendall_tau": "pd",
+    "lambdarank": "ndcg",
+    "mrr": "err",
+    "p": "precision",
+    "pairwise": "pd",
+    "pairwise_disagreement": "pd",
+    "reciprocal_rank": "err",
+    "roc_auc": "auc",
+    "tau": "pd",
 }
 
 __all__ = [
@@ -118,15 +137,32 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a name or a Loss object; got {loss!r}.")
-    base, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
+    base = "precision" if loss == "wta" else loss.partition("@")[0]
     if base not in LOSSES:
-        raise ValueError(f"Unknown loss {loss!r}. Known: {', '.join(sorted([*LOSSES, 'wta']))}.")
+        names = sorted([*LOSSES, "wta"])
+        raise ValueError(
+            f"Unknown loss {loss!r}.{did_you_mean(loss, names, _OTHER_NAMES)} "
+            f"Known: {', '.join(names)}."
+        )
+    _, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
     kind = LOSSES[base]
+    known = tuple(inspect.signature(kind).parameters)
+    for parameter in parameters:
+        if parameter not in known:
+            raise TypeError(
+                f"Loss {loss!r} has no parameter {parameter!r}. "
+                + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
+            )
     name = "q" if base == "precision" else "k"
     if base in ("precision", "recall") and cutoff is None and name not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
         if name not in kind().get_params():
             raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
-        parameters = {name: cutoff, **parameters}
+        if parameters.get(name, cutoff) != cutoff:
+            raise TypeError(
+                f"Loss {loss!r} has its cutoff in its name; {name}={parameters[name]!r} "
+                "contradicts it."
+            )
+        parameters = {**parameters, name: cutoff}
     return kind(**parameters)

@@ -16,6 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.extmath import svd_flip
 
+from sklearn_rankcal._numbers import read_array, read_numbers
+
 Floats = NDArray[np.float64]
 LARGEST = 1e150
 CHUNK = 2**22  # numbers held at a time
@@ -195,7 +197,7 @@ class LowRankLoss(BaseEstimator):
     def _read(self) -> tuple[Floats, Floats, Floats]:
         """alpha, beta and c, checked; c of shape (n_labels,)."""
         parts = {"alpha": self.alpha, "beta": self.beta, "c": self.c}
-        alpha, beta, c = (np.asarray(part, dtype=np.float64) for part in parts.values())
+        alpha, beta, c = (read_numbers(part, name) for name, part in parts.items())
         for name, part in zip(parts, (alpha, beta, c), strict=True):
             if not np.isfinite(part).all():
                 raise ValueError(f"{name} contains NaN or infinity.")
@@ -322,6 +324,7 @@ class LowRankLoss(BaseEstimator):
 
 def _read_matrix(L: ArrayLike) -> Floats:
     """A finite matrix of costs."""
+    L = read_numbers(L, "the loss matrix")
     matrix = check_array(L, dtype=np.float64, ensure_all_finite=False, input_name="loss matrix")
     bad = ~np.isfinite(matrix)
     if bad.any():
@@ -338,14 +341,14 @@ def _is_whole(value: Any) -> bool:
 
 def _read_numbers(numbers: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
     """Whole numbers from 0 to n - 1."""
-    read = np.asarray(numbers)
+    read = read_array(numbers, name)
     if read.dtype.kind not in "iu" or (read.size and not 0 <= read.min() <= read.max() < n):
         raise ValueError(f"{name} must be whole numbers from 0 to {n - 1}; got {numbers!r}.")
     return read
 
 
 def _read_predictions(u: ArrayLike, rank: int) -> Floats:
-    u = np.asarray(u, dtype=np.float64)
+    u = read_numbers(u, "u")
     if u.ndim != 2 or u.shape[1] != rank:
         raise ValueError(f"u has shape {u.shape}, but (n_samples, {rank}) is needed.")
     if not np.isfinite(u).all():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._pair_targets import (
     PreferenceDifferences,
     RelevanceDifferences,
@@ -19,7 +20,13 @@ from sklearn_rankcal._pair_targets import (
     square_chunks,
 )
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, discordant_weight, preference_weight
+from sklearn_rankcal._ranked import (
+    Ranked,
+    _divide,
+    discordant_weight,
+    preference_weight,
+    scaled_labels,
+)
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weighing
 from sklearn_rankcal.losses._base import Loss
@@ -56,7 +63,8 @@ class _Disagreement(Loss):
             return labels.total()
         if callable(self.h):
             return self._weight(labels, queries, None)
-        return preference_weight(queries, labels, self.h == "graded")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(preference_weight(queries, labels, self.h == "graded"), queries)
 
     def _weight(self, relevance: Floats, queries: Queries, ranks: NDArray[Any] | None) -> Floats:
         """Total weight of the preferences, or of those that ranks contradict. O(sum r^2)."""
@@ -85,20 +93,37 @@ class _Disagreement(Loss):
             lost = np.bincount(queries.codes[i], relevance.weight * contradicted, queries.n_queries)
             return lost.astype(np.float64, copy=False)
         if not callable(self.h):
-            return discordant_weight(ranked, relevance, self.h == "graded")
+            with np.errstate(over="ignore", invalid="ignore"):
+                weight = discordant_weight(ranked, relevance, self.h == "graded")
+            return _finite(weight, ranked.queries)
         if ranked.start is not None:  # it costs 0 in one of these orders and 1 in the other
             best = self.lost(ranked.broken_by(-relevance), relevance)
             return (best + self.lost(ranked.broken_by(relevance), relevance)) / 2
         return self._weight(relevance, ranked.queries, ranked.queries.rank(ranked.order))
 
+    def share_lost(self, ranked: Ranked, relevance: Any) -> Floats:
+        """Share of each query's preference weight that is contradicted; NaN where there is none."""
+        if isinstance(self.h, str) and not isinstance(relevance, Preferences):
+            relevance = scaled_labels(relevance, ranked.queries)
+        return _divide(self.lost(ranked, relevance), self.total(relevance, ranked.queries))
+
     def measure(self, ranked: Ranked, relevance: Any) -> Floats:
-        total = self.total(relevance, ranked.queries)
-        share = self.lost(ranked, relevance) / np.where(total > 0, total, 1.0)
-        return np.where(total > 0, 1.0 - share, np.nan)
+        return 1.0 - self.share_lost(ranked, relevance)
 
     def goal(self, ranked: Ranked, relevance: Any) -> Floats:
         """Minus the weight lost, which is what the targets without `normalize` are made for."""
         return self.measure(ranked, relevance) if self.normalize else -self.lost(ranked, relevance)
+
+
+def _finite(weight: Floats, queries: Queries) -> Floats:
+    """The weights of the queries, unless their sums overflow."""
+    if not np.isfinite(weight).all():
+        q = int(np.argmin(np.isfinite(weight)))
+        raise ValueError(
+            f"The differences of the labels of query {queries.ids[q]!r} add up to more than the "
+            "largest number that can be stored. Divide the labels by a constant."
+        )
+    return weight
 
 
 class PD(_Disagreement):
@@ -161,7 +186,8 @@ class PDByScores(_Disagreement):
           returns their (n, r) scores. It should not depend on how the documents are numbered. It
           is not asked about queries without preferences: their scores are 0.
     c : float, default=0.5
-        Of ``"log_odds"``: what is added to both weights. One half is the empirical logit's.
+        Of ``"log_odds"``: what is added to both weights, so that these scores alone depend on the
+        unit of the weights. One half is the empirical logit's, for weights that are counts.
     normalize : bool, default=False
         Divide a query's weights by their sum, before f. It does not change ``"copeland"``.
 
@@ -264,7 +290,12 @@ def _mean_share(
 
 
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
-    return np.log(y + c) - np.log(opposed + c)
+    # log((y + c) / (opposed + c)) without the loss of digits where both are much smaller than c
+    more, less = np.maximum(y, opposed), np.minimum(y, opposed)
+    with np.errstate(over="ignore"):
+        ratio = (more - less) / (less + c)
+    large = np.log(more + c) - np.log(less + c)
+    return np.copysign(np.where(ratio < 1, np.log1p(ratio), large), y - opposed)
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
@@ -275,7 +306,7 @@ def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
         some = weights.any(axis=(1, 2))
         if not some.any():
             continue
-        scores = np.asarray(f(weights[some]), dtype=np.float64)
+        scores = read_numbers(f(weights[some]), "what f returned")
         if scores.shape != inside[some].shape:
             raise ValueError(
                 f"f returned an array of shape {scores.shape} for weights of shape "

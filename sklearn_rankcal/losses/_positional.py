@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, _divide, ideal, positional
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss, check_cutoff
@@ -384,7 +385,7 @@ class Positional(PositionalLoss):
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         if self.utility is None:
             return relevance
-        values = np.asarray(self.utility(relevance, queries), dtype=np.float64)
+        values = read_numbers(self.utility(relevance, queries), "what utility returned")
         if values.shape != relevance.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"utility must return one finite number per document, shape {relevance.shape}; "
@@ -398,9 +399,9 @@ class Positional(PositionalLoss):
         if self.discount is None:
             phi = 1 / np.log2(1 + places)
         elif callable(self.discount):
-            phi = np.asarray(self.discount(places), dtype=np.float64)
+            phi = read_numbers(self.discount(places), "what discount returned")
         else:
-            given = np.asarray(self.discount, dtype=np.float64)
+            given = read_numbers(self.discount, "discount")
             phi = np.zeros(max(n_places, given.size))
             phi[: given.size] = given.ravel()
         if phi.ndim != 1 or len(phi) < n_places:
@@ -422,7 +423,7 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
         An unknown gain, a gain that overflows, is NaN or negative.
     """
     if callable(gain):
-        gains = np.asarray(gain(relevance), dtype=np.float64)
+        gains = read_numbers(gain(relevance), "what gain returned")
         if gains.shape != relevance.shape:
             raise ValueError(f"gain must keep the shape {relevance.shape}; got {gains.shape}.")
     elif gain == "exp2":

@@ -1,6 +1,11 @@
 """Ranking metrics, scorers for model selection, and comparison of rankings."""
 
-from sklearn_rankcal.metrics._compare import Comparison, compare_rankings, paired_bootstrap
+from sklearn_rankcal.metrics._compare import (
+    Comparison,
+    compare_rankings,
+    compare_systems,
+    paired_bootstrap,
+)
 from sklearn_rankcal.metrics._functions import (
     auc_score,
     dcg_score,
@@ -29,6 +34,7 @@ __all__ = [
     "RankingScorer",
     "auc_score",
     "compare_rankings",
+    "compare_systems",
     "dcg_score",
     "err_score",
     "eru_score",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal._names import checks_keywords
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal.metrics._checks import read_ranking
-from sklearn_rankcal.metrics._registry import get_metric
+from sklearn_rankcal.metrics._registry import get_metrics
 
 _CELLS = 1 << 22  # resampled queries held at a time
 
@@ -53,12 +57,13 @@ class Comparison:
         )
 
 
+@checks_keywords
 def compare_rankings(
     y_true: Any,
     first: ArrayLike,
     second: ArrayLike,
     *,
-    metric: str = "ndcg@10",
+    metric: str | Sequence[str] = "ndcg@10",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
     ties: str = "average",
@@ -67,7 +72,7 @@ def compare_rankings(
     confidence_level: float = 0.95,
     random_state: Any = 0,
     **parameters: Any,
-) -> Comparison:
+) -> Comparison | dict[str, Comparison]:
     """Compare two rankings of the same queries by a paired bootstrap over queries.
 
     Parameters
@@ -76,8 +81,8 @@ def compare_rankings(
         Relevance, or the structured array of `relevance_labels`.
     first, second : array-like of shape (n_documents,)
         Scores, larger is better; or positions with ``as_ranks=True``.
-    metric : str, default="ndcg@10"
-        Name as in `get_ranking_scorer`, without ``neg_``.
+    metric : str or sequence of str, default="ndcg@10"
+        Name as in `get_ranking_scorer`, without ``neg_``; or several.
     as_ranks : bool, default=False
         Whether `first` and `second` are positions, 1 = top.
     groups : array-like of shape (n_documents,), default=None
@@ -93,11 +98,25 @@ def compare_rankings(
     random_state : int, RandomState instance or None, default=0
         Seed.
     **parameters
-        Parameters of the metric, such as ``threshold``.
+        Parameters of the metric, such as ``threshold``. Each goes to those of several metrics that
+        have it.
 
     Returns
     -------
-    comparison : Comparison
+    comparison : Comparison, or dict of str to Comparison
+        A dict from each name where `metric` is a sequence.
+
+    Raises
+    ------
+    ValueError
+        Labels, rankings or groups that do not fit together, an unknown metric, a missing or a bad
+        cutoff, no query on which the metric is defined.
+    TypeError
+        A parameter that the metric does not have.
+
+    See Also
+    --------
+    compare_systems : Several rankings and metrics, with p-values corrected for their number.
 
     Notes
     -----
@@ -113,22 +132,192 @@ def compare_rankings(
     >>> comparison = compare_rankings(y, good, noise, groups=groups)
     >>> comparison.low > 0, comparison.n_queries
     (True, 50)
+    >>> several = compare_rankings(y, good, noise, groups=groups, metric=["ndcg@5", "map"],
+    ...                            threshold=2)
+    >>> {name: comparison.difference > 0 for name, comparison in several.items()}
+    {'ndcg@5': True, 'map': True}
     """
-    per_query, _ = get_metric(metric, **parameters)
-    values = []
-    for ranking in (first, second):
-        scores, ranks = (None, ranking) if as_ranks else (ranking, None)
-        data = read_ranking(y_true, scores, ranks, groups, ties, sample_weight)
-        values.append(per_query(data.ranked, data.relevance))
-    weight = None if data.weight is None else data.ranked.queries.mean(data.weight)
-    return paired_bootstrap(
-        values[0],
-        values[1],
-        weight=weight,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        random_state=random_state,
+    names = [metric] if isinstance(metric, str) else metric
+    values, weight = _values_per_query(
+        y_true, {"first": first, "second": second}, names, parameters,
+        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
     )
+    found = {
+        name: paired_bootstrap(
+            values["first"][name],
+            values["second"][name],
+            weight=weight,
+            n_resamples=n_resamples,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        for name in names
+    }
+    return found[metric] if isinstance(metric, str) else found
+
+
+@checks_keywords
+def compare_systems(
+    y_true: Any,
+    systems: Mapping[str, ArrayLike],
+    *,
+    baseline: str | None = None,
+    metrics: str | Sequence[str] = "ndcg@10",
+    correction: str | None = "holm",
+    as_ranks: bool = False,
+    groups: ArrayLike | None = None,
+    ties: str = "average",
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 10_000,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    **parameters: Any,
+) -> dict[str, NDArray[Any]]:
+    """Compare several rankings by several metrics, and correct for the number of comparisons.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_documents,)
+        Relevance, or the structured array of `relevance_labels`.
+    systems : mapping of str to array-like of shape (n_documents,)
+        Name of each system to its scores, larger is better; or to its positions with
+        ``as_ranks=True``. At least two.
+    baseline : str, default=None
+        Name of the system that each of the others is compared with. None: all pairs.
+    metrics : str or sequence of str, default="ndcg@10"
+        Names as in `get_ranking_scorer`, without ``neg_``.
+    correction : {"holm", None}, default="holm"
+        How ``adjusted_p_value`` accounts for the number of comparisons, over all systems and
+        metrics. Holm's method bounds the chance of a single false "different" among them, however
+        they depend on each other. None: not at all.
+    as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
+        As in `compare_rankings`. No p-value is below 1 / n_resamples, nor an adjusted one below
+        the number of comparisons times that: with many comparisons draw more.
+    **parameters
+        Parameters of the metrics. Each goes to those that have it.
+
+    Returns
+    -------
+    table : dict of str to ndarray of shape (n_comparisons,)
+        Columns ``"metric"``, ``"first"`` and ``"second"`` (names of the systems),
+        ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first minus second), ``"low"``,
+        ``"high"``, ``"p_value"``, ``"adjusted_p_value"``, ``"n_queries"``; one row for each
+        comparison. The interval is that of the single comparison, without correction.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two systems, a baseline that is none of them, an unknown correction; and as
+        `compare_rankings`.
+    TypeError
+        A parameter that none of the metrics has, or systems without names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.metrics import compare_systems
+    >>> rng = np.random.default_rng(0)
+    >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
+    >>> systems = {"good": y + rng.normal(size=500), "noise": rng.normal(size=500),
+    ...            "other noise": rng.normal(size=500)}
+    >>> table = compare_systems(y, systems, groups=groups, metrics=["ndcg@5", "mrr"], threshold=2)
+    >>> for row in zip(table["metric"], table["first"], table["second"],
+    ...                table["adjusted_p_value"] < 0.05):
+    ...     print(*row)
+    ndcg@5 good noise True
+    ndcg@5 good other noise True
+    ndcg@5 noise other noise False
+    mrr good noise True
+    mrr good other noise True
+    mrr noise other noise False
+    """
+    if not isinstance(systems, Mapping):
+        raise TypeError(
+            "systems must map the name of each system to its scores, as in {'ours': a, 'theirs': "
+            f"b}}; got {type(systems).__name__}."
+        )
+    if len(systems) < 2:
+        raise ValueError(f"systems must hold at least two rankings; got {len(systems)}.")
+    if correction not in ("holm", None):
+        raise ValueError(f"correction must be 'holm' or None; got {correction!r}.")
+    if baseline is None:
+        pairs = list(itertools.combinations(systems, 2))
+    elif baseline in systems:
+        pairs = [(name, baseline) for name in systems if name != baseline]
+    else:
+        raise ValueError(
+            f"baseline must be the name of one of the systems, {', '.join(map(repr, systems))}; "
+            f"got {baseline!r}."
+        )
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    values, weight = _values_per_query(
+        y_true, systems, names, parameters,
+        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
+    )
+    rows = [(name, first, second) for name in names for first, second in pairs]
+    found = [
+        paired_bootstrap(
+            values[first][name],
+            values[second][name],
+            weight=weight,
+            n_resamples=n_resamples,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        for name, first, second in rows
+    ]
+    p_value = np.array([comparison.p_value for comparison in found])
+    return {
+        "metric": np.array([row[0] for row in rows]),
+        "first": np.array([row[1] for row in rows]),
+        "second": np.array([row[2] for row in rows]),
+        "first_mean": np.array([comparison.first for comparison in found]),
+        "second_mean": np.array([comparison.second for comparison in found]),
+        "difference": np.array([comparison.difference for comparison in found]),
+        "low": np.array([comparison.low for comparison in found]),
+        "high": np.array([comparison.high for comparison in found]),
+        "p_value": p_value,
+        "adjusted_p_value": _holm(p_value) if correction == "holm" else p_value.copy(),
+        "n_queries": np.array([comparison.n_queries for comparison in found]),
+    }
+
+
+def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Holm's step-down adjustment: the i-th smallest of m times m - i + 1, never decreasing."""
+    order = np.argsort(p_value, kind="stable")
+    adjusted = np.empty_like(p_value)
+    factors = np.arange(len(p_value), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1.0)
+    return adjusted
+
+
+def _values_per_query(
+    y_true: Any,
+    systems: Mapping[str, ArrayLike],
+    metrics: Sequence[str],
+    parameters: dict[str, Any],
+    *,
+    as_ranks: bool,
+    groups: ArrayLike | None,
+    ties: str,
+    sample_weight: ArrayLike | None,
+) -> tuple[dict[str, dict[str, NDArray[np.float64]]], NDArray[np.float64] | None]:
+    """Each system's values of each metric, and the weights of the queries."""
+    built = get_metrics(metrics, parameters)
+    values: dict[str, dict[str, NDArray[np.float64]]] = {}
+    weight = None
+    for system, ranking in systems.items():
+        scores, ranks = (None, ranking) if as_ranks else (ranking, None)
+        data = read_ranking(
+            y_true, scores, ranks, groups, ties, sample_weight,
+            positions_as="rankings with as_ranks=True", stacklevel=5,
+        )
+        values[system] = {
+            name: per_query(data.ranked, data.relevance)
+            for name, (per_query, _) in zip(metrics, built, strict=True)
+        }
+        weight = None if data.weight is None else data.ranked.queries.mean(data.weight)
+    return values, weight
 
 
 def paired_bootstrap(
@@ -168,14 +357,14 @@ def paired_bootstrap(
     -----
     O(n_queries * n_resamples) time, a bounded working memory.
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a, b = read_numbers(first, "first"), read_numbers(second, "second")
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"Values per query must be 1-D and as many; got {a.shape} and {b.shape}.")
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1; got {n_resamples!r}.")
-    weights = np.ones_like(a) if weight is None else np.asarray(weight, dtype=np.float64)
+    weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not (weights >= 0).all():
         raise ValueError("weight must hold one non-negative number per query.")
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)

@@ -21,16 +21,14 @@ from sklearn_rankcal.losses import (
     Precision,
     Recall,
     Spearman,
-    split_cutoff,
 )
 from sklearn_rankcal.losses._positional import Gain
 from sklearn_rankcal.metrics._checks import _documented, _score, read_ranking
 from sklearn_rankcal.metrics._registry import (
-    BINARY_METRICS,
     _disagreement,
     _kendall,
     _mrr,
-    get_metric,
+    get_metrics,
     of_loss,
 )
 
@@ -42,28 +40,38 @@ def evaluate_rankings(
     *,
     ranks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    metrics: Sequence[str] = ("ndcg@10", "mrr"),
-    threshold: float | None = None,
+    metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
     ties: str = "average",
     zero_division: str | float = "skip",
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
+    **parameters: Any,
 ) -> dict[str, Any]:
     """Several metrics of one ranking, sorted once.
 
     Parameters
     ----------
     {shared}
-    metrics : sequence of str, default=("ndcg@10", "mrr")
+    metrics : str or sequence of str, default=("ndcg@10", "mrr")
         Keys of `METRICS`, with cutoffs: ``"map"``, ``"precision@5"``.
-    threshold : float, default=None
-        Relevance from which a document counts as relevant, for the binary metrics among them.
+    **parameters
+        Parameters of the metrics, such as ``threshold`` (relevance from which a document is
+        relevant) and ``gain``. Each goes to those of `metrics` that have it.
 
     Returns
     -------
     values : dict
-        Metric name to its mean (or its values per query). Losses keep their sign: smaller is
-        better for ``"pairwise_disagreement"``.
+        Metric name to its mean. Losses keep their sign: smaller is better for
+        ``"pairwise_disagreement"``. With `return_per_query`, ``"query"`` to the ids of the queries
+        in order of first appearance, and each metric to its values per query, in that order: a
+        table for ``pandas.DataFrame``.
+
+    Raises
+    ------
+    ValueError
+        As the single metrics raise, an unknown metric, a missing or a bad cutoff.
+    TypeError
+        A parameter that none of the metrics has.
 
     Notes
     -----
@@ -72,17 +80,19 @@ def evaluate_rankings(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import evaluate_rankings
-    >>> values = evaluate_rankings([1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], groups=[0, 0, 1, 1],
-    ...                            metrics=["mrr", "precision@1"])
+    >>> y, scores, groups = [1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], ["a", "a", "b", "b"]
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics=["mrr", "precision@1"])
     >>> {name: round(value, 3) for name, value in values.items()}
     {'mrr': 0.75, 'precision@1': 0.5}
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", return_per_query=True)
+    >>> values["query"].tolist(), values["mrr"].tolist()
+    (['a', 'b'], [0.5, 1.0])
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    values: dict[str, Any] = {}
-    for name in [metrics] if isinstance(metrics, str) else metrics:
-        binary = threshold is not None and split_cutoff(name)[0] in BINARY_METRICS
-        parameters = {"threshold": threshold} if binary else {}
-        per_query, _ = get_metric(name, **parameters)
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    built = get_metrics(names, parameters)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, stacklevel=4)
+    values: dict[str, Any] = {"query": data.ranked.queries.ids} if return_per_query else {}
+    for name, (per_query, _) in zip(names, built, strict=True):
         values[name] = data.score(per_query, name, zero_division, return_per_query)
     return values
 
@@ -120,7 +130,7 @@ def precision_at_q_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import precision_at_q_score
-    >>> precision_at_q_score([1, 0, 1], [0.9, 0.8, 0.1], q=2)
+    >>> precision_at_q_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], q=2)  # one query
     0.5
     """
     per_query = of_loss(Precision(q, threshold=threshold))
@@ -204,7 +214,7 @@ def dcg_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import dcg_score
-    >>> dcg_score([0, 2], [0.1, 0.9])
+    >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
     3.0
     """
     per_query = of_loss(DCG(k, gain=gain))
@@ -247,7 +257,7 @@ def ndcg_score(
     Equal scores are averaged over their orders, not read in the order of the rows:
 
     >>> from sklearn_rankcal.metrics import ndcg_score
-    >>> round(ndcg_score([2, 0, 1, 0], [1, 1, 1, 1], gain="linear"), 3)
+    >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
     0.73
     """
     per_query = of_loss(NDCG(k, gain=gain))
@@ -289,7 +299,7 @@ def map_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import map_score
-    >>> round(map_score([1, 0, 1], [0.9, 0.8, 0.1]), 3)
+    >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
     0.833
     """
     per_query = of_loss(MAPByScores(k, threshold=threshold))
@@ -330,7 +340,7 @@ def eru_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import eru_score
-    >>> eru_score([0, 1], ranks=[1, 2], half_life=2)
+    >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
     0.5
     """
     per_query = of_loss(ERU(neutral, half_life))
@@ -372,7 +382,7 @@ def err_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import err_score
-    >>> err_score([0, 1], [0.1, 0.9])
+    >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
     per_query = of_loss(ERR(k, max_relevance=max_relevance))
@@ -413,7 +423,7 @@ def mrr_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import mrr_score
-    >>> mrr_score([0, 1, 1], ranks=[1, 2, 3])
+    >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
     0.5
     """
     per_query = _mrr(k, threshold)
@@ -451,7 +461,7 @@ def auc_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import auc_score
-    >>> auc_score([1, 0, 0], [0.5, 0.5, 0.1])
+    >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
     0.75
     """
     per_query = of_loss(AUC(threshold=threshold))
@@ -489,7 +499,7 @@ def spearman_score(
     which is smaller than Pearson's correlation of midranks:
 
     >>> from sklearn_rankcal.metrics import spearman_score
-    >>> round(spearman_score([3, 2, 1], [1.0, 1.0, 0.0]), 3)
+    >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
     0.75
     """
     per_query = of_loss(Spearman())
@@ -527,7 +537,7 @@ def kendall_tau_score(
     without, it is tau-a, and 1 - 2 PD / (r (r - 1) / 2):
 
     >>> from sklearn_rankcal.metrics import kendall_tau_score
-    >>> round(kendall_tau_score([4, 3, 2, 1], [0.9, 0.8, 0.1, 0.2]), 3)
+    >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
     0.667
     """
     per_query = _kendall()
@@ -570,7 +580,7 @@ def pairwise_disagreement_loss(
     A tied pair costs half:
 
     >>> from sklearn_rankcal.metrics import pairwise_disagreement_loss
-    >>> pairwise_disagreement_loss([2, 1, 0], [0.5, 0.5, 0.9], normalize=False)
+    >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
     2.5
     """
     per_query = _disagreement(graded, normalize)

@@ -6,16 +6,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal._averages import check_weight, mean_over_queries
 from sklearn_rankcal._label_ranker import _labels, _read
+from sklearn_rankcal._names import checks_keywords
+from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal._reading import RankerMixin
 from sklearn_rankcal._tables import is_frame, split_column
+from sklearn_rankcal._wrappers import (
+    ScoreRegressor,
+    call_ranker,
+    innermost,
+    refuse_hidden_ranker,
+)
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import (
     GROUPS_REMEDY,
@@ -56,6 +62,11 @@ class RankingScorer:
     -----
     A ranker of this package is judged by the positions it predicts. Any other estimator, such as
     `LGBMRanker` or a plain regressor, by what its `predict` returns, read as scores, ties averaged.
+    A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
+    other wrapper, such as `TransformedTargetRegressor` or `BaggingRegressor`, it is refused, since
+    its positions would be read as scores; `ScoreRegressor` is the ranker to put there. What the
+    scorer cannot see: a ranker in another process, behind an object that has no `predict`, or one
+    that neither derives from `RankerMixin` nor has the estimator type "ranker".
     In label ranking `predict` returns positions, (n_samples, r) numbers, smaller is better.
     """
 
@@ -69,6 +80,7 @@ class RankingScorer:
         self.zero_division = zero_division
         self.parameters = parameters
 
+    @checks_keywords
     def __call__(
         self,
         estimator: Any,
@@ -102,11 +114,12 @@ class RankingScorer:
         Raises
         ------
         ValueError
-            Nothing tells the queries; the labels do not fit the metric, such as preferences, or
+            A ranker is inside a wrapper that the scorer does not see through; nothing tells the
+            queries; the labels do not fit the metric, such as preferences, or
             rankings with missing entries, where it needs relevance; `predict` returns something of
             another shape.
         """
-        final, name = _innermost(estimator), self.name.removeprefix("neg_")
+        final, name = innermost(estimator), self.name.removeprefix("neg_")
         if _ranks_labels(final, y):
             graded = bool(self.parameters.get("graded"))
             labels, ranked = _read_label_ranking(estimator.predict(X), y, final, graded)
@@ -115,9 +128,16 @@ class RankingScorer:
             labels, of_labels = read_either(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
             if isinstance(final, RankerMixin):
-                ranked = Ranked.from_ranks(_predict(estimator, X, ids), rows)
+                ranked = Ranked.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
             else:
-                scores = check_scores(estimator.predict(X), len(y), "predict(X)")
+                refuse_hidden_ranker(final, "The scorer")
+                takes_groups = isinstance(final, ScoreRegressor)
+                predicted = (
+                    call_ranker(estimator, "predict", X, ids)
+                    if takes_groups
+                    else estimator.predict(X)
+                )
+                scores = check_scores(predicted, len(y), "predict(X)")
                 ranked = Ranked.from_scores(scores, rows)
         metric = METRICS[split_cutoff(name)[0]]
         if isinstance(labels, Preferences) and not metric.takes_preferences:
@@ -184,7 +204,7 @@ def _read_label_ranking(
     ranks: Any, y: Any, final: Any, graded: bool
 ) -> tuple[Labels, Ranked]:
     """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
-    ranks = np.asarray(ranks)
+    ranks = read_numbers(ranks, "predict(X)")
     kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
     shape = Y.shape[:2]
     if ranks.shape != shape:
@@ -195,38 +215,6 @@ def _read_label_ranking(
     scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
     labels, _ = _labels(kind, Y, PD("graded" if graded else "binary"))
     return labels, Ranked.from_scores(scores, Queries.uniform(*shape))
-
-
-def _inner(estimator: Any) -> Any:
-    """The fitted estimator that a search, pipeline or selector hands its rows to, or None."""
-    if isinstance(estimator, RankerMixin):
-        return None
-    if isinstance(estimator, Pipeline):
-        return estimator.steps[-1][1]
-    if isinstance(estimator, FrozenEstimator):
-        return estimator.estimator
-    for name in ("best_estimator_", "estimator_"):  # searches; RFE and RFECV
-        if hasattr(estimator, name):
-            return getattr(estimator, name)
-    return None
-
-
-def _innermost(estimator: Any) -> Any:
-    while (inner := _inner(estimator)) is not None:
-        estimator = inner
-    return estimator
-
-
-def _predict(estimator: Any, X: Any, groups: Any) -> Any:
-    """Positions predicted by the ranker inside, whose wrappers may not take groups."""
-    inner = _inner(estimator)
-    if inner is None or (isinstance(estimator, Pipeline) and _inner(inner) is None):
-        return estimator.predict(X, groups=groups)
-    if isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-    elif hasattr(estimator, "support_"):  # RFE and RFECV
-        X = estimator.transform(X)
-    return _predict(inner, X, groups)
 
 
 def get_ranking_scorer(

@@ -6,6 +6,7 @@ leave-one-out predictions.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sklearn_rankcal._parameters import check_count
+from sklearn_rankcal._pickles import VersionedPickle
+from sklearn_rankcal._scales import mean_one, target_exponent
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
@@ -70,7 +75,7 @@ class _KernelMap:
         return solve_triangular(self.factor, K, lower=True, overwrite_b=True).T
 
 
-class BlendedRegressor(RegressorMixin, BaseEstimator):
+class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     """Extra trees and two kernel ridges, averaged with weights learned without refitting.
 
     Smooth and local regressors err differently. The weights w >= 0 of the three minimise
@@ -124,6 +129,8 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     ((3,), True)
     """
 
+    _scales_weights = True  # by itself, so that weights of any scale do
+
     def __init__(
         self,
         *,
@@ -159,18 +166,28 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
+            Non-negative weights. Only their ratios count.
 
         Returns
         -------
         self : BlendedRegressor
         """
+        for name in ("n_components", "max_samples", "max_search"):
+            check_count(getattr(self, name), name)
+        shrinkage: Any = self.shrinkage
+        if not isinstance(shrinkage, Real) or not float(shrinkage) >= 0:
+            raise ValueError(f"shrinkage must be a number >= 0; got {shrinkage!r}.")
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
+        # errors are squares, which of tiny targets underflow: see target_exponent
+        self._exponent = target_exponent(y)
+        y = np.ldexp(y, -self._exponent)
+        scaled = mean_one(weight)
+        weight = np.ones(len(X)) if scaled is None else scaled
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
         judged = len(X) >= 5  # below, hardly a row is out of bag: plain average
@@ -182,7 +199,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             oob_score=judged,
             n_jobs=self.n_jobs,
             random_state=seed,
-        ).fit(X, y if y.shape[1] > 1 else y.ravel(), sample_weight)
+        ).fit(X, y if y.shape[1] > 1 else y.ravel(), scaled)
         rows = np.flatnonzero(weight)
         if len(rows) > self.max_samples:
             rows = np.sort(rng.choice(rows, self.max_samples, replace=False))
@@ -213,7 +230,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
         size = np.average(y**2, axis=0, weights=weight).mean()
-        if size == 0:
+        if size == 0 or self.shrinkage == np.inf:
             return np.full(len(b), 1 / len(b))
         penalty = max(self.shrinkage, 1e-9) * size  # the floor keeps A definite
         L = np.linalg.cholesky(A + penalty * np.eye(len(b)))
@@ -242,6 +259,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
                 self.weights_[1:], self.kernels_, strict=True
             ):
                 u[batch] += w * (features(scaled) @ coef + intercept)
+        u = np.ldexp(u, self._exponent)
         return u.ravel() if self._flat else u
 
     def __sklearn_tags__(self) -> Any:

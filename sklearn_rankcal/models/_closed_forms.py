@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from numbers import Integral, Real
+from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from sklearn_rankcal._arrays import read_arrays
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
+from sklearn_rankcal._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one, exponent_of
 from sklearn_rankcal._tables import check_table, content_keys, take_rows
 
 Floats = NDArray[np.float64]
@@ -115,7 +119,7 @@ def _ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
     return solve(gram, moment, assume_a="pos")
 
 
-class PairwiseRidge(BaseEstimator):
+class PairwiseRidge(VersionedPickle, BaseEstimator):
     """Linear scores that fit the differences of ALL pairs, in one pass over the documents.
 
     Minimises the mean over ordered pairs, i = j counted, of (w'(x_i - x_j) - t_ij)^2 plus
@@ -161,16 +165,38 @@ class PairwiseRidge(BaseEstimator):
             Antisymmetric.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair weighs the product of its documents' weights.
+            A pair weighs the product of its documents' weights. Only their ratios count.
 
         Returns
         -------
         self : PairwiseRidge
         """
         check_penalty(self.alpha)
-        sums = targets.row_sums(sample_weight)
-        pairs = _Differences(numeric_table(X), queries, sample_weight, sums)
+        weight = None if sample_weight is None else below_one(sample_weight)
+        pairs = _Differences(numeric_table(X), queries, weight, targets.row_sums(weight))
         self.coef_ = _ridge(pairs.gram, pairs.moment, self.alpha) / pairs.scale
+        return self
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted model as plain arrays, which any version of any software reads.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            ``"coef"``.
+        """
+        check_is_fitted(self)
+        return {"coef": self.coef_.copy()}
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> PairwiseRidge:
+        """Take over what `to_arrays` returned; like `fit`, it returns the model itself.
+
+        Raises
+        ------
+        ValueError
+            Arrays that are absent, or of another shape or not finite.
+        """
+        (self.coef_,) = read_arrays(arrays, {"coef": ("d",)}).values()
         return self
 
     def predict_scores(self, X: Any) -> Floats:
@@ -197,7 +223,7 @@ class ScoreDifferences(PairTargets):
         return difference
 
 
-class BilinearPairs(BaseEstimator):
+class BilinearPairs(VersionedPickle, BaseEstimator):
     """u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
 
     A is skew-symmetric for preferences, which lets the model express cycles, and symmetric for
@@ -278,20 +304,21 @@ class BilinearPairs(BaseEstimator):
             Of the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair weighs the product of its documents' weights. A document by itself weighs v_i
-            and not v_i^2: weight 2 is the same as that row twice.
+            A pair weighs the product of its documents' weights, of which only ratios count. A
+            document by itself weighs v_i and not v_i^2: weight 2 is the same as that row twice.
 
         Returns
         -------
         self : BilinearPairs
         """
         check_penalty(self.alpha, auto=True)
+        check_flag(self.symmetric, "symmetric")
+        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
+        if sample_weight is not None:  # sums are of products of weights, of which ratios count
+            sample_weight = below_one(sample_weight)
         X = self._table(X)
         if self.feature_map is None:
-            if not isinstance(self.n_components, Integral) or self.n_components < 1:
-                raise ValueError(
-                    f"n_components must be a whole number >= 1; got {self.n_components!r}."
-                )
+            check_count(self.n_components, "n_components")
             pairs = _Differences(X, queries, sample_weight)
             self.feature_map_ = None
             self._center = pairs.center
@@ -363,6 +390,60 @@ class BilinearPairs(BaseEstimator):
             own = own_gram / (mass.sum() or 1.0) / sizes / sizes[:, None]
             own_moment /= (mass.sum() or 1.0) * sizes
             self.diagonal_ = _ridge(own, own_moment, self.alpha_ * (np.arange(m) > 0)) / sizes
+        return self
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted model as plain arrays, which any version of any software reads.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            ``"center"`` c of shape (n_features,), ``"axes"`` V (n_features, m), ``"matrix"`` A
+            (m + 1, m + 1) and, where symmetric, ``"diagonal"`` w (m + 1,). With z = [1, (x - c) V]
+            the prediction for the pair i, j is z_i' A z_j, and for a document z_i'w.
+
+        Raises
+        ------
+        ValueError
+            The model has a `feature_map`, which is not made of arrays.
+        """
+        check_is_fitted(self)
+        if self.feature_map is not None:
+            raise ValueError(
+                f"The feature_map {self.feature_map!r} has no form as plain arrays. Transform X "
+                "before the ranker instead, and use feature_map=None."
+            )
+        arrays = {"center": self._center, "axes": self._axes, "matrix": self.matrix_}
+        if self.diagonal_ is not None:
+            arrays["diagonal"] = self.diagonal_
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> BilinearPairs:
+        """Take over what `to_arrays` returned; like `fit`, it returns the model itself.
+
+        `alpha_` is not among the arrays, and not set.
+
+        Raises
+        ------
+        ValueError
+            The model has a `feature_map`; arrays that are absent, or of another shape or not
+            finite, or of a model of the other symmetry.
+        """
+        if self.feature_map is not None:
+            raise ValueError("from_arrays needs feature_map=None, as to_arrays does.")
+        shapes: dict[str, tuple[str, ...]] = {
+            "center": ("d",), "axes": ("d", "m"), "matrix": ("m + 1", "m + 1")
+        }
+        if self.symmetric:
+            shapes["diagonal"] = ("m + 1",)
+        read = read_arrays(arrays, shapes)
+        A = read["matrix"]
+        if not np.array_equal(A, A.T if self.symmetric else -A.T):
+            kind = "symmetric" if self.symmetric else "skew-symmetric"
+            raise ValueError(f"The array 'matrix' must be {kind}, as symmetric={self.symmetric}.")
+        self.feature_map_ = None
+        self._center, self._axes, self.matrix_ = read["center"], read["axes"], A
+        self.diagonal_ = read.get("diagonal")
         return self
 
     def _table(self, X: Any) -> Any:
@@ -458,6 +539,7 @@ def _folds(X: Any, order: NDArray[np.int64], queries: Queries, n_folds: int) -> 
 def _best_penalty(equations: list[tuple[Floats, Floats]], pair_mass: Floats) -> float:
     """Of the smallest squared error on folds that the normal equations of the others predict."""
     normals, wanted = (np.stack(part) for part in zip(*equations, strict=True))
+    wanted = np.ldexp(wanted, -exponent_of(wanted))  # errors are squares of targets
     whole, moment = normals.sum(axis=0), wanted.sum(axis=0)
     errors = np.zeros(len(_PENALTIES))
     for k, mass in enumerate(pair_mass):

@@ -17,8 +17,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal._context import add_context, check_context
+from sklearn_rankcal._parameters import check_flag, check_methods
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows
+from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
+from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows, text_columns
 
 _MAX_CLASSES = 100
 _CHUNK = 1 << 17  # rows predicted at a time
@@ -57,7 +60,7 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
     )
 
 
-class DocumentModel(BaseEstimator):
+class DocumentModel(VersionedPickle, BaseEstimator):
     """One row per document; any regressor, or a classifier for graded labels; predicts scores.
 
     Parameters
@@ -119,12 +122,12 @@ class DocumentModel(BaseEstimator):
             for a classifier; weights for a regressor that takes none.
         """
         self._kinds = check_context(self.context)
+        check_flag(self.center, "center")
+        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         regressor = default_regressor(X.shape[0]) if self.regressor is None else (
             clone(self.regressor)
         )
-        weights: dict[str, Any] = {}
-        if sample_weight is not None:
-            weights = weight_argument(regressor, sample_weight)
+        weights = weight_argument(regressor, sample_weight, own=self.regressor is None)
         self._columns = numeric_columns(X)
         # histogram boosting turns every array into float64: make it that, instead of a copy more
         boosts = isinstance(
@@ -146,10 +149,14 @@ class DocumentModel(BaseEstimator):
                     f"A classifier needs graded labels: at most {_MAX_CLASSES} distinct targets; "
                     f"got {len(self.levels_)}. Use a regressor."
                 )
-            self.regressor_ = regressor.fit(table, codes, **weights)
+            self.regressor_ = _fit(regressor, table, codes, weights)
         else:
-            goal = queries.center(targets, sample_weight) if self.center else targets
-            self.regressor_ = regressor.fit(table, goal, **weights)
+            # a power of two, so that a weighted mean cannot overflow, nor a tiny target vanish
+            mass = None if sample_weight is None else below_one(sample_weight)
+            goal = queries.center(targets, mass) if self.center else targets
+            self._exponent = target_exponent(goal)
+            goal = np.ldexp(goal, -self._exponent)
+            self.regressor_ = _fit(regressor, table, goal, weights)
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
@@ -177,7 +184,8 @@ class DocumentModel(BaseEstimator):
         if is_classifier(self.regressor_):
             chances = self.regressor_.predict_proba(table)
             return chances @ self.levels_[self.regressor_.classes_]
-        return np.asarray(self.regressor_.predict(table)).reshape(-1)
+        scores = np.asarray(self.regressor_.predict(table), dtype=np.float64).reshape(-1)
+        return np.ldexp(scores, self._exponent)
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         if not self._kinds:
@@ -194,7 +202,8 @@ class DocumentModel(BaseEstimator):
             raise AttributeError(
                 "coef_ has no meaning per input column with context='rank'; see model_.regressor_."
             )
-        return self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        slopes = self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
     def _fold(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
         values = np.asarray(values)
@@ -211,6 +220,16 @@ class DocumentModel(BaseEstimator):
         return total
 
 
+def _fit(regressor: Any, table: Any, goal: NDArray[Any], weights: dict[str, Any]) -> Any:
+    """The fitted regressor; its error about text gets a note of the columns that hold text."""
+    try:
+        return regressor.fit(table, goal, **weights)
+    except (TypeError, ValueError) as error:
+        if columns := [column for column, _ in text_columns(table)]:
+            error.add_note(f"Columns of X with text or times: {columns}.")
+        raise
+
+
 def _positions(X: Any) -> NDArray[np.int64]:
     """Positions of the numeric columns."""
     columns = numeric_columns(X)
@@ -220,14 +239,31 @@ def _positions(X: Any) -> NDArray[np.int64]:
     return np.array([place[name] for name in columns], dtype=np.int64)
 
 
-def weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[str, Any]:
-    """sample_weight under the name by which `regressor.fit` takes it.
+def weight_argument(
+    regressor: Any, sample_weight: NDArray[np.float64] | None, own: bool = False
+) -> dict[str, Any]:
+    """sample_weight under the name by which `regressor.fit` takes it; nothing if trivial.
+
+    Parameters
+    ----------
+    regressor : estimator
+    sample_weight : ndarray of shape (n_rows,) or None
+    own : bool, default=False
+        Whether it is the package's default. That one gets weights of mean 1, so that its penalty
+        does not depend on their scale, and none where all are equal. A regressor of the user gets
+        them as they are, and none where all are 1.
 
     Raises
     ------
     ValueError
-        It takes none.
+        It takes none; the largest weight is not between 1e-12 and 1e12, for one of the user.
     """
+    if sample_weight is None or (sample_weight == 1).all():
+        return {}
+    if own:
+        sample_weight = mean_one(sample_weight)
+        if sample_weight is None:
+            return {}
     last, prefix = regressor, ""
     while hasattr(last, "steps"):  # a Pipeline hands <step>__sample_weight on, unless it routes
         prefix += f"{last.steps[-1][0]}__"
@@ -238,5 +274,7 @@ def weight_argument(regressor: Any, sample_weight: NDArray[np.float64]) -> dict[
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."
         )
+    if not own and not getattr(last, "_scales_weights", False):
+        check_weight_range(sample_weight, type(last).__name__)
     routed = get_config()["enable_metadata_routing"]
     return {"sample_weight" if routed else f"{prefix}sample_weight": sample_weight}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal._memory import check_memory
 from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
+from sklearn_rankcal._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
 
@@ -20,7 +24,7 @@ Floats = NDArray[np.float64]
 _CHUNK = 1 << 17  # pairs predicted at a time
 
 
-class PairModel(BaseEstimator):
+class PairModel(VersionedPickle, BaseEstimator):
     """Any regressor on one row per pair; predictions are made antisymmetric, or symmetric.
 
     Parameters
@@ -100,16 +104,17 @@ class PairModel(BaseEstimator):
         Raises
         ------
         ValueError
-            No query has two documents, `max_pairs` is not positive, the regressor is a classifier,
-            or the features of the pairs would not fit in memory.
+            No query has two documents, `max_pairs` is not a whole number >= 1, the
+            regressor is a classifier, or the features of the pairs would not fit in memory.
         """
+        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(
                 f"{type(self.regressor).__name__} is a classifier, and targets of pairs are no "
                 "classes. Use a regressor."
             )
-        if self.max_pairs is not None and not self.max_pairs >= 1:
-            raise ValueError(f"max_pairs must be at least 1, or None; got {self.max_pairs}.")
+        check_count(self.max_pairs, "max_pairs", or_none=True)
+        check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
         random = check_random_state(self.random_state)
         first, second, goal = self._draw(table, targets, queries, random)
@@ -117,20 +122,28 @@ class PairModel(BaseEstimator):
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         if not self.symmetric:
             goal = np.where(turned, -goal, goal)
-        weight = None if sample_weight is None else sample_weight[first] * sample_weight[second]
+        weight = None
+        if sample_weight is not None:
+            if self.regressor is None:  # whose weights are scaled anyway
+                sample_weight = below_one(sample_weight)
+            else:  # products of weights that are too small or too large would not show it
+                check_weight_range(sample_weight, type(self.regressor).__name__)
+            weight = sample_weight[first] * sample_weight[second]
         self.n_pairs_ = len(goal)
+        own = targets.diagonal() if self.symmetric else np.empty(0)
+        self._exponent = target_exponent(np.append(goal, own))
         self.regressor_ = self._fit_one(self._show(table[first], table[second]), goal, weight)
         self.diagonal_: Any = None
         if self.symmetric:
-            self.diagonal_ = self._fit_one(table, targets.diagonal(), sample_weight)
+            self.diagonal_ = self._fit_one(table, own, sample_weight)
         return self
 
     def _fit_one(self, table: Any, goal: Floats, weight: Floats | None) -> Any:
         regressor = (
             default_regressor(len(goal)) if self.regressor is None else clone(self.regressor)
         )
-        weights = {} if weight is None else weight_argument(regressor, weight)
-        return regressor.fit(table, goal, **weights)
+        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        return regressor.fit(table, np.ldexp(goal, -self._exponent), **weights)
 
     def _draw(
         self,
@@ -205,7 +218,7 @@ class PairModel(BaseEstimator):
             alone = first == second
             documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
             values[alone] = documents[first[alone]]
-        return values
+        return np.ldexp(values, self._exponent)
 
 
 def pair_rows(

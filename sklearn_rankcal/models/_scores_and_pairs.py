@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
+from sklearn_rankcal._parameters import check_methods
+from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._scales import below_one
 from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences
 from sklearn_rankcal.models._document import DocumentModel
 
@@ -17,7 +20,7 @@ Floats = NDArray[np.float64]
 _PENALTY = 3000.0  # products are noisier than differences: ten times that of `BilinearPairs`
 
 
-class _ScoresAnd(BaseEstimator):
+class _ScoresAnd(VersionedPickle, BaseEstimator):
     """Fits scores, then pairs to what they leave; predicts the sum."""
 
     space: str
@@ -50,16 +53,21 @@ class _ScoresAnd(BaseEstimator):
         Raises
         ------
         ValueError
-            `pairs` is a model of the other symmetry.
+            `pairs` is a model of the other symmetry, or `scores` no model of scores.
         """
+        for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
+            check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
         pairs = self._default_pairs(queries) if self.pairs is None else clone(self.pairs)
+        if self.scores is not None and self.scores.space != "scores":
+            raise ValueError(f"scores must predict scores, not {self.scores.space}.")
         if pairs.space != self.space:
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
-        own = self._own_targets(targets, sample_weight)
+        mass = None if sample_weight is None else below_one(sample_weight)
+        own = self._own_targets(targets, mass)
         self.scores_ = model.fit(X, own, queries, sample_weight)
         scores = self.scores_.predict(X, queries)
-        self._relate(targets, scores, queries, sample_weight)
+        self._relate(targets, scores, queries, mass)
         rest = Residuals(targets, self._implied(scores, queries))
         self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
         return self
@@ -189,7 +197,7 @@ def _fit_slopes(
             weighted = term * weights
             moment[k] += np.vdot(weighted, goal)
             gram[k] += [np.vdot(weighted, other) for other in terms]
-    gram[np.diag_indices(3)] += 1e-10 * max(gram[0, 0], 1.0)  # scores may all be equal
+    gram[np.diag_indices(3)] += 1e-10 * (gram[0, 0] or 1.0)  # scores may all be equal
     return np.linalg.solve(gram, moment) / [1.0, scale, scale**2]
 
 

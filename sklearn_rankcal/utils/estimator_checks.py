@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-_DENSE_ONLY = (type(None), HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+_DENSE_ONLY = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
@@ -92,9 +92,10 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "weights, not repetitions."
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
-        # not by the tag: in scikit-learn 1.6 Ridge takes sparse tables without saying so
-        if space == "scores" and not isinstance(estimator.regressor, _DENSE_ONLY):
-            reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
+    dense = reasons.get("check_sample_weight_equivalence_on_dense_data")
+    # not by the tag: in scikit-learn 1.6 Ridge takes sparse tables without saying so
+    if dense is not None and not isinstance(estimator.regressor, _DENSE_ONLY):
+        reasons["check_sample_weight_equivalence_on_sparse_data"] = dense
     return reasons
 
 

@@ -1,0 +1,145 @@
+"""Fitted rankers as plain arrays, and back: what does not depend on versions, as pickles do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.losses import get_loss
+
+Floats = NDArray[np.float64]
+_FORMAT = 1  # of the header; a later version reads earlier formats
+_HEADER = "ranker"
+_FITTED = ("grouped_", "n_queries_", "n_queries_dropped_", "n_features_in_")
+
+
+def read_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[str, ...]]) -> dict[str, Floats]:
+    """Finite arrays of numbers by name, of shapes that agree.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array-like
+    shapes : dict of str to tuple of str
+        Of each array the names of its dimensions. Equal names are equal lengths, and "m + 1" is
+        one more than "m".
+
+    Raises
+    ------
+    ValueError
+        An array is absent, has NaN or infinity, or its shape is not that.
+    """
+    absent = [name for name in shapes if name not in arrays]
+    if absent:
+        raise ValueError(
+            f"The array {absent[0]!r} is absent; there are {sorted(arrays)}. Pass what to_arrays "
+            "returned."
+        )
+    read = {name: np.array(arrays[name], dtype=np.float64) for name in shapes}
+    lengths: dict[str, int] = {}
+    for name, dimensions in shapes.items():
+        array = read[name]
+        known = array.ndim == len(dimensions)
+        for dimension, length in zip(dimensions, array.shape, strict=known):
+            letter, _, more = dimension.partition(" + ")
+            known = known and lengths.setdefault(letter, length - int(more or 0)) == (
+                length - int(more or 0)
+            )
+        if not known:
+            raise ValueError(
+                f"The array {name!r} has shape {array.shape}, but must have "
+                f"({', '.join(dimensions)}), where {lengths}."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"The array {name!r} contains NaN or infinity.")
+    return read
+
+
+def ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of the ranker's model, and a header in JSON of what is needed beside them."""
+    model = ranker.model_
+    if not hasattr(model, "to_arrays"):
+        raise TypeError(
+            f"{type(model).__name__} has no form as plain arrays: PairwiseRidge and BilinearPairs "
+            "have. To save other rankers see the user guide, 'Saving rankers'."
+        )
+    header = {
+        "format": _FORMAT,
+        "model": type(model).__name__,
+        "loss": type(ranker.loss_).__name__,
+        "loss_parameters": ranker.loss_.get_params(),
+        "group_column": ranker.group_column,
+        "group_place": getattr(ranker, "_group_place", None),
+        "feature_names": _names(ranker),
+        **{name: _plain(getattr(ranker, name)) for name in _FITTED},
+    }
+    try:
+        text = json.dumps(header, default=_plain)
+    except TypeError as error:
+        raise TypeError(f"{ranker.loss_!r} has a parameter that is not plain: {error}.") from error
+    return {_HEADER: np.array(text), **model.to_arrays()}
+
+
+def ranker_from_arrays(ranker: Any, arrays: Mapping[str, Any]) -> Any:
+    """The ranker, in the state that the arrays describe."""
+    if _HEADER not in arrays:
+        raise ValueError(
+            f"The array {_HEADER!r} is absent; there are {sorted(arrays)}. Pass what "
+            "CalibratedRanker.to_arrays returned."
+        )
+    header = json.loads(str(np.asarray(arrays[_HEADER])))
+    if header["format"] > _FORMAT:
+        raise ValueError(
+            f"The arrays have format {header['format']}, which a later version of sklearn_rankcal "
+            f"wrote; this one reads up to {_FORMAT}. Update the package."
+        )
+    loss = get_loss(ranker.loss)
+    for what, given, saved in (
+        ("regressor", type(ranker.regressor).__name__, header["model"]),
+        ("loss", type(loss).__name__, header["loss"]),
+        ("group_column", ranker.group_column, header["group_column"]),
+    ):
+        if given != saved:
+            raise ValueError(
+                f"The arrays are of a ranker whose {what} is {saved}, but this one has {given}: "
+                "give it the same."
+            )
+    loss = clone(loss).set_params(**header["loss_parameters"])
+    model = clone(ranker.regressor).from_arrays(arrays)
+    names, width = header["feature_names"], header["n_features_in_"]
+    there = width - (header["group_column"] is not None)
+    first = next(iter(model.to_arrays().values()))
+    if len(first) != there or (names is not None and len(names) != width):
+        raise ValueError(
+            f"The arrays are for {len(first)} columns, but the header says {there}: they are of "
+            "two rankers."
+        )
+    ranker.decoder_ = get_decoder(ranker.decoder, loss.space, loss.default_decoder)
+    ranker.model_, ranker.loss_ = model, loss
+    ranker._group_place = header["group_place"]
+    for name in _FITTED:
+        setattr(ranker, name, header[name])
+    if names is not None:
+        ranker.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(ranker, "feature_names_in_"):
+        del ranker.feature_names_in_
+    return ranker
+
+
+def _names(ranker: Any) -> list[str] | None:
+    names = getattr(ranker, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{value!r} cannot be written as JSON")

@@ -1,0 +1,236 @@
+"""LETOR files (SVMlight with query ids): paths come in; a table, labels and groups come out."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+from sklearn.utils import Bunch
+
+from sklearn_rankcal._memory import check_memory
+from sklearn_rankcal._text_files import Lines
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: A dense X may have so many cells, or more where the files hold one in so many of them.
+DENSE_CELLS, DENSE_SHARE = 2**24, 1000
+# every text is matched in one way only: a line that does not match is refused in linear time
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_LINE = re.compile(
+    rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*",
+    re.ASCII,
+)
+_WANTED = "Every line must be 'label qid:number feature:value feature:value ...', features in order"
+
+
+def load_letor(
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float32,
+    sparse: bool = False,
+) -> Bunch:
+    """Read ranking data in the SVMlight format with ``qid:`` (LETOR, MSLR, Yahoo, Istella).
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        Files, plain, ``.gz`` or ``.bz2``; several are stacked, as the folds of LETOR are.
+    n_features : int, default=None
+        Number of features; None: the largest index found.
+    dtype : dtype, default=numpy.float32
+        Of ``X``: a type of floats.
+    sparse : bool, default=False
+        Whether ``X`` is a CSR matrix, for features of which a row has few.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` (n_rows, n_features), ``y`` (n_rows,) relevance and ``groups`` (n_rows,) query ids,
+        for `fit` as they are. A feature that a line does not have is 0; one of value ``nan`` is
+        NaN.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A line that is not of this format or lacks its ``qid:``, features that do not ascend from
+        1, a feature beyond 2^31 - 1 or beyond `n_features`, numbers too large for `dtype`, a
+        compressed file that is damaged or cut short, a qid that occurs in several files. Without
+        `n_features` also a dense ``X`` of more than 2^24 cells (16.8 million) of which the files
+        hold less than one in 1,000; always one that does not fit in memory. Of a file, the error
+        names the line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_rankcal.datasets import load_letor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "train.txt")
+    ...     _ = file.write_text("2 qid:7 1:0.5 2:1 # docid = a\\n0 qid:7 2:0.25\\n")
+    ...     data = load_letor(file)
+    >>> data.X.tolist(), data.y.tolist(), data.groups.tolist()
+    ([[0.5, 1.0], [0.0, 0.25]], [2.0, 0.0], [7, 7])
+    """
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        raise ValueError(f"dtype must be a type of floats, which features are; got {dtype!r}.")
+    if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
+        raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
+    paths = [path] if isinstance(path, (str, PathLike)) else list(path)
+    if not paths:
+        raise ValueError("path names no file.")
+    parts = [_read(one, kind) for one in paths]
+    groups = np.concatenate([part.groups for part in parts])
+    if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
+        raise ValueError(
+            "A qid occurs in more than one file: their rows would become one query. Load the files "
+            "one by one and number the queries apart."
+        )
+    widest = max(parts, key=lambda part: part.widest)
+    width = max(widest.widest, 1) if n_features is None else int(n_features)
+    if widest.widest > width:
+        raise ValueError(
+            f"{widest.where_widest()}: the feature {widest.widest} is beyond n_features={width}."
+        )
+    y = np.concatenate([part.labels for part in parts])
+    if sparse:
+        X = vstack([part.matrix(width) for part in parts], format="csr")
+    else:
+        X = _dense(parts, width, kind, n_features is None)
+    return Bunch(X=X, y=y, groups=groups)
+
+
+@dataclass
+class _Part:
+    """What a file holds: rows one after the other, with the features that each has."""
+
+    path: Any
+    labels: Floats  # of every row, and the same for groups and lines
+    groups: Ints
+    lines: Ints
+    stops: Ints  # row k has the entries stops[k] to stops[k + 1] - 1
+    indices: Ints  # of every entry, from 1
+    values: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        self.widest = int(self.indices.max(initial=0))
+
+    def where(self, entry: int) -> str:
+        """File and line of an entry."""
+        row = int(np.searchsorted(self.stops, entry, side="right")) - 1
+        return f"{self.path}, line {self.lines[row]}"
+
+    def where_widest(self) -> str:
+        """File and line of the largest feature."""
+        return self.where(int(np.argmax(self.indices)))
+
+    def matrix(self, width: int) -> Any:
+        """The rows as a CSR matrix."""
+        shape = (len(self.labels), width)
+        return csr_matrix((self.values, self.indices - 1, self.stops), shape=shape)
+
+
+def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
+    labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
+    groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
+    # nobody reads the comments: any encoding will do
+    lines = Lines(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
+    for number, line in lines:
+        text = line.partition("#")[0]
+        if not text or text.isspace():
+            continue
+        found = _LINE.fullmatch(text)
+        if found is None:
+            raise lines.error(_what_is_wrong(text))
+        cells = found[3].replace(":", " ").split()
+        try:
+            groups.append(int(found[2]))
+            indices.extend(map(int, cells[::2]))
+        except OverflowError:
+            raise lines.error(
+                "a qid is beyond 64 bits, or a feature beyond 2,147,483,647."
+            ) from None
+        values.extend(map(float, cells[1::2]))
+        labels.append(float(found[1]))
+        stops.append(len(indices))
+        line_numbers.append(number)
+    if not labels:
+        raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
+    with np.errstate(over="ignore"):  # refused below
+        numbers = np.array(values, dtype=dtype)
+    part = _Part(
+        path,
+        np.array(labels),
+        np.array(groups, dtype=np.int64),
+        np.array(line_numbers, dtype=np.int64),
+        np.array(stops, dtype=np.int64),
+        np.array(indices),
+        numbers,
+    )
+    _check(part)
+    return part
+
+
+def _check(part: _Part) -> None:
+    """Refuse features out of order, and numbers that became infinite."""
+    ascends = np.diff(part.indices, prepend=0) > 0
+    starts = part.stops[:-1]
+    starts = starts[starts < len(part.indices)]
+    ascends[starts] = part.indices[starts] > 0  # the first of a row
+    if not ascends.all():
+        entry = int(np.argmin(ascends))
+        raise ValueError(
+            f"{part.where(entry)}: the feature {part.indices[entry]} is out of order. Features "
+            "must ascend in a line, from 1."
+        )
+    infinite = np.isinf(part.values)
+    if infinite.any():
+        where = part.where(int(np.argmax(infinite)))
+        raise ValueError(f"{where}: a value is too large for {part.values.dtype}.")
+    infinite = np.isinf(part.labels)
+    if infinite.any():
+        line = part.lines[int(np.argmax(infinite))]
+        raise ValueError(f"{part.path}, line {line}: the label is too large for a float.")
+
+
+def _what_is_wrong(text: str) -> str:
+    if "qid:" not in text:
+        return f"{text.strip()[:80]!r} has no qid:, which a ranker needs on every line. {_WANTED}."
+    for entry in text.split()[2:]:
+        if re.fullmatch(rf"\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN])", entry, re.ASCII) is None:
+            return f"{entry[:80]!r} is no feature:value. {_WANTED}."
+    return f"{text.strip()[:80]!r} is not SVMlight with whole numbers as qid:. {_WANTED}."
+
+
+def _dense(
+    parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool
+) -> NDArray[Any]:
+    """All rows as an array, refused where it would be nearly empty or too large."""
+    n_rows = sum(len(part.labels) for part in parts)
+    held = sum(len(part.indices) for part in parts)
+    cells = n_rows * width
+    remedy = "Pass sparse=True for a sparse X."
+    if found and cells > max(DENSE_CELLS, DENSE_SHARE * held):
+        widest = max(parts, key=lambda part: part.widest)
+        raise ValueError(
+            f"{widest.where_widest()}: with the feature {width}, X would have {cells:,} cells, of "
+            f"which the files hold {held:,}. {remedy} If X is to be dense, pass n_features={width}."
+        )
+    check_memory(cells * dtype.itemsize, f"A dense X of {n_rows:,} x {width:,}", remedy)
+    X = np.zeros((n_rows, width), dtype=dtype)
+    first = 0
+    for part in parts:
+        last = first + len(part.labels)
+        part.matrix(width).toarray(out=X[first:last])
+        first = last
+    return X

@@ -1,0 +1,179 @@
+"""What a fitted ranker uses: importances of the columns of X, by query."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Bunch, check_random_state, get_tags
+
+from sklearn_rankcal._averages import check_weight
+from sklearn_rankcal._queries import Queries
+from sklearn_rankcal._ranked import Ranked, check_ranks
+from sklearn_rankcal._tables import check_table, is_frame, replace_column
+from sklearn_rankcal.decoders._sort import check_scores
+from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
+from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.losses import split_cutoff
+from sklearn_rankcal.metrics._registry import METRICS, get_metric
+
+__all__ = ["permutation_importance"]
+
+
+def permutation_importance(
+    ranker: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    metric: str = "ndcg@10",
+    threshold: float | None = None,
+    n_repeats: int = 5,
+    random_state: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> Bunch:
+    """What a ranking loses when the values of a column are shuffled inside every query.
+
+    A ranking compares documents of one query, so values are shuffled between these. A column that
+    is constant inside every query has importance 0, although a regressor may use it together with
+    others. Columns that say the same share their importance: shuffling one leaves the other. Use
+    queries that the ranker was not fitted on.
+
+    Parameters
+    ----------
+    ranker : estimator
+        A fitted ranker, such as `CalibratedRanker`, whose `predict` takes `groups`; or any fitted
+        regressor, whose predictions are the scores.
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        One row per query-document pair.
+    y : array-like of shape (n_documents,)
+        Relevance, or the structured array of `relevance_labels` or `preference_labels`.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row, where neither `y` nor the ranker's `group_column` tells it.
+    metric : str, default="ndcg@10"
+        A key of `metrics.METRICS`, with its cutoff.
+    threshold : float, default=None
+        Relevance from which a document counts as relevant, where the metric is binary.
+    n_repeats : int, default=5
+        How often each column is shuffled.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the shuffles.
+    sample_weight : array-like of shape (n_documents,), default=None
+        A query's weight is the mean of its rows' weights.
+
+    Returns
+    -------
+    result : Bunch
+        ``importances_mean`` and ``importances_std`` of shape (n_features,), over the repeats;
+        ``importances`` (n_features, n_repeats), the mean over queries; ``per_query``
+        (n_features, n_queries), the mean over repeats, NaN where the metric is undefined;
+        ``queries``, the id of each query; ``feature_names``; and ``baseline``, the metric of the
+        ranking as it is. Importances are in units of the metric, positive where the ranking gets
+        worse. The `group_column` is not shuffled and has 0.
+
+    Raises
+    ------
+    ValueError
+        No query ids; an unknown metric, or one that needs relevance where `y` has preferences;
+        `n_repeats` below 1; what `predict` or the metric raises.
+
+    See Also
+    --------
+    sklearn.inspection.permutation_importance : Shuffles over all rows, for estimators with scorers.
+
+    Notes
+    -----
+    The cost of ``n_features * n_repeats`` calls of `predict`, and a copy of X at a time.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.inspection import permutation_importance
+    >>> data = make_ranking(n_queries=80, n_features=8, n_informative=2, random_state=0)
+    >>> train, test = data.groups < 60, data.groups >= 60
+    >>> ranker = CalibratedRanker().fit(data.X[train], data.y[train], data.groups[train])
+    >>> result = permutation_importance(
+    ...     ranker, data.X[test], data.y[test], data.groups[test], random_state=0
+    ... )
+    >>> result.importances_mean.shape, result.per_query.shape
+    ((8,), (8, 20))
+    """
+    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats must be a whole number >= 1; got {n_repeats!r}.")
+    X = check_table(X)
+    n_rows = X.shape[0]
+    group_column = getattr(ranker, "group_column", None)
+    ids = groups
+    if ids is None and group_column is not None and is_frame(X):
+        if group_column not in list(X.columns):
+            raise ValueError(
+                f"group_column={group_column!r} is not among the columns {list(X.columns)[:20]}."
+            )
+        ids = X[group_column]
+    queries = None if ids is None else Queries.from_groups(ids, n_rows)
+    labels, of_labels = read_either(y, n_rows)
+    queries = agreed_queries(queries, of_labels)
+    if queries is None:
+        raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")
+    codes = queries.codes
+    weight = check_weight(sample_weight, n_rows)
+    is_ranker = get_tags(ranker).estimator_type == "ranker"  # its predict returns positions
+    parameters = {} if threshold is None else {"threshold": threshold}
+    measure, greater_is_better = get_metric(metric, **parameters)
+    if isinstance(labels, Preferences) and not METRICS[split_cutoff(metric)[0]].takes_preferences:
+        raise ValueError(
+            f"The metric {metric!r} needs a relevance of every row. Labels made of preferences go "
+            "with 'kendall_tau' and 'pairwise_disagreement'."
+        )
+    sign = 1.0 if greater_is_better else -1.0
+
+    def measured(table: Any) -> NDArray[np.float64]:
+        if is_ranker:
+            ranked = Ranked.from_ranks(
+                check_ranks(ranker.predict(table, groups=codes), queries), queries
+            )
+        else:
+            scores = np.asarray(ranker.predict(table)).reshape(-1)
+            ranked = Ranked.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
+        return sign * measure(ranked, labels)
+
+    baseline = measured(X)
+    defined = ~np.isnan(baseline)
+    if not defined.any():
+        raise ValueError(
+            f"{metric} is undefined on all {queries.n_queries} queries, so that no column can "
+            "change it: for most metrics a query needs a document of positive relevance."
+        )
+    of_query = np.ones(queries.n_queries)
+    if weight is not None:
+        of_query = queries.mean(weight / weight.max())
+        if not of_query[defined].any():
+            raise ValueError(f"sample_weight is 0 on every query where {metric} is defined.")
+    columns = list(X.columns) if is_frame(X) else list(range(X.shape[1]))
+    random = check_random_state(random_state)
+    lost = np.zeros((len(columns), n_repeats, queries.n_queries))
+    # a loop over columns and repeats: a call of predict each
+    for number, column in enumerate(columns):
+        if column == group_column:
+            continue
+        for repeat in range(n_repeats):
+            shuffled = np.empty(n_rows, dtype=np.int64)
+            shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort(
+                (random.random_sample(n_rows), codes)
+            )
+            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
+    importances = np.average(lost[..., defined], axis=2, weights=of_query[defined])
+    per_query = lost.mean(axis=1)
+    per_query[:, ~defined] = np.nan
+    return Bunch(
+        importances_mean=importances.mean(axis=1),
+        importances_std=importances.std(axis=1),
+        importances=importances,
+        per_query=per_query,
+        queries=queries.ids,
+        feature_names=np.array(columns, dtype=object),
+        baseline=sign * float(np.average(baseline[defined], weights=of_query[defined])),
+    )

@@ -1,0 +1,236 @@
+"""Orders in the files of PrefLib: alternatives, orders and how many voters gave each come out."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from sklearn_rankcal._memory import check_memory
+from sklearn_rankcal._numbers import LARGEST_WHOLE
+from sklearn_rankcal._text_files import Lines
+
+Floats = NDArray[np.float64]
+_PREFLIB_TYPES = ("soc", "soi", "toc", "toi")
+#: So many alternatives may a PrefLib file announce that it neither lists nor names.
+MOST_UNKNOWN = 100_000
+# white space may stand around the signs, not inside a number
+_NUMBER, _GAP = r"\d{1,18}", r"\s*"
+_COMMA = f"{_GAP},{_GAP}"
+_TIER = rf"(?:{_NUMBER}|\{{{_GAP}{_NUMBER}(?:{_COMMA}{_NUMBER})*{_GAP}\}})"
+_ORDER = re.compile(rf"({_NUMBER}){_GAP}:{_GAP}({_TIER}(?:{_COMMA}{_TIER})*)", re.ASCII)
+_ONE_TIER, _ONE_NUMBER = re.compile(r"\{[^}]*\}|\d+"), re.compile(r"\d+")
+
+
+class PrefLibOrders(Bunch):
+    """What `read_preflib` returns: orders over alternatives, and how many voters gave each."""
+
+    def preferences(self, unlisted: str = "ignore") -> Floats:
+        """How many voters prefer one alternative to another.
+
+        Parameters
+        ----------
+        unlisted : {"ignore", "last"}, default="ignore"
+            What an order says of alternatives it does not list: nothing, or that they are below
+            all it lists (and tied), as in a list of favourites.
+
+        Returns
+        -------
+        weights : ndarray of shape (r, r)
+            ``weights[i, j]``: voters who put alternative i above alternative j; for
+            `decoders.decode_preferences`. O(n_orders r^2) time, O(n_orders r) memory.
+
+        Raises
+        ------
+        ValueError
+            An unknown `unlisted`, or weights that would not fit in memory.
+        """
+        if unlisted not in ("ignore", "last"):
+            raise ValueError(f"Unknown unlisted {unlisted!r}. Known: 'ignore', 'last'.")
+        r = len(self.alternatives)
+        check_memory(8 * r * r, f"Weights of {r:,} alternatives", "Count pairs of `orders`.")
+        ranks = self.ranks
+        if unlisted == "last":
+            ranks = np.where(np.isnan(ranks), np.inf, ranks)
+        counts = self.counts.astype(np.float64)
+        rows = [counts @ (ranks[:, [i]] < ranks) for i in range(r)]  # r passes
+        return np.array(rows)
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The orders as ranks (n_orders, r), 1 = best; made when first asked for."""
+        shape = (len(self.orders), len(self.alternatives))
+        check_memory(
+            8 * shape[0] * shape[1], f"Ranks of {shape[0]:,} x {shape[1]:,}", "Use `orders`."
+        )
+        ranks = np.full(shape, np.nan)
+        for row, order in enumerate(self.orders):
+            position = 1
+            for tier in order:
+                ranks[row, tier] = position
+                position += len(tier)
+        return ranks
+
+    def __missing__(self, key: str) -> Any:  # data["ranks"], as the other entries
+        if key == "ranks":
+            return self.ranks
+        raise KeyError(key)
+
+
+def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
+    """Read orders in the format of PrefLib: ``.soc``, ``.soi``, ``.toc`` and ``.toi``.
+
+    Parameters
+    ----------
+    path : path
+        A file, plain or ``.gz``: metadata in lines that begin with ``#``, then a line
+        ``count: order`` for each order, with alternatives numbered from 1, best first, and ties
+        in braces.
+
+    Returns
+    -------
+    data : PrefLibOrders
+        A Bunch with ``alternatives`` (the names; the number, where the file has no name),
+        ``orders`` (for each a list of tiers, best first, each tier a list of indices into
+        `alternatives`), ``counts`` (voters of each order, int64), ``ranks`` (n_orders, r) the same
+        as ranks (1 = best, ties share the best rank of their tier, NaN where not listed; made
+        when first asked for),
+        ``title``, ``data_type``, and a method ``preferences()``: the (r, r) weights.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A line that is no order, an alternative listed twice or beyond the number of alternatives
+        of the header, another type of data, no order at all, more than 100,000 alternatives that
+        are neither listed nor named, a compressed file that is damaged or cut short, or a text
+        that does not fit in memory; the error names the line.
+
+    Notes
+    -----
+    What the file holds counts, not what its header announces: headers of edited files are often
+    out of date. The numbers of voters and orders of the header are therefore not compared.
+
+    References
+    ----------
+    N. Mattei, T. Walsh: PrefLib: a library for preferences. Algorithmic Decision Theory, 2013.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_rankcal.labels import read_preflib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tea.toi")
+    ...     _ = file.write_text("# ALTERNATIVE NAME 1: tea\\n3: 1,{2,3}\\n2: 3\\n")
+    ...     data = read_preflib(file)
+    >>> data.alternatives, data.orders, data.counts.tolist()
+    (['tea', '2', '3'], [[[0], [1, 2]], [[2]]], [3, 2])
+    >>> data.preferences()[0].tolist(), data.preferences(unlisted="last")[2].tolist()
+    ([0.0, 3.0, 3.0], [2.0, 2.0, 0.0])
+    """
+    header: dict[str, tuple[int, str]] = {}
+    orders: list[list[list[int]]] = []
+    counts: list[int] = []
+    last, last_line = 0, 0
+    known: set[int] = set()
+    lines = Lines(path, bytes_per_character=40, bytes_per_line=200)
+    for number, line in lines:
+        text = line.strip()
+        if text.startswith("#"):
+            _read_header(text, header, lines)
+            continue
+        found = _ORDER.fullmatch(text)
+        if found is None:
+            raise lines.error(
+                f"{text[:80]!r} is no order. PrefLib writes 'count: 3,{{1,2}},4', numbers without "
+                "white space inside."
+            )
+        tiers = _ONE_TIER.findall(found[2])
+        order = [[int(k) - 1 for k in _ONE_NUMBER.findall(tier)] for tier in tiers]
+        listed = [k for tier in order for k in tier]
+        if len(set(listed)) < len(listed):
+            raise lines.error(f"an alternative is listed twice in {text[:80]!r}.")
+        if min(listed) < 0:
+            raise lines.error("alternatives are numbered from 1.")
+        if int(found[1]) > LARGEST_WHOLE:
+            raise lines.error(f"the count {found[1]} is beyond 2^53.")
+        if 1 + max(listed) > last:
+            last, last_line = 1 + max(listed), number
+        known.update(k + 1 for k in listed)
+        orders.append(order)
+        counts.append(int(found[1]))
+    _, data_type = header.get("DATA TYPE", (0, ""))
+    data_type = data_type.lower()
+    if data_type and data_type not in _PREFLIB_TYPES:
+        raise ValueError(
+            f"{path} has DATA TYPE {data_type}; known are {', '.join(_PREFLIB_TYPES)}."
+        )
+    if not orders:
+        raise ValueError(f"{path} has no orders.")
+    names = _alternative_names(header, path)
+    for k, (number, _) in names.items():
+        if k > last:
+            last, last_line = k, number
+    known.update(names)
+    r, r_line = _announced(header, last, last_line, path)
+    if last > r:
+        raise ValueError(
+            f"{path} has {r} alternatives, but lists or names number {last} (line {last_line})."
+        )
+    if r - len(known) > MOST_UNKNOWN:
+        raise ValueError(
+            f"{path}, line {r_line}: there would be {r:,} alternatives, of which the file lists or "
+            f"names {len(known):,}; at most {MOST_UNKNOWN:,} may be neither. Check the number "
+            f"{r}, or number the alternatives without gaps."
+        )
+    return PrefLibOrders(
+        alternatives=[names[k][1] if k in names else str(k) for k in range(1, r + 1)],
+        orders=orders,
+        counts=np.array(counts, dtype=np.int64),
+        title=header.get("TITLE", (0, ""))[1],
+        data_type=data_type,
+    )
+
+
+# ---------------------------------------------------------------- the header of a PrefLib file
+
+
+def _read_header(text: str, header: dict[str, tuple[int, str]], lines: Lines) -> None:
+    """Put (line, value) of a line "# KEY: value" under its key; the first of a key counts."""
+    key, _, value = text[1:].partition(":")
+    key, value = key.strip().upper(), value.strip()
+    first, said = header.setdefault(key, (lines.number, value))
+    if said != value and (key == "NUMBER ALTERNATIVES" or key.startswith("ALTERNATIVE NAME")):
+        raise lines.error(f"{key} is {value[:80]!r}, but {said[:80]!r} in line {first}.")
+
+
+def _alternative_names(
+    header: dict[str, tuple[int, str]], path: str | PathLike[str]
+) -> dict[int, tuple[int, str]]:
+    """(line, name) of each number that has a name."""
+    names = {}
+    for key, value in header.items():
+        found = re.fullmatch(rf"ALTERNATIVE NAME ({_NUMBER})", key, re.ASCII)
+        if found:
+            if int(found[1]) < 1:
+                raise ValueError(f"{path}, line {value[0]}: alternatives are numbered from 1.")
+            names[int(found[1])] = value
+    return names
+
+
+def _announced(
+    header: dict[str, tuple[int, str]], last: int, last_line: int, path: str | PathLike[str]
+) -> tuple[int, int]:
+    """The number of alternatives that the header tells, and its line; else the last of them."""
+    if "NUMBER ALTERNATIVES" not in header:
+        return last, last_line
+    line, value = header["NUMBER ALTERNATIVES"]
+    if re.fullmatch(_NUMBER, value, re.ASCII) is None:
+        raise ValueError(f"{path}, line {line}: NUMBER ALTERNATIVES is {value[:80]!r}.")
+    return int(value), line

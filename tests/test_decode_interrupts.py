@@ -1,0 +1,162 @@
+"""Ctrl-C and time limits: how soon a decoder stops."""
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal.decoders import (
+    _average_precision,
+    _linear_ordering,
+    _preferences,
+    _search,
+    decode_average_precision,
+    decode_preferences,
+)
+
+from . import matrices
+
+#: What the docstrings promise beyond passes over the matrix; five times that is allowed here.
+STATED = 0.5
+
+INTERRUPTED = """
+import json, signal, sys, threading, time
+import numpy as np
+from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
+
+rng = np.random.default_rng(0)
+u = {r: rng.random((r, r)) for r in (24, 100, 1200)}
+cases = {
+    "program": lambda: decode_preferences(u[100], "exact"),
+    "program with a limit": lambda: decode_preferences(u[100], "exact", time_limit=300),
+    "local search": lambda: decode_preferences(u[1200], "local_search", n_kicks=100_000),
+    "average precision": lambda: decode_average_precision(
+        u[1200] + u[1200].T, "local_search", n_kicks=100_000
+    ),
+    "subsets": lambda: decode_average_precision([u[24] + u[24].T] * 9, "exact"),
+    "threads": lambda: decode_preferences(
+        [u[1200]] * 4, "local_search", n_kicks=100_000, n_jobs=2
+    ),
+}
+sent = None
+
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    signal.raise_signal(signal.SIGINT)
+
+took = {}
+for name, decode in cases.items():
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    try:
+        decode()
+        took[name] = "finished"
+    except KeyboardInterrupt:
+        took[name] = time.monotonic() - sent
+print(json.dumps(took))
+"""
+
+
+def test_interrupts():
+    """Measured: 0.1 s at most. The linear program of 100 documents took 100 s to notice."""
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    took = json.loads(run.stdout)
+    assert len(took) == 6
+    for seconds in took.values():
+        assert seconds != "finished" and seconds < 5 * STATED, took
+
+
+class Clock:
+    """A clock that each look moves on by a second."""
+
+    now = 0.0
+
+    @classmethod
+    def monotonic(cls):
+        cls.now += 1.0
+        return cls.now
+
+
+@pytest.mark.parametrize(
+    ("decode", "method"),
+    [
+        (decode_preferences, "local_search"),
+        (decode_preferences, "exact"),
+        (decode_average_precision, "local_search"),
+    ],
+)
+def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
+    """After the look that says so, each step that is left looks once and stops."""
+    for module in (_search, _preferences, _average_precision, _linear_ordering):
+        monkeypatch.setattr(module, "time", Clock)
+    u = matrices.uniform(400, np.random.default_rng(0))
+    u = u + u.T if decode is decode_average_precision else u
+    for limit in (0.5, 3.5, 12.5):
+        Clock.now = 0.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = decode(u, method, time_limit=limit)
+        assert sorted(result.ranks) == list(range(1, 401)) and not result.optimal
+        assert result.lower_bound < result.objective
+        assert Clock.now <= limit + 20
+
+
+@pytest.mark.parametrize(
+    ("decode", "method", "r"),
+    [
+        (decode_preferences, "local_search", 1500),
+        (decode_preferences, "exact", 300),
+        (decode_preferences, "exact", 1500),
+        (decode_average_precision, "local_search", 1200),
+    ],
+)
+def test_time_limits_of_large_queries(decode, method, r):
+    """Measured: 0.02 to 0.2 s beyond the limit, most of it passes over the matrix."""
+    u = matrices.uniform(r, np.random.default_rng(0))
+    u = u + u.T if decode is decode_average_precision else u
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        began = time.monotonic()
+        decode(u, method, n_kicks=0, time_limit=1e-3)
+        passes = time.monotonic() - began
+        for limit in (0.01, 0.3):
+            began = time.monotonic()
+            result = decode(u, method, time_limit=limit)
+            assert time.monotonic() - began < limit + 5 * (STATED + passes)
+            assert not result.optimal
+
+
+def test_a_program_that_does_not_end_is_left_alone(monkeypatch):
+    """The solver notices neither its own limit nor ours: the search goes on without it."""
+
+    def sleep(*args, **kwargs):
+        time.sleep(8)
+
+    monkeypatch.setattr(_linear_ordering, "linprog", sleep)
+    u = matrices.uniform(60, np.random.default_rng(0))
+    began = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="not proved optimal: time_limit passed"):
+        decode_preferences(u, "exact", time_limit=0.2)
+    assert time.monotonic() - began < 5
+
+
+def test_errors_of_the_solver_come_through(monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("from the solver")
+
+    monkeypatch.setattr(_linear_ordering, "linprog", fail)
+    with pytest.raises(RuntimeError, match="from the solver"):
+        decode_preferences(matrices.uniform(40, np.random.default_rng(0)), "exact")

@@ -1,0 +1,185 @@
+"""Permutation importance inside queries."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_rankcal import CalibratedRanker, preference_labels, relevance_labels
+from sklearn_rankcal._tables import replace_column
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.inspection import permutation_importance
+from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score
+from sklearn_rankcal.models import PairwiseRidge
+
+DATA = make_ranking(40, (4, 12), 6, random_state=0)
+X, Y, G = DATA.X, DATA.y, DATA.groups
+
+
+class ByColumn:
+    """Ranks by one column, and counts no other; by its mean if asked to."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def predict(self, X):
+        return np.asarray(X)[:, self.column].astype(float)
+
+    def __sklearn_tags__(self):
+        return LinearRegression().__sklearn_tags__()
+
+
+def test_only_the_column_that_counts_counts():
+    result = permutation_importance(ByColumn(2), X, X[:, 2] > 0.5, groups=G, random_state=0)
+    others = np.arange(6) != 2
+    assert result.baseline == 1 and result.importances_mean[2] > 0.1
+    assert (result.importances[others] == 0).all() and (result.importances_std[others] == 0).all()
+    assert result.importances.shape == (6, 5)
+    defined = ~np.isnan(result.per_query[2])
+    assert defined.any() and not defined.all()
+    assert result.per_query[2, defined].mean() == pytest.approx(result.importances_mean[2])
+
+
+def test_values_are_shuffled_inside_queries():
+    """A column that is constant there changes nothing, and every query is measured by itself."""
+    table = X.copy()
+    table[:, 1] = G  # other queries' values would change the order
+    seen = []
+
+    class Recorder(ByColumn):
+        def predict(self, table):
+            seen.append(table.copy())
+            return super().predict(table)
+
+    result = permutation_importance(Recorder(1), table, Y, groups=G, n_repeats=2, random_state=0)
+    assert (result.importances == 0).all()
+    assert len(seen) == 1 + 6 * 2
+    for number, shuffled in enumerate(seen[1:]):
+        column = number // 2
+        others = np.arange(6) != column
+        np.testing.assert_array_equal(shuffled[:, others], table[:, others])
+        for g in np.unique(G):
+            mine = G == g
+            assert sorted(shuffled[mine, column]) == sorted(table[mine, column])
+    assert (seen[1] != table).any() and (seen[1] != seen[2]).any()
+
+
+def test_the_importance_is_what_the_metric_loses():
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(Y))
+    for metric in ("ndcg@3", "mrr", "pairwise_disagreement", "precision@2"):
+        binary = {"threshold": 2} if metric in ("mrr", "precision@2") else {}
+        result = permutation_importance(
+            ranker, X, Y, groups=G, metric=metric, n_repeats=1, random_state=1,
+            sample_weight=weight, **binary,
+        )
+        ranks = ranker.predict(X, groups=G)
+        wanted = evaluate_rankings(
+            Y, ranks=ranks, groups=G, metrics=[metric], sample_weight=weight, **binary
+        )
+        assert result.baseline == pytest.approx(wanted[metric])
+        assert result.importances_mean.max() > 0.02
+        known = ~np.isnan(result.per_query[0])
+        mass = pd.Series(weight).groupby(G, sort=False).mean().to_numpy()
+        np.testing.assert_allclose(
+            result.importances_mean,
+            np.average(result.per_query[:, known], axis=1, weights=mass[known]),
+        )
+        np.testing.assert_array_equal(result.queries, pd.unique(G))
+
+
+def test_every_way_to_say_the_queries_and_every_table():
+    order = np.random.default_rng(0).permutation(len(Y))  # queries are not contiguous
+    table, y, g = X[order], Y[order], G[order]
+    ranker = CalibratedRanker(Ridge(), context=None).fit(table, y, groups=g)
+    wanted = permutation_importance(ranker, table, y, g, random_state=3)
+    names = list("abcdef")
+    frame = pd.DataFrame(table, columns=names)
+    by_column = frame.assign(qid=g)
+    own = CalibratedRanker(Ridge(), context=None, group_column="qid").fit(by_column, y)
+    of_frame = CalibratedRanker(Ridge(), context=None).fit(frame, y, groups=g)
+    of_polars = pl.DataFrame(table, schema=names)
+    found = {
+        "labels": permutation_importance(ranker, table, relevance_labels(y, g), random_state=3),
+        "sparse": permutation_importance(ranker, sparse.csr_array(table), y, g, random_state=3),
+        "pandas": permutation_importance(of_frame, frame, y, g, random_state=3),
+        "polars": permutation_importance(
+            CalibratedRanker(Ridge(), context=None).fit(of_polars, y, groups=g),
+            of_polars, y, g, random_state=3,
+        ),
+        "column": permutation_importance(own, by_column, y, random_state=3),
+        "pipeline": permutation_importance(
+            make_pipeline(StandardScaler(), CalibratedRanker(Ridge(1e-9), context=None)).fit(
+                table, relevance_labels(y, g)
+            ),
+            table, y, g, random_state=3,
+        ),
+    }
+    for name, result in found.items():
+        if name == "column":
+            assert result.feature_names[6] == "qid" and result.importances_mean[6] == 0
+        mean = result.importances_mean[:6]
+        tolerance = 0.02 if name == "pipeline" else 1e-12
+        np.testing.assert_allclose(mean, wanted.importances_mean, atol=tolerance, err_msg=name)
+    shown = ndcg_score(y, ranks=ranker.predict(table, groups=g), groups=g, k=10)
+    assert wanted.baseline == pytest.approx(shown)
+
+
+def test_preferences_are_labels_too():
+    pairs = [(i, j) for i in range(60) for j in range(60) if G[i] == G[j] and Y[i] > Y[j]]
+    mine = slice(0, int(np.flatnonzero(G == G[59])[-1]) + 1)
+    labels = preference_labels(pairs, G[mine])
+    ranker = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X[mine], labels)
+    result = permutation_importance(ranker, X[mine], labels, metric="kendall_tau", random_state=0)
+    slopes = np.abs(ranker.coef_ * X[mine].std(axis=0))
+    assert set(np.argsort(result.importances_mean)[-2:]) == set(np.argsort(slopes)[-2:])
+
+
+def test_bad_input():
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
+    with pytest.raises(ValueError, match="needs query ids"):
+        permutation_importance(ranker, X, Y)
+    with pytest.raises(ValueError, match="n_repeats must be a whole number"):
+        permutation_importance(ranker, X, Y, G, n_repeats=0)
+    with pytest.raises(ValueError, match="Unknown metric"):
+        permutation_importance(ranker, X, Y, G, metric="ndgc")
+    with pytest.raises(ValueError, match="undefined on all 40 queries"):
+        permutation_importance(ranker, X, 0 * Y, G)
+    with pytest.raises(ValueError, match="sample_weight is 0 on every query where"):
+        permutation_importance(
+            ranker, X, np.where(G == 0, Y, 0), G, sample_weight=(G != 0).astype(float)
+        )
+    own = CalibratedRanker(Ridge(), group_column="qid").fit(pd.DataFrame(X).set_axis(
+        list("abcdef"), axis=1).assign(qid=G), Y)
+    with pytest.raises(ValueError, match="'qid' is not among the columns"):
+        permutation_importance(own, pd.DataFrame(X).set_axis(list("abcdef"), axis=1), Y)
+
+
+def test_a_replaced_column_keeps_the_container():
+    rows = np.random.default_rng(0).permutation(5)
+    values = np.arange(15.0).reshape(5, 3) % 4
+    wanted = values.copy()
+    wanted[:, 1] = values[rows, 1]
+    frame = pd.DataFrame(values, columns=list("abc"), index=[9, 7, 5, 3, 1])
+    frame["kind"] = pd.Categorical(list("xyxyx"))
+    np.testing.assert_array_equal(replace_column(values, 1, rows), wanted)
+    np.testing.assert_array_equal(replace_column(frame, "b", rows).iloc[:, :3], wanted)
+    changed = replace_column(frame, "kind", rows)
+    assert changed.dtypes.equals(frame.dtypes) and changed.index.equals(frame.index)
+    assert list(changed["kind"]) == [list("xyxyx")[k] for k in rows]
+    np.testing.assert_array_equal(
+        replace_column(pl.DataFrame(values, schema=list("abc")), "b", rows).to_numpy(), wanted
+    )
+    found = replace_column(sparse.csr_array(values), 1, rows)
+    assert found.format == "csr"
+    np.testing.assert_array_equal(found.toarray(), wanted)
+
+
+def test_preferences_go_with_the_metrics_that_read_them():
+    labels = preference_labels([(0, 1)], [0, 0, 0])
+    with pytest.raises(ValueError, match="'ndcg@10' needs a relevance of every row"):
+        permutation_importance(ByColumn(0), X[:3], labels)

@@ -1,0 +1,71 @@
+"""Parameters of models that nothing checked: each gets an error that names it and what it takes."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
+from sklearn_rankcal.datasets import make_label_ranking, make_ranking
+from sklearn_rankcal.models import (
+    BilinearPairs,
+    BlendedRegressor,
+    DocumentModel,
+    PairModel,
+    ScoresAndPairs,
+)
+
+DATA = make_ranking(12, (2, 6), 6, random_state=0)
+COUNTS = [2.5, 0, -1, "x", np.nan, True, [1], np.inf]
+BAD = [
+    *((PairModel(Ridge(), max_pairs=v), "pd", "max_pairs must be a whole") for v in COUNTS),
+    *((BilinearPairs(n_components=v), "pd", "n_components must be a whole") for v in COUNTS),
+    *(
+        (BlendedRegressor(n_estimators=5, **{name: v}), "ndcg", f"{name} must be a whole")
+        for name in ("n_components", "max_samples", "max_search")
+        for v in [*COUNTS, None]
+    ),
+    *(
+        (BlendedRegressor(n_estimators=5, shrinkage=v), "ndcg", "shrinkage must be a number >= 0")
+        for v in (-1, np.nan, "x", None, [1])
+    ),
+    *((DocumentModel(Ridge(), center=v), "ndcg", "center must be True") for v in ("no", None, 2)),
+    *(
+        (DocumentModel(Ridge(), context=v), "ndcg", "context must be None, a name|Unknown context")
+        for v in (3, {}, [3], [["zscore"]], "auto")
+    ),
+    (BilinearPairs(symmetric=None), "pd", "symmetric must be True or False"),
+    (PairModel(Ridge(), symmetric=None), "pd", "symmetric must be True or False"),
+    (BilinearPairs("x"), "pd", "feature_map must be None or a transformer"),
+    (BilinearPairs(3), "pd", "feature_map must be None or a transformer"),
+    (PairModel("x"), "pd", "regressor must be None or a regressor"),
+    (ScoresAndPairs(scores=Ridge()), "pd", "scores must be None or a DocumentModel"),
+    (ScoresAndPairs(scores="x"), "pd", "scores must be None or a DocumentModel"),
+    (ScoresAndPairs(scores=BilinearPairs()), "pd", "scores must predict scores, not pairs"),
+    (ScoresAndPairs(pairs=Ridge()), "pd", "pairs must be None or a model of pairs"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+@pytest.mark.parametrize("model, loss, message", BAD)
+def test_bad_parameters_are_named(model, loss, message):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CalibratedRanker(model, loss=loss).fit(DATA.X, DATA.y, groups=DATA.groups)
+    assert re.search(message, str(caught.value)), caught.value
+
+
+@pytest.mark.parametrize("context", [[3], [["zscore"]]])
+def test_contexts_of_the_ranker(context):
+    with pytest.raises(ValueError, match="Unknown context"):
+        CalibratedRanker(Ridge(), context=context).fit(DATA.X, DATA.y, groups=DATA.groups)
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_numbers_of_numpy_and_documented_extremes_are_taken():
+    X, y = DATA.X, DATA.y.astype(float)
+    plain = BlendedRegressor(n_estimators=5, shrinkage=np.inf, max_search=np.int64(9)).fit(X, y)
+    np.testing.assert_array_equal(plain.weights_, 1 / 3)
+    labels = make_label_ranking(30, 3, 2, random_state=0)
+    ranker = CalibratedLabelRanker(Ridge(), n_jobs=np.int64(1)).fit(labels.X, labels.Y)
+    assert ranker.predict(labels.X).shape == (30, 3)

@@ -1,0 +1,269 @@
+"""Files as strangers write them: read as they are meant, or refused by name and line."""
+
+import bz2
+import gzip
+import pickle
+import time
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from sklearn_rankcal import _memory, _text_files
+from sklearn_rankcal._text_files import Lines, parse_number
+from sklearn_rankcal.labels import preference_labels, read_edges, read_preflib
+
+BIG = 2**53
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="a.txt"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def peak(call):
+    """The most memory in use, in bytes, and the seconds that a call took."""
+    tracemalloc.start()
+    started = time.perf_counter()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1], time.perf_counter() - started
+    finally:
+        tracemalloc.stop()
+
+
+# ------------------------------------------------------------------ lines
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 1000])
+def test_lines_have_their_numbers(write, monkeypatch, end, chunk):
+    monkeypatch.setattr(_text_files, "_CHUNK", chunk)
+    text = end.join(["\ufeffé b", "", " ", "", "c", "last"])
+    for name, pack in (("a", bytes), ("a.gz", gzip.compress), ("a.bz2", bz2.compress)):
+        path = write(pack(text.encode()), name)
+        assert list(Lines(path)) == [(1, "é b"), (5, "c"), (6, "last")]
+    assert list(Lines(write(end * 5 + "x" + end * 3))) == [(6, "x")]
+    assert list(Lines(write(""))) == []
+
+
+def test_bytes_that_are_no_text_are_named_by_line(write):
+    path = write(b"caf\xc3\xa9\n\n\nb\xff\n")
+    with pytest.raises(ValueError, match=r"a\.txt, line 4: byte 0xff is not text in UTF-8"):
+        list(Lines(path))
+    assert [number for number, _ in Lines(path, any_bytes=True)] == [1, 4]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
+def test_damaged_archives_are_named_by_line(write, damage):
+    text = "".join(f"q d{k} d{k + 1} {k}.5\n" for k in range(50_000)).encode()
+    packed = bytearray(gzip.compress(text))
+    if damage == "cut":
+        packed = packed[: len(packed) // 2]
+    elif damage == "changed":
+        packed[len(packed) // 2 :] = b"\0" * 100
+    else:
+        packed = text
+    path = write(bytes(packed), "edges.txt.gz")
+    with pytest.raises(ValueError, match=r"edges\.txt\.gz, line \d+: the compressed data is dam"):
+        read_edges(path)
+    with pytest.raises(ValueError, match=r"a\.bz2, line 1: the compressed data is damaged"):
+        list(Lines(write(b"BZh91AY&SYno bz2 at all", "a.bz2")))
+
+
+def test_zipped_newlines_take_no_memory(write):
+    path = write(gzip.compress(b"\n" * 10**8 + b"1: 1,2\n", 9), "a.soc.gz")
+    assert path.stat().st_size < 10**5 + 10**4
+    memory, seconds = peak(lambda: read_preflib(path))
+    assert memory < 10 * 2**20 and seconds < 20
+    with pytest.raises(ValueError, match=f"line {10**8 + 1}: 'x' is no order"):
+        read_preflib(write(gzip.compress(b"\n" * 10**8 + b"x\n"), "b.soc.gz"))
+    with pytest.raises(ValueError, match=r"line 1: the line has more than 16,777,216 characters"):
+        read_preflib(write(gzip.compress(b"1" * 10**8), "c.soc.gz"))
+
+
+def test_zipped_lines_beyond_the_memory_are_refused_while_they_are_read(write, monkeypatch):
+    path = write(gzip.compress(b"q,a,b\n" * 10**6), "a.csv.gz")
+    monkeypatch.setattr(_memory.os, "sysconf", lambda name: 2**12)  # 16 MB of memory
+    with pytest.raises(ValueError, match=r"a\.csv\.gz, read up to line \d+, would take 0 GiB"):
+        read_edges(path)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1_0", "1 0", "0x1", "", "1e", "1,5", "\u0663"])
+def test_strict_numbers(text):
+    with pytest.raises(ValueError, match="is no decimal number"):
+        parse_number(text)
+    assert [parse_number(t) for t in ("1", "-.5", "+2.", "1e3")] == [1, -0.5, 2, 1000]
+    with pytest.raises(ValueError, match="too large"):
+        parse_number("1e999")
+
+
+# ------------------------------------------------------------------ PrefLib
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 2 3: 1,2", "line 2: '1 2 3: 1,2' is no order"),
+        ("3 0: 1,2", "line 2: '3 0: 1,2' is no order"),
+        ("1: 1 2 3", "line 2: '1: 1 2 3' is no order"),
+        ("1: 1,{2 3}", "is no order"),
+        ("1_0: 1,2", "is no order"),
+        ("\u0661: 1,2", "is no order"),
+        ("1: 1" + "0" * 20, "is no order"),
+        (f"{BIG + 1}: 1,2", "line 2: the count 9007199254740993 is beyond"),
+        ("# NUMBER ALTERNATIVES: 5", "line 2: NUMBER ALTERNATIVES is '5', but '3' in line 1"),
+    ],
+)
+def test_preflib_is_read_strictly(write, line, message):
+    with pytest.raises(ValueError, match=message):
+        read_preflib(write(f"# NUMBER ALTERNATIVES: 3\n{line}\n1: 1,2\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# TITLE: x\n# NUMBER ALTERNATIVES: 1000000000\n1: 1,2\n", 2),
+        ("1: 1,2\n1: 1,1000000000\n", 2),
+        ("1: 1,2\n# ALTERNATIVE NAME 1000000000: x\n", 2),
+    ],
+)
+def test_announced_alternatives_are_compared_with_the_file(write, text, line):
+    path = write(text)
+
+    def refused():
+        with pytest.raises(ValueError, match=f"line {line}: there would be 1,000,000,000 altern"):
+            read_preflib(path)
+
+    assert peak(refused)[0] < 2**20
+
+
+def test_ranks_of_preflib_are_made_when_asked_for(write):
+    orders = "".join(f"1: {k}\n" for k in range(1, 1001))
+    path = write("# NUMBER ALTERNATIVES: 90000\n" + orders)  # the ranks would take 0.7 GB
+    assert peak(lambda: read_preflib(path))[0] < 50 * 2**20
+    data = read_preflib(write("# NUMBER ALTERNATIVES: 3\n2: 2,1\n"))
+    assert data["ranks"].tolist()[0][:2] == [2, 1] and data.ranks is data["ranks"]
+    assert pickle.loads(pickle.dumps(data)).preferences().tolist() == data.preferences().tolist()
+    with pytest.raises(KeyError, match="rank"):
+        data["rank"]
+    data.alternatives = list(range(10**6))
+    with pytest.raises(ValueError, match="Weights of 1,000,000 alternatives would take"):
+        data.preferences()
+
+
+# ------------------------------------------------------------------ edges
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_large_ids_of_frames_stay_apart(frame):
+    table = frame({"q": [BIG, BIG + 1], "a": [BIG, BIG + 1], "b": [1, 1], "w": [0.5, 1.5]})
+    data = read_edges(table)
+    assert data.groups.tolist() == [BIG, BIG, BIG + 1, BIG + 1]
+    assert data.documents.tolist() == [BIG, 1, BIG + 1, 1] and data.weight.tolist() == [0.5, 1.5]
+    found = read_edges(table, groups=data.groups, documents=data.documents)
+    assert found.pairs.tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match=r"the id 9007199254740992\.0, a float beyond 2"):
+        read_edges(np.array([[BIG + 1, 1, 2, 0.5]]))
+
+
+def test_large_ids_of_lists_stay_apart():
+    data = read_edges([(2**63, 2**63 + 1, -1), (2**63, 2**63, -1)])
+    assert data.documents.tolist() == [2**63 + 1, -1, 2**63]
+    assert data.groups.tolist() == [2**63] * 3
+
+
+def test_ids_may_be_tuples_and_text_of_any_length():
+    edges = [(("q", 1), ("d", 1), ("d", 2), 1.0), (("q", 1), ("d", 2), ("d", 3), 2.0)]
+    data = read_edges(edges)
+    assert data.groups.tolist() == [("q", 1)] * 3
+    assert data.documents.tolist() == [("d", 1), ("d", 2), ("d", 3)]
+    assert preference_labels(data.pairs, data.groups, data.weight)["size"].tolist() == [3, 3, 3]
+    found = read_edges(edges, groups=[("q", 1)] * 3, documents=[("d", 3), ("d", 2), ("d", 1)])
+    assert found.pairs.tolist() == [[2, 1], [1, 0]]
+    same = read_edges([("q", "a", "a\0")])
+    assert same.pairs.tolist() == [[0, 1]] and same.documents.tolist() == ["a", "a\0"]
+    rows = read_edges([("q", "a", "a\0")], groups=["q", "q"], documents=["a\0", "a"])
+    assert rows.pairs.tolist() == [[1, 0]]
+    # as arrays of text of one width these would take 4 * 10^6 * 10^4 bytes
+    long = "x" * 10**6
+    many = [("q", long, f"d{k}") for k in range(10**4)]
+    assert peak(lambda: read_edges(many))[0] < 200 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q\ta\tb\t1\nq\t\tb\t1\n", r"line 2: entry 2 of 'q\\t\\tb\\t1' is empty"),
+        ("q\ta\tb\n\ta\tb\n", r"line 2: entry 1 of 'a\\tb' is empty"),
+        ("q\t\ta\tb\n", "line 1: entry 2"),
+        ("q,a,b\nq,,b\n", "line 2: entry 2"),
+        ("q,a,b,1\nq,b,a,\n", "line 2: entry 4"),
+        ("q a b 1\nq a c nan\n", "line 2: weight must be a number: 'nan' is no decimal number"),
+        ("q a b inf\n", "line 1: weight must be a number"),
+        ("q a b 1_0\n", "line 1: weight must be a number"),
+        ("q a b -1\n", "line 1: weight must be >= 0; it is -1"),
+        ("q,a,b\nq a c\n", "line 2: 'q a c' has 1 entries"),
+        ('q,a,"b\n', "line 1: .*unexpected end of data"),
+    ],
+)
+def test_edge_files_are_read_strictly(write, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_edges(write(text))
+
+
+def test_tabs_and_quotes_in_edge_files(write):
+    data = read_edges(write("q\ta b\tc\nq\tc\ta b\n"))
+    assert data.documents.tolist() == ["a b", "c"] and data.pairs.tolist() == [[0, 1], [1, 0]]
+    data = read_edges(write('q,"a,1",b, 2\n'))
+    assert data.documents.tolist() == ["a,1", "b"] and data.weight.tolist() == [2]
+    data = read_edges(write("q 0 -0\n"))  # two texts, which integers would make one
+    assert data.documents.tolist() == ["0", "-0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ([("q", "a", "b", float("nan"))], "weight must be finite and >= 0; that of row 0 is nan"),
+        ([("q", "a", "b", "nan")], "weight must be a number: 'nan' is no decimal number"),
+        ([("q", "a", "b", -1)], "that of row 0 is -1"),
+        ([("q", "a", "b", None)], "weight has a missing entry"),
+        ([("q", "a", "b", 1), ("q", "a", "b", "2")], "weight must be real numbers, not text"),
+        (pd.DataFrame({"q": [1.0, np.nan], "a": 1, "b": 2}), "the query of source is missing in"),
+        (pd.DataFrame({"q": ["x", None], "a": 1, "b": 2}), "the query of source is missing in row"),
+        (pl.DataFrame({"q": [1, None], "a": [1, 1], "b": [2, 2]}), "is missing in row 1"),
+        (pd.DataFrame({"q": [], "a": [], "b": []}), "source has no preferences"),
+        ([("q", ["a"], "b")], "the preferred of source must hold hashable ids"),
+        (["qab"], "rows of 3 or 4 entries"),
+        ({("q", "a", "b"): 2}, "source is a dictionary"),
+        (np.ma.array([[1, 2, 3]], mask=[[0, 0, 1]]), "source has masked entries"),
+        ([np.ma.array([1, 2, 3], mask=[0, 0, 1])], "source has masked entries"),
+        ([("q", "a", np.ma.masked)], "hashable|missing"),
+    ],
+)
+def test_edges_of_rows_are_read_strictly(source, message):
+    with pytest.raises(ValueError, match=message):
+        read_edges(source)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (np.ma.array([1, 2], mask=[0, 1]), "groups has masked entries"),
+        ("ab", "groups must hold one id per row"),
+        ({1, 2}, "groups must hold one id per row"),
+        (np.array([[1], [2]]), "groups must be 1-D"),
+        ([1, None], "groups is missing in row 1"),
+        ([1.0, 1e300], "a float beyond 2"),
+    ],
+)
+def test_bad_ids_of_rows(ids, message):
+    with pytest.raises(ValueError, match=message):
+        read_edges([(1, 1, 2)], groups=ids, documents=[1, 2])
