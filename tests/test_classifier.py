@@ -22,12 +22,16 @@ from sklearn_rankcal import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.losses import LowRankLoss
 from sklearn_rankcal.models import BlendedRegressor
 
+from .named import named
 
+
+@named
 def distance(classes):
     places = np.arange(len(classes))
     return np.abs(np.subtract.outer(places, places)).astype(float)
 
 
+@named
 def seldom_one(classes):
     """Costs with a negative part, that depend on the label alone too."""
     return distance(classes) * (1.0 + np.arange(len(classes)))[:, None] - 1

@@ -23,7 +23,14 @@ WAYS = [
     (decode_preferences, {"method": "local_search", "random_state": 3}),
     *((decode_average_precision, {"method": method}) for method in AVERAGE_PRECISION),
 ]
-every_way = pytest.mark.parametrize(("decode", "options"), WAYS, ids=str)
+
+
+def id_of(value):
+    """The id of a function or of its options; without the address, which differs by process."""
+    return getattr(value, "__name__", str(value))
+
+
+every_way = pytest.mark.parametrize(("decode", "options"), WAYS, ids=id_of)
 
 
 def batch(decode, sizes=(3, 1, 12, 7, 2, 7, 16, 5), seed=0):
@@ -111,7 +118,7 @@ def test_scale_changes_the_objective_only(decode, options):
         same_ranks(decode([scale * u for u in us], **options).ranks, whole.ranks)
 
 
-@pytest.mark.parametrize(("decode", "options"), WAYS[: len(PREFERENCES) + 1], ids=str)
+@pytest.mark.parametrize(("decode", "options"), WAYS[: len(PREFERENCES) + 1], ids=id_of)
 def test_preferences_are_their_differences(decode, options):
     rng = np.random.default_rng(2)
     us = batch(decode)

@@ -35,6 +35,7 @@ from sklearn_rankcal.losses import (
 from sklearn_rankcal.utils.estimator_checks import check_loss
 
 from . import oracles
+from .named import named
 
 EXAMPLES = {
     "precision": Precision(2),
@@ -257,6 +258,7 @@ def test_check_loss_catches_a_wrong_loss(loss, message):
 # -------------------------------------------------------------------- pairs by scores
 
 
+@named
 def saaty(weights):
     """(n, r, r) to (n, r), as a user would write it."""
     ratio = (weights + 0.5) / (weights.transpose(0, 2, 1) + 0.5)

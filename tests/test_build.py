@@ -1,0 +1,121 @@
+"""What pip and a release give people: the build backend, the source archive and the wheels."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (".build", ".ci", ".github", "doc", "examples", "sklearn_rankcal", "tests")
+
+
+@pytest.fixture
+def backend(monkeypatch):
+    """The module .build/backend.py, used from the root of the repository as frontends use it."""
+    spec = importlib.util.spec_from_file_location("backend", ROOT / ".build" / "backend.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("SKLEARN_RANKCAL_KERNELS", raising=False)
+    return module
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A copy of the repository without what .gitignore names."""
+    lines = (ROOT / ".gitignore").read_text().split()
+    ignored = shutil.ignore_patterns(".git", *(line.strip("/").split("/")[-1] for line in lines))
+    return shutil.copytree(ROOT, tmp_path / "tree", ignore=ignored)
+
+
+def run_backend(tree, hook, kernels):
+    """Call one hook of the backend in a process of its own; return the file that it built."""
+    code = f"import backend; print(backend.{hook}('dist'))"
+    environment = {
+        **os.environ, "PYTHONPATH": str(tree / ".build"), "SKLEARN_RANKCAL_KERNELS": kernels,
+    }  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return tree / "dist" / run.stdout.split()[-1]
+
+
+def test_compiler_options(backend):
+    compile_args, link_args = backend.compiler_options("msvc", "win32")
+    assert all(option.startswith("/") for option in compile_args + link_args)
+    for compiler, system in [("unix", "linux"), ("unix", "darwin"), ("mingw32", "win32")]:
+        compile_args, link_args = backend.compiler_options(compiler, system)
+        assert "-ffp-contract=off" in compile_args
+        assert len(link_args) == 1
+
+
+def test_one_extension_for_every_cython_file(backend, monkeypatch):
+    sources = sorted(path.relative_to(ROOT) for path in ROOT.glob("sklearn_rankcal/**/*.pyx"))
+    assert sources
+    for wanted, optional in (("", True), ("compiled", False)):
+        monkeypatch.setenv("SKLEARN_RANKCAL_KERNELS", wanted)
+        extensions = backend.kernels()
+        assert [e.name for e in extensions] == [".".join(s.with_suffix("").parts) for s in sources]
+        assert {e.optional for e in extensions} == {optional}
+    monkeypatch.setenv("SKLEARN_RANKCAL_KERNELS", "numpy")
+    assert backend.kernels() == []
+    monkeypatch.setenv("SKLEARN_RANKCAL_KERNELS", "fast")
+    with pytest.raises(SystemExit, match="must be 'numpy', 'compiled' or unset; it is 'fast'"):
+        backend.kernels()
+
+
+@pytest.mark.slow
+def test_source_archive_holds_the_repository(tree):
+    archive = run_backend(tree, "build_sdist", "numpy")
+    with tarfile.open(archive) as members:
+        held = {name.partition("/")[2] for name in members.getnames()}
+    wanted = {
+        path.relative_to(tree).as_posix()
+        for folder in FOLDERS
+        for path in (tree / folder).rglob("*")
+        if path.is_file()
+    }
+    assert len(wanted) > 100
+    assert not wanted - held
+    assert {"LICENSE", "README.md", "CITATION.cff", "pyproject.toml", "setup.cfg"} <= held
+
+
+@pytest.mark.slow
+def test_pure_wheel_holds_the_modules_and_nothing_of_an_earlier_build(tree):
+    stale = tree / "build" / "lib" / "sklearn_rankcal" / "gone.py"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    wheel = run_backend(tree, "build_wheel", "numpy")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as members:
+        held = {name for name in members.namelist() if ".dist-info/" not in name}
+    wanted = {
+        path.relative_to(tree).as_posix()
+        for pattern in ("*.py", "*.pyi", "py.typed")
+        for path in (tree / "sklearn_rankcal").rglob(pattern)
+    }
+    assert held == wanted
+
+
+@pytest.mark.slow
+def test_compiled_wheel_holds_stripped_kernels(tree):
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "dist", "."]
+    environment = {**os.environ, "SKLEARN_RANKCAL_KERNELS": "compiled"}
+    subprocess.run(pip, cwd=tree, env=environment, check=True)
+    (wheel,) = (tree / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as members:
+        sizes = [m.file_size for m in members.infolist() if m.filename.endswith((".so", ".pyd"))]
+    assert len(sizes) == len(list(tree.glob("sklearn_rankcal/**/*.pyx")))
+    assert max(sizes) < 800_000  # 290 kB on Linux, and 1.7 MB with debugging information
