@@ -159,12 +159,24 @@ def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
+def rounding_slack(u: Floats, queries: Queries, symmetric: bool) -> Floats:
+    """Up to what size predictions of pairs count as 0, per query: `TOL` times the largest."""
+    counts = entry_counts(queries.sizes, symmetric)
+    largest = np.zeros(queries.n_queries)
+    some = counts > 0
+    starts = (np.cumsum(counts) - counts)[some]
+    if len(starts):
+        largest[some] = np.maximum.reduceat(np.abs(u), starts)
+    return TOL * largest
+
+
 def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.bool_]:
     """Whether predictions of pairs satisfy the condition of the theorem on scores, per query.
 
     O(sum r^2) for differences (P_f, f the net Borda score), O(sum r^3) for products (P_reinforce).
     """
     holds = np.ones(queries.n_queries, dtype=bool)
+    slacks = rounding_slack(u, queries, symmetric)
     starts = np.append(0, np.cumsum(entry_counts(queries.sizes, symmetric)))
     for r in np.unique(queries.sizes[queries.sizes > 1]):
         member = np.flatnonzero(queries.sizes == r)
@@ -173,7 +185,7 @@ def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.b
         for first in range(0, len(member), step):
             some = member[first : first + step]
             flat = u[starts[some][:, None] + entries]
-            slack = TOL * np.abs(flat).max(axis=1)[:, None, None]
+            slack = slacks[some][:, None, None]
             check = _reinforced if symmetric else _follows_borda
             holds[some] = check(entry_matrices(flat, r, symmetric), slack)
     return holds

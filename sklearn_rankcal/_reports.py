@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal._diagnosis import Diagnosis, scores_suffice, squared_errors
+from sklearn_rankcal._diagnosis import Diagnosis, rounding_slack, scores_suffice, squared_errors
 from sklearn_rankcal._names import checks_keywords
 from sklearn_rankcal._numbers import read_array
 from sklearn_rankcal._pair_targets import check_squares, entry_counts
@@ -123,7 +123,8 @@ class ReportingRanker(QueryReader):
             ``query`` (its id), ``n_documents``, ``objective`` (weight that the ranking
             contradicts; for ``"map"`` what it is short of 1), ``lower_bound`` (no ranking has
             less), ``gap``, ``optimal`` (proved) and ``method``; for ``"pd"`` also ``cyclic``,
-            whether the predicted preferences have a cycle. Ready for ``pandas.DataFrame``.
+            whether the predicted preferences have a cycle, where preferences up to 1e-9 of the
+            largest of the query count as none. Ready for ``pandas.DataFrame``.
         """
         X, queries = self._read_queries(X, groups)
         return self._report(X, queries, lambda rows, part, u: {})
@@ -149,7 +150,7 @@ class ReportingRanker(QueryReader):
                 threshold = result.threshold
                 if threshold is None:
                     threshold = GreedyDAG("topological").decode(u, part).threshold
-                columns["cyclic"] = threshold > 0
+                columns["cyclic"] = threshold > rounding_slack(u, part, symmetric=False)
             for name, column in (columns | more(rows, part, u)).items():
                 parts.setdefault(name, []).append(column)
         report = {"query": queries.ids, "n_documents": queries.sizes}

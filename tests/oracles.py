@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -331,3 +332,75 @@ def first_topological_order(r, edges):
         free = [d for d in left if not any(j == d and i in left for _, i, j in edges)]
         order.append(free[0])
     return order
+
+
+# ------------------------------------------------------------------ exact expectations
+
+
+def exact_mean(matrices, counts):
+    """The mean of matrices of whole numbers, as fractions; counts say how often each occurs."""
+    n = sum(counts)
+    r, width = len(matrices[0]), len(matrices[0][0])
+    return [
+        [sum(Fraction(c * int(m[i][j]), n) for m, c in zip(matrices, counts, strict=True))
+         for j in range(width)]
+        for i in range(r)
+    ]  # fmt: skip
+
+
+def exact_products(labels, counts):
+    """E[Y_i Y_j / sum(Y)] of binary labels, as fractions; labels without a 1 are left out."""
+    kept = [(y, c) for y, c in zip(labels, counts, strict=True) if sum(y)]
+    n, r = sum(c for _, c in kept), len(labels[0])
+    return [
+        [sum(Fraction(c * int(y[i] * y[j]), n * int(sum(y))) for y, c in kept) for j in range(r)]
+        for i in range(r)
+    ]
+
+
+def exact_scores(f, weights, counts):
+    """Numbers in the order of E[f_i(Y)] of whole weights, exactly."""
+    r = len(weights[0])
+    scores = []
+    for i in range(r):
+        score = Fraction(1 if f == "log_odds" else 0)
+        for y, c in zip(weights, counts, strict=True):
+            y = [[Fraction(int(value)) for value in row] for row in y]
+            if f == "borda":
+                score += c * sum(y[i][j] - y[j][i] for j in range(r))
+            elif f == "copeland":
+                score += c * sum((y[i][j] > y[j][i]) - (y[i][j] < y[j][i]) for j in range(r))
+            elif f == "row_sums":
+                score += c * sum(y[i])
+            elif f == "least_squares":
+                score += c * exact_least_squares(y)[i]
+            else:  # the exponential of the expected logarithms
+                half = Fraction(1, 2)
+                for j in range(r):
+                    score *= ((y[i][j] + half) / (y[j][i] + half)) ** c
+        scores.append(score)
+    return scores
+
+
+def exact_least_squares(y):
+    """Thurstone-Mosteller scores as fractions, centred in each part that comparisons connect."""
+    r = len(y)
+    compared = [[y[i][j] > 0 or y[j][i] > 0 for j in range(r)] for i in range(r)]
+    part = list(range(r))
+    for _ in range(r):
+        for i, j in itertools.product(range(r), repeat=2):
+            if compared[i][j]:
+                part[i] = part[j] = min(part[i], part[j])
+    rows = []
+    for i in range(r):
+        row = [Fraction(part[i] == part[j]) - compared[i][j] for j in range(r)]
+        row[i] += sum(compared[i])
+        rows.append([*row, sum((y[i][j] - y[j][i] for j in range(r)), Fraction(0))])
+    for k in range(r):  # elimination
+        pivot = next(i for i in range(k, r) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for i in range(r):
+            if i != k and rows[i][k]:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]

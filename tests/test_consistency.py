@@ -21,8 +21,10 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
+from sklearn_rankcal.consistency._distributions import expected_sizes
 from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
+from sklearn_rankcal.losses._pairs import SCORES
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS
@@ -351,6 +353,133 @@ def test_tolerance_is_relative_and_counts_as_equality():
         assert satisfies_score_condition(chain, scale * np.array([3, 2, 1]))
         close = satisfies_score_condition(chain, scale * np.array([3, 2, 1.9999]), tol=1e-3)
         assert close.violations == ((1, 2),)
+
+
+# ------------------------------------------------------------------ exact ties
+
+
+def tied_world(rng, r):
+    """Whole weights and counts that make many exact ties, whose decimals do not add up."""
+    m = int(rng.integers(2, 6))
+    weights = rng.integers(0, 4, (m, r, r)) * (rng.random((m, r, r)) < rng.choice([0.15, 0.4]))
+    if rng.random() < 0.5:  # transitive, so that conditions hold
+        weights = np.triu(weights) * np.abs(np.subtract.outer(range(r), range(r)))
+    weights[:, range(r), range(r)] = 0
+    if rng.random() < 0.5:  # every label opposed, in unequal parts
+        weights = np.concatenate([weights, weights.transpose(0, 2, 1)])
+    return weights, [int(c) for c in rng.integers(1, 8, len(weights))]
+
+
+@pytest.mark.parametrize("r", [2, 3, 4])
+def test_conditions_of_distributions_are_those_of_exact_fractions(r):
+    rng = np.random.default_rng(10 + r)
+    held = np.zeros((2 + len(SCORES), 2), int)
+    for trial in range(150):
+        weights, counts = tied_world(rng, r)
+        scale = 10.0 ** rng.integers(-6, 7)
+        world = LabelDistribution(scale * weights, np.array(counts) / sum(counts))
+        mean = oracles.exact_mean(weights, counts)
+        cases = [
+            (satisfies_dag(world), components_by_loops(mean)),
+            (is_low_noise(world), low_noise_by_loops(mean)),
+        ]
+        if trial % 3 == 0:
+            for f in SCORES:
+                given = world if f != "log_odds" else (weights, world.probabilities)
+                scores = oracles.exact_scores(f, weights, counts)
+                wanted = score_condition_by_loops(mean, scores)
+                cases.append((satisfies_score_condition(given, f), wanted))
+        for k, (got, wanted) in enumerate(cases):
+            assert got.violations == wanted, (weights, counts, got)
+            held[k, int(got.holds)] += 1
+        # ties of the expected preferences are exact zeros
+        d = np.array(mean) - np.array(mean).T
+        np.testing.assert_array_equal(expected_targets(world, "pd") != 0, d != 0)
+        assert satisfies_dag(expected_targets(world, "pd")).violations == cases[0][1]
+    assert (held[:, 1] > 5).all() and (r < 3 or (held[1:, 0] > 5).all())
+
+
+@pytest.mark.parametrize("r", [2, 3, 4, 5])
+def test_p_reinforce_of_distributions_is_that_of_exact_fractions(r):
+    rng = np.random.default_rng(20 + r)
+    held = np.zeros(2, int)
+    for _ in range(300):
+        labels = rng.integers(0, 2, (int(rng.integers(1, 6)), r))
+        labels[0, 0] = 1
+        if rng.random() < 0.5:  # documents that are alike
+            labels[:, 1] = labels[:, 0]
+        counts = [int(c) for c in rng.integers(1, 8, len(labels))]
+        got = satisfies_reinforce((labels, np.array(counts) / sum(counts)))
+        assert got.violations == reinforce_by_loops(oracles.exact_products(labels, counts))
+        held[int(got.holds)] += 1
+    assert held[1] > 20 and (r < 3 or held[0] > 10)
+
+
+def test_rare_preferences_and_rare_relevance_are_no_ties():
+    """The slack is relative to a pair's own terms, not to those of other pairs."""
+    rare = single_edges({(0, 1): 1e-12, (1, 2): 0.4, (0, 2): 0.6 - 1e-12})
+    assert satisfies_score_condition(rare, "borda")
+    cyclic = single_edges({(0, 1): 1e-12, (1, 2): 0.4, (2, 0): 0.6 - 1e-12})
+    assert satisfies_dag(cyclic).violations == ((0, 1, 2),)
+    labels = [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    assert (0, 1) in satisfies_reinforce((labels, [1.5e-12, 2e-12, 1 - 3.5e-12])).violations
+
+
+def test_copeland_ties_are_not_broken_by_rounding():
+    """One of the world's two documents is preferred, and Copeland's expected scores tie them."""
+    labels = np.zeros((4, 2, 2))
+    labels[[0, 1, 2], [0, 1, 1], [1, 0, 0]] = 1, 3, 1
+    world = (labels, np.array([3, 2, 1, 5]) / 11)
+    scores = expected_targets(world, PDByScores(f="copeland"))
+    np.testing.assert_array_equal(scores, 0)
+    assert satisfies_score_condition(world, "copeland").violations == ((1, 0),)
+    assert ranking_regret([1, 2], world, "pd") == pytest.approx(4 / 11)
+    loss = PDByScores(f="copeland")
+    for seed in range(12):
+        for r, pool, n_trials in ((2, labels, 600), (3, None, 600)):
+            found = find_counterexample(
+                loss, n_documents=r, labels=pool, n_trials=n_trials, random_state=seed,
+                condition=lambda d: satisfies_score_condition(d, loss),
+            )  # fmt: skip
+            assert found is None  # P1, theorem 6
+
+
+def test_scores_whose_terms_cancel_inside_a_label_are_ties():
+    """Document 0 wins .1 and .2 and loses .3: its score is 5.6e-17, and counts as 0."""
+    label = np.zeros((3, 3))
+    label[0, 1], label[0, 2], label[2, 0] = 0.1, 0.2, 0.3
+    assert label[0, 1] + label[0, 2] != label[2, 0]
+    for f in ("borda", "least_squares"):
+        sizes = expected_sizes(([label], [1.0]), PDByScores(f=f))
+        assert (sizes >= 0.1 / 3).all()
+    assert expected_targets(([label], [1.0]), "pd_by_scores")[0] == 0
+
+
+def test_tied_worlds_have_low_noise():
+    """Each preference opposed by an equal one: there is no edge, and so no path."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        weights, counts = tied_world(rng, 4)
+        weights = np.concatenate([weights, weights.transpose(0, 2, 1)])
+        p = np.tile(counts, 2) / (2 * sum(counts))
+        p[: len(counts)] = p[: len(counts)][::-1]
+        p[len(counts) :] = p[: len(counts)]
+        world = (weights, p)
+        assert is_low_noise(world) and satisfies_dag(world)
+        assert satisfies_score_condition(world, "borda")
+        assert not expected_targets(world, "pd").any()
+        assert bayes_ranking(world, "pd").tolist() == [1, 2, 3, 4]
+        assert ranking_regret(every_order(4)[1], world, "pd").tolist() == [0.0] * 24
+
+
+def test_best_rankings_of_terms_that_cancel():
+    """Spearman's rho is 1 or -1 here; rankings that tie at 0 are told apart by rounding alone."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        y, p = rng.permuted(np.tile(np.arange(3.0), (3, 1)), axis=1), rng.dirichlet(np.ones(3))
+        world = (np.concatenate([y, -y]), np.tile(p, 2) / 2)
+        assert bayes_ranking(world, "spearman").tolist() == [1, 2, 3]
+        assert ranking_regret(every_order(3)[1], world, "spearman").tolist() == [0.0] * 6
 
 
 def test_conditions_of_relevance_and_of_losses_with_parameters():

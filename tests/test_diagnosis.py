@@ -241,3 +241,21 @@ def test_frame_and_plot(world):
     pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, y, groups=groups)
     left, right = pairs.diagnose(X, groups).plot()
     assert len(left.patches) == 3 and len(right.lines) == 1
+
+
+def test_a_cycle_of_rounding_errors_is_none(monkeypatch):
+    """What scores explain is acyclic (P_f is a part of P_DAG), also where documents tie."""
+    data = make_ranking(n_queries=20, n_documents=5, random_state=0)
+    ranker = CalibratedRanker(loss="pd").fit(data.X, data.y, groups=data.groups)
+    X, groups = np.arange(8.0)[:, None] * np.ones(data.X.shape[1]), np.repeat([0, 1], 4)
+    noise = np.zeros((4, 4))
+    noise[[0, 1, 2], [1, 2, 0]] = 1e-17  # documents 0, 1 and 2 tie, 3 is behind
+    noise -= noise.T
+    noise[:3, 3], noise[3, :3] = 1.0, -1.0
+    real = noise * np.where(np.abs(noise) < 1e-9, 1e13, 1)
+    u = np.concatenate([matrix[np.triu_indices(4, 1)] for matrix in (noise, real)])
+    monkeypatch.setattr(type(ranker.model_), "predict", lambda self, X, queries: u)
+    assert ranker.decode_report(X, groups)["cyclic"].tolist() == [False, True]
+    diagnosis = ranker.diagnose(X, groups)
+    assert diagnosis.per_query["acyclic"].tolist() == [True, False]
+    assert diagnosis.per_query["scores_suffice"].tolist() == [True, False]

@@ -1,8 +1,14 @@
 """Noise conditions: expected targets or a distribution in, whether a theorem covers them out.
 
 Each predicate returns a `Condition`, which is true or false and lists the documents that violate
-it. In all of them ``a > b`` means a > b + slack, ``a >= b`` means a >= b - slack, and
-``slack = tol`` times the largest absolute entry: differences up to it count as equality.
+it. In all of them ``a > b`` means a > b + slack, and ``a >= b`` means a >= b - slack: differences
+up to the slack count as equality. The slack is `tol` times a size. The difference of two equal
+expectations is rounding noise, so its own size says nothing. What does is the size of what was
+added up to get it:
+
+* of a distribution, the expected absolute values of the terms that are compared, such as
+  E|Y_ij| + E|Y_ji|. Each comparison has a size of its own;
+* of a matrix, which does not say what its entries were made of, the largest absolute entry.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     check_numbers,
+    expected_sizes,
     expected_targets,
 )
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
@@ -69,11 +76,13 @@ def _is_distribution(u: Any) -> bool:
     )
 
 
-def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, float]:
-    """The matrix of expected targets, and the slack."""
+def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
+    """The matrix of expected targets; and the slack of its entries, one for all of a matrix."""
     if not tol >= 0:
         raise ValueError(f"tol must be >= 0; got {tol!r}.")
-    matrix = expected_targets(u, loss) if _is_distribution(u) else check_numbers(u, "u")
+    if _is_distribution(u):
+        return expected_targets(u, loss), tol * expected_sizes(u, loss)
+    matrix = check_numbers(u, "u")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(
             "u must be a matrix, one row and column a document, or a distribution (labels, "
@@ -97,7 +106,8 @@ def satisfies_reinforce(
         Binary labels, or the symmetric u itself, such as
         ``expected_targets(distribution, MAP(threshold=2))`` or a prediction.
     tol : float, default=1e-9
-        Differences up to this share of the largest entry count as 0.
+        Differences up to this share of the expected absolute values of their terms count as 0; up
+        to this share of the largest entry, where u is a matrix.
 
     Returns
     -------
@@ -126,8 +136,9 @@ def satisfies_reinforce(
     P_reinforce holds
     """
     u, slack = _expected(u, MAP(), tol)
-    if (np.abs(u - u.T) > slack).any():
-        i, j = np.argwhere(np.abs(u - u.T) > slack)[0]
+    uneven = np.abs(u - u.T) > slack
+    if uneven.any():
+        i, j = np.argwhere(uneven)[0]
         raise ValueError(
             f"u must be symmetric; entries [{i}, {j}] and [{j}, {i}] are {u[i, j]:g} and "
             f"{u[j, i]:g}."
@@ -137,16 +148,22 @@ def satisfies_reinforce(
     lack = np.maximum(u - u[:, None], 0.0)  # [i, j, g]: u_jg - u_ig
     other = ~np.eye(len(u), dtype=bool)
     missing = (lack * (other[:, None] & other)).sum(axis=2)
+    of_lead = of_all = slack
+    if isinstance(slack, np.ndarray):  # the terms of the lead, and all with those of the lack
+        of_lead = np.add.outer(np.diagonal(slack), np.diagonal(slack))
+        of_all = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
     return Condition(
         "P_reinforce",
-        _violations((lead >= -slack) & (lead < missing - slack)),
+        _violations((lead >= -of_lead) & (lead < missing - of_all)),
         "pairs (i, j) sorted i first, though j shares more:",
     )
 
 
-def _differences(u: Any, tol: float) -> tuple[Floats, float]:
-    """Expected differences of preferences and the slack; E[Y_ij] - E[Y_ji] up to a factor."""
-    matrix, slack = _expected(u, PD(), tol)
+def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, Floats | float]:
+    """Expected differences of preferences and their slack; E[Y_ij] - E[Y_ji] up to a factor."""
+    matrix, slack = _expected(u, PD() if loss is None else loss, tol)
+    if _is_distribution(u):  # these are differences, with slacks of both terms
+        return matrix, slack
     return matrix - matrix.T, slack
 
 
@@ -165,7 +182,8 @@ def satisfies_dag(
         ``expected_targets(distribution, PD("graded"))``). Of a matrix only the differences
         u_ij - u_ji count.
     tol : float, default=1e-9
-        Differences up to this share of the largest entry count as 0.
+        Differences up to this share of the expected absolute values of their terms count as 0; up
+        to this share of the largest entry, where u is a matrix.
 
     Returns
     -------
@@ -214,7 +232,10 @@ def satisfies_score_condition(
         The scores, as `PDByScores` takes them; or that loss, whose `h` and `normalize` make the
         preferences, too; or E[f(Y)] itself, which a matrix u needs.
     tol : float, default=1e-9
-        Differences up to this share of the largest entry, of u or of the scores, count as 0.
+        Differences up to this share of the expected absolute values of their terms count as 0:
+        of E|Y_ij| + E|Y_ji|, and of E|f_i(Y)| + E|f_j(Y)|, or more, where f adds up terms that
+        cancel. Where u is a matrix, up to this share of its largest entry, and of the largest
+        score.
 
     Returns
     -------
@@ -238,6 +259,7 @@ def satisfies_score_condition(
     >>> satisfies_dag(distribution), satisfies_score_condition(distribution)
     (P_DAG holds, P_f fails: pairs (i, j) preferred but not scored higher: (0, 1))
     """
+    of_scores: Floats | float
     if isinstance(f, str) or callable(f) or isinstance(f, PDByScores):
         loss = f if isinstance(f, PDByScores) else PDByScores(f=f)
         if not _is_distribution(u):
@@ -246,11 +268,14 @@ def satisfies_score_condition(
                 "distribution, or the expected scores themselves as f."
             )
         distribution: Any = u
+        d, slack = _differences(distribution, tol, PD(loss.h, normalize=loss.normalize))
         scores = expected_targets(distribution, loss)
-        u = expected_targets(distribution, PD(loss.h, normalize=loss.normalize))
+        sizes = tol * expected_sizes(distribution, loss)
+        of_scores = sizes[:, None] + sizes
     else:
         scores = check_numbers(f, "f")
-    d, slack = _differences(u, tol)
+        d, slack = _differences(u, tol)
+        of_scores = tol * float(np.abs(scores).max(initial=0.0))
     if scores.shape != (len(d),):
         raise ValueError(
             f"f must be {len(d)} expected scores, one a document; it has shape {scores.shape}."
@@ -258,7 +283,7 @@ def satisfies_score_condition(
     lead = scores[:, None] - scores
     return Condition(
         "P_f",
-        _violations((d > slack) & ~(lead > tol * np.abs(scores).max())),
+        _violations((d > slack) & ~(lead > of_scores)),
         "pairs (i, j) preferred but not scored higher:",
     )
 
@@ -276,7 +301,8 @@ def is_low_noise(
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     tol : float, default=1e-9
-        Differences up to this share of the largest entry count as 0.
+        Differences up to this share of the expected absolute values of their terms count as 0; up
+        to this share of the largest entry, where u is a matrix.
 
     Returns
     -------
@@ -307,7 +333,10 @@ def is_low_noise(
     d, slack = _differences(u, tol)
     edge = d > slack
     path = d[:, :, None] + d  # [i, j, k]
-    lighter = d[:, None, :] < path - slack
+    of_path = slack
+    if isinstance(slack, np.ndarray):
+        of_path = slack[:, :, None] + slack + slack[:, None, :]
+    lighter = d[:, None, :] < path - of_path
     return Condition(
         "Low noise",
         _violations(edge[:, :, None] & edge & lighter),

@@ -13,7 +13,8 @@ from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.losses import Loss, PDByScores, get_loss
+from sklearn_rankcal.losses._pairs import SCORE_SIZES
 
 Floats = NDArray[np.float64]
 
@@ -190,7 +191,8 @@ def expected_targets(
     -----
     Labels for which the loss is undefined (average precision without a relevant document) are
     left out, and the probabilities of the others divided by their sum, as `fit` leaves out such
-    queries. All functions of this module do so.
+    queries. All functions of this module do so. Where terms cancel up to rounding, as those of a
+    pair that is tied in expectation, the result is exactly 0.
 
     Examples
     --------
@@ -201,6 +203,42 @@ def expected_targets(
     """
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)
+    size = _sizes(loss, distribution)
+    terms = distribution.labels.size / distribution.n_documents  # that are added up, at most
+    flat[np.abs(flat) <= (4 + terms) * np.finfo(np.float64).eps * size] = 0.0
+    return _as_entries(flat, loss, distribution)
+
+
+def expected_sizes(
+    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> Floats:
+    """Expected absolute values of what `expected_targets` adds up, of the same shape.
+
+    E[Y_ij] + E[Y_ji] for ``"pd"``, also on the diagonal, where it is 0; E|alpha| for others, or
+    more where alpha itself is a sum of terms that cancel. Rounding errors are relative to these.
+    """
+    loss, distribution = resolve(distribution, loss)
+    matrices = _as_entries(_sizes(loss, distribution), loss, distribution)
+    return np.abs(matrices)
+
+
+def _as_entries(flat: Floats, loss: Loss, distribution: LabelDistribution) -> Floats:
     if loss.space == "scores":
         return flat
     return entry_matrices(flat[None], distribution.n_documents, loss.space == "sym_pairs")[0]
+
+
+def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
+    """`expected_sizes`, as a vector in the order in which decoders take it."""
+    labels, p = distribution.labels, distribution.probabilities
+    m, r = labels.shape[:2]
+    if loss.space == "pairs":  # of both weights, not of their difference
+        weights = loss.encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
+        mean = np.tensordot(p, weights, 1)
+        return (mean + mean.T)[np.triu_indices(r, 1)]
+    if isinstance(loss, PDByScores) and not callable(loss.f):
+        loss = PDByScores(loss.h, f=SCORE_SIZES[loss.f](loss.c), normalize=loss.normalize)
+    sizes = p @ np.abs(all_targets(loss, labels))
+    if isinstance(loss, PDByScores):  # what a function of yours adds up to a score is not known
+        return np.full(r, sizes.max())
+    return sizes

@@ -29,8 +29,9 @@ Ints = NDArray[np.int64]
 LARGEST = 8
 #: Label entries of the rankings evaluated at a time.
 ENTRIES = 2**20
-#: Expected goals of rankings may differ by this much of their size and count as equal.
-ROUNDING = 1e-12
+#: Expected goals of rankings may differ by this share of their terms and count as equal; or by
+#: this share of the largest terms of any ranking, which a goal of terms that cancel is rounded by.
+ROUNDING, NOISE = 1e-12, 1e-14
 
 
 @lru_cache(maxsize=4)
@@ -108,9 +109,9 @@ def bayes_ranking(
     loss, distribution = resolve(distribution, loss)
     r = distribution.n_documents
     if r <= LARGEST:
-        risks = _risks(all_ranks(r), distribution, loss)
-        best = risks.min()
-        return all_ranks(r)[np.argmax(risks <= best + ROUNDING * abs(best))].copy()
+        risks, sizes = _risks(all_ranks(r), distribution, loss)
+        best = risks.argmin()
+        return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
     if loss.space == "scores" and not loss.calibrated_everywhere:
         raise ValueError(
             f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
@@ -169,7 +170,12 @@ def ranking_risk(
     err 43/96 41/96
     """
     loss, distribution = resolve(distribution, loss)
-    r = distribution.n_documents
+    risks, _ = _risks(_read_ranks(ranks, distribution.n_documents), distribution, loss)
+    return float(risks[0]) if np.ndim(ranks) == 1 else risks
+
+
+def _read_ranks(ranks: ArrayLike, r: int) -> Ints:
+    """Rankings (n_rankings, r), checked."""
     given = read_array(ranks, "ranks")
     if given.ndim not in (1, 2) or given.shape[-1] != r:
         raise ValueError(
@@ -177,13 +183,18 @@ def ranking_risk(
             f"it has shape {given.shape}."
         )
     rows = given.reshape(-1, r)
-    positions = check_ranks(rows.ravel(), Queries.uniform(len(rows), r)).reshape(rows.shape)
-    risks = _risks(positions, distribution, loss)
-    return float(risks[0]) if given.ndim == 1 else risks
+    return check_ranks(rows.ravel(), Queries.uniform(len(rows), r)).reshape(rows.shape)
 
 
-def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> Floats:
-    return -(distribution.probabilities @ goals(loss, distribution.labels, ranks))
+def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> tuple[Floats, Floats]:
+    """Expected losses of rankings, and the expected absolute values that they add up."""
+    values = goals(loss, distribution.labels, ranks)
+    return -(distribution.probabilities @ values), distribution.probabilities @ np.abs(values)
+
+
+def _slack(sizes: Floats, best: Any) -> Floats:
+    """Up to what difference a ranking is as good as that of number `best`."""
+    return ROUNDING * (sizes + sizes[best]) + NOISE * float(sizes.max())
 
 
 def ranking_regret(
@@ -207,7 +218,8 @@ def ranking_regret(
     Returns
     -------
     regret : float or ndarray of shape (n_rankings,)
-        0 for the best, up to rounding.
+        0 for the best, and for rankings that differ from it by no more than rounding. Below 0 only
+        where `time_limit` was too short to find the best.
 
     Raises
     ------
@@ -226,4 +238,9 @@ def ranking_regret(
     2.0
     """
     best = bayes_ranking(distribution, loss, time_limit=time_limit)
-    return ranking_risk(ranks, distribution, loss) - ranking_risk(best, distribution, loss)
+    loss, distribution = resolve(distribution, loss)
+    positions = _read_ranks(ranks, distribution.n_documents)
+    risks, sizes = _risks(np.vstack([best, positions]), distribution, loss)
+    regret = risks - risks[0]
+    regret = np.where(np.abs(regret) <= _slack(sizes, 0), 0.0, regret)[1:]
+    return float(regret[0]) if np.ndim(ranks) == 1 else regret

@@ -345,3 +345,23 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
     "log_odds": partial(_mean_share, share=_log_odds, degree=None),
     "least_squares": _least_squares,
 }
+
+
+def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Floats], Floats]:
+    return lambda y: share(y, y.transpose(0, 2, 1)).mean(axis=2)
+
+
+#: For each f of `SCORES`, from c to a function of weights (n, r, r) that returns the sizes (n, r)
+#: of the terms a score adds up: rounding errors of the score are relative to these. Of a least
+#: squares score the size is the weight of the whole query, which no difference of scores exceeds.
+SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
+    "borda": lambda c: _mean_over_others(lambda y, z: y + z),
+    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(np.sign(y - z))),
+    "row_sums": lambda c: _mean_over_others(lambda y, z: y),
+    "log_odds": lambda c: _mean_over_others(
+        lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)
+    ),
+    "least_squares": lambda c: lambda y: np.broadcast_to(
+        y.sum(axis=(1, 2))[:, None], y.shape[:2]
+    ),
+}
