@@ -34,7 +34,7 @@ from sklearn_rankcal._tables import (
 )
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import take_labels
-from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
@@ -63,11 +63,12 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     ----------
     regressor : estimator, default=None
         Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
-        targets from `predict_proba`; or a model of `sklearn_rankcal.models`, taken as it is. None
-        is `HistGradientBoostingRegressor` set for ranking data (`models.default_regressor`), for
-        which a sparse X is made dense up to 4 GiB (`Ridge` or LightGBM take X sparse). For
-        ``loss="pd"`` and ``"map"`` a regressor is wrapped in a `PairModel`, and None is
-        `ScoresAndPairs` or `ScoresAndProducts`.
+        targets from `predict_proba`, which is not calibrated for losses with a normaliser
+        (``"ndcg"``, ``"recall"``, ``"auc"``, ``"map_by_scores"``; `fit` warns); or a model of
+        `sklearn_rankcal.models`, taken as it is. None is `HistGradientBoostingRegressor` set for
+        ranking data (`models.default_regressor`), for which a sparse X is made dense up to 4 GiB
+        (`Ridge` or LightGBM take X sparse). For ``loss="pd"`` and ``"map"`` a regressor is wrapped
+        in a `PairModel`, and None is `ScoresAndPairs` or `ScoresAndProducts`.
     loss : str or Loss, default="ndcg"
         What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
@@ -112,6 +113,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         The loss, with parameters left to the data filled in.
     decoder_ : decoder
         The decoder.
+    calibrated_over_ : str
+        The distributions of the labels over which what was fitted is calibrated for the loss: with
+        a regressor ``loss_.calibrated_over``, with a classifier
+        ``loss_.calibrated_over_by_grades``.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
@@ -271,6 +276,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             started,
         )
         started = time.perf_counter()
+        over = "calibrated_over_by_grades" if by_grades else "calibrated_over"
+        self.calibrated_over_ = getattr(self.loss_, over)
+        if by_grades and isinstance(self.loss_, NormalizedLoss):
+            self._warn_of_grades(inner, self.loss_.normalizer(targets, queries))
         loud(model, self.verbose - 1)
         shown = getattr(model, "regressor", None)
         shown = model if shown is None else shown
@@ -302,6 +311,20 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         if regressor is None or get_loss(self.loss).space != "scores":
             return getattr(regressor, "feature_map", None) is None
         return False
+
+    def _warn_of_grades(self, classifier: Any, normalizer: NDArray[np.float64]) -> None:
+        """Warn of a classifier where the normaliser varies, which it cannot learn."""
+        if np.ptp(normalizer) <= 1e-9 * normalizer.max():
+            return
+        warnings.warn(
+            f"{type(classifier).__name__} is a classifier, which learns the worth of single "
+            f"documents, but {type(self.loss_).__name__} divides it by a normaliser of the whole "
+            "query, and that varies here. The rankings tend to the best ones for the loss only "
+            "where a query's normaliser is certain (calibrated_over_). Use a regressor; or "
+            "loss='dcg', for which a classifier's expected targets are calibrated.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _make_model(self, X: Any) -> Any:
         space = get_loss(self.loss).space

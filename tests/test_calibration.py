@@ -9,10 +9,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal._pair_targets import flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import (
     LabelDistribution,
+    bayes_ranking,
     find_counterexample,
     ranking_regret,
     satisfies_dag,
@@ -27,7 +31,20 @@ from sklearn_rankcal.decoders import (
     LocalSearchPreferences,
     get_decoder,
 )
-from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD, BinaryLoss, MAPByScores, PDByScores
+from sklearn_rankcal.losses import (
+    AUC,
+    ERR,
+    LOSSES,
+    MAP,
+    NDCG,
+    PD,
+    BinaryLoss,
+    MAPByScores,
+    NormalizedLoss,
+    PDByScores,
+    Recall,
+)
+from sklearn_rankcal.losses._base import without_shrinkage
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS
@@ -333,3 +350,103 @@ def test_the_search_repeats_itself_and_takes_objects():
 def test_bad_input_of_the_search(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+# ------------------------------------------------------------------ what gives calibration up
+
+#: Worlds in which the normaliser of a query is uncertain: labels, how often each, regret at least.
+UNCERTAIN = {
+    NDCG: ([[0, 0, 1], [3, 0, 2]], [3, 1], 0.2),
+    Recall: ([[0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0]], [3, 5, 4], 0.08),
+    AUC: ([[0, 1, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0]], [2, 2, 5], 0.009),
+    MAPByScores: ([[1, 0, 1, 0, 0], [0, 0, 1, 1, 0], [0, 1, 0, 0, 0]], [4, 3, 5], 0.06),
+    MAP: ([[0, 1, 0, 0, 0], [1, 0, 1, 1, 1]], [5, 4], 0.3),
+}
+
+
+def loss_of(kind, **parameters):
+    return kind(k=1, **parameters) if kind is Recall else kind(**parameters)
+
+
+def limit_regret(loss, labels, counts):
+    """Of the best fit to the targets of `fit`, when each label occurs as often as it should."""
+    copies = 400
+    y, queries = as_queries(np.repeat(np.array(labels, float), np.array(counts) * copies, axis=0))
+    targets = flat_targets(loss.training_targets(y, queries))
+    mean = targets.reshape(queries.n_queries, -1).mean(axis=0)
+    decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
+    ranks = decoder.decode(mean, Queries.single(len(labels[0]))).ranks
+    return ranking_regret(ranks, (labels, np.array(counts) / sum(counts)), loss)
+
+
+@pytest.mark.parametrize("kind", UNCERTAIN)
+def test_a_fixed_shrinkage_gives_calibration_up_and_says_so(kind):
+    labels, counts, least = UNCERTAIN[kind]
+    for shrinkage in (0, 0.0, "auto"):
+        loss = loss_of(kind, shrinkage=shrinkage)
+        assert "certain" not in loss.calibrated_over
+        assert limit_regret(loss, labels, counts) == 0
+    loss = loss_of(kind, shrinkage=1)
+    assert limit_regret(loss, labels, counts) > least
+    assert not loss.calibrated_everywhere
+    for a in (1, 1.0, 0.25, np.float32(0.5)):
+        said = loss_of(kind, shrinkage=a).calibrated_over
+        assert said.startswith("distributions that leave a query's normaliser certain, no others")
+        assert said.endswith(loss_of(kind).calibrated_over)
+    # the targets without shrinking are what distributions are judged by: nothing is lost there
+    assert without_shrinkage(loss).calibrated_everywhere == (kind is not MAPByScores)
+
+
+@pytest.mark.parametrize("kind", UNCERTAIN)
+def test_a_fixed_shrinkage_stays_calibrated_where_the_normaliser_is_certain(kind):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        y = rng.permuted(np.tile([1, 1, 0, 0, 0], (3, 1)), axis=1)
+        counts = rng.integers(1, 9, 3)
+        regrets = [
+            limit_regret(loss_of(kind, shrinkage=a), y.tolist(), counts.tolist()) for a in (0, 1)
+        ]
+        assert regrets[0] == pytest.approx(regrets[1])
+
+
+def test_beyond_eight_documents_the_best_ranking_does_not_depend_on_shrinkage():
+    rng = np.random.default_rng(0)
+    world = (rng.integers(0, 3, (4, 10)), np.full(4, 0.25))
+    best = [bayes_ranking(world, NDCG(shrinkage=a)).tolist() for a in ("auto", 0, 0.7)]
+    assert best[0] == best[1] == best[2]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNCERTAIN if kind is not MAP])
+def test_a_classifier_gives_calibration_up_and_says_so(kind):
+    """A tree that knows each document predicts the chances of its labels exactly."""
+    labels, counts, least = UNCERTAIN[kind]
+    y = np.repeat(labels, counts, axis=0)
+    new = np.arange(y.shape[1])[:, None]
+    X, groups = np.tile(new, (len(y), 1)), np.repeat(range(len(y)), len(new))
+    world = (labels, np.array(counts) / sum(counts))
+    loss = loss_of(kind, shrinkage=0)
+    fitted = CalibratedRanker(DecisionTreeRegressor(), loss=loss, context=None, center=False)
+    fitted.fit(X, y.ravel(), groups)
+    assert fitted.calibrated_over_ == loss.calibrated_over
+    assert ranking_regret(fitted.predict(new, groups=[0] * len(new)), world, loss) == 0
+    ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
+    with pytest.warns(UserWarning, match="only where a query's normaliser is certain") as caught:
+        ranker.fit(X, y.ravel(), groups)
+    assert f"but {kind.__name__} divides it" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert "a classifier learns the worth of a document" in ranker.calibrated_over_
+    assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least
+
+
+def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
+    """Its targets are those of a regressor; and a normaliser that never varies changes no order."""
+    y = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])
+    X, groups = np.tile(np.arange(3), 3)[:, None], np.repeat(range(3), 3)
+    rng = np.random.default_rng(0)
+    for name in ("dcg", "precision@2", "eru", "err", "ndcg", "recall@2", "auc", "map_by_scores"):
+        ranker = CalibratedRanker(DecisionTreeClassifier(), loss=name).fit(X, y.ravel(), groups)
+        loss = ranker.loss_
+        if not isinstance(loss, NormalizedLoss):
+            assert ranker.calibrated_over_ == loss.calibrated_over
+            grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
+            np.testing.assert_array_equal(loss.encode_grades(grades), loss.encode(grades, queries))

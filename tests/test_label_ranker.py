@@ -159,7 +159,7 @@ def test_every_loss_and_decoder(data, name, decoder):
     [
         (name, decoder)
         for name, decoder in EVERY
-        if LOSSES[name].calibrated_everywhere
+        if LOSSES[name]().calibrated_everywhere
         and (decoder in ("auto", "exact", "local_search") or LOSSES[name].space == "scores")
     ],
 )

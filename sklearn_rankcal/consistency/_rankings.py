@@ -22,6 +22,7 @@ from sklearn_rankcal.consistency._distributions import (
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._average_precision import DP_LARGEST
 from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.losses._base import without_shrinkage
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,7 +113,7 @@ def bayes_ranking(
         risks, sizes = _risks(all_ranks(r), distribution, loss)
         best = risks.argmin()
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
-    if loss.space == "scores" and not loss.calibrated_everywhere:
+    if loss.space == "scores" and not without_shrinkage(loss).calibrated_everywhere:
         raise ValueError(
             f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
             f"limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "

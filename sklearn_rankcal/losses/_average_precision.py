@@ -41,7 +41,10 @@ class MAP(_AveragePrecision):
 
     space = "sym_pairs"
     default_decoder = "auto"
-    calibrated_over = "every distribution, decoded exactly (P1, theorem 3)"
+
+    @property
+    def calibrated_over(self) -> str:
+        return self._as_shrunken("every distribution, decoded exactly (P1, theorem 3)")
 
     def __init__(
         self, *, threshold: float | None = None, shrinkage: str | float = "auto"
@@ -86,7 +89,8 @@ class MAPByScores(_AveragePrecision):
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
         variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
-        such. The measure is not affected. See `NormalizedLoss`.
+        such; a fixed number above 0 gives up calibration. The measure is not affected. See
+        `NormalizedLoss`.
 
     Notes
     -----
@@ -98,10 +102,13 @@ class MAPByScores(_AveragePrecision):
     """
 
     calibrated_everywhere = False
-    calibrated_over = (
-        "the distributions of P_reinforce (P1, theorem 4 and corollary 5): u_ii >= u_jj implies "
-        "u_ii >= u_jj + sum_g (u_jg - u_ig)_+ for u_ij = E[Y_i Y_j / sum(Y)]"
-    )
+
+    @property
+    def calibrated_over(self) -> str:
+        return self._as_shrunken(
+            "the distributions of P_reinforce (P1, theorem 4 and corollary 5): u_ii >= u_jj "
+            "implies u_ii >= u_jj + sum_g (u_jg - u_ig)_+ for u_ij = E[Y_i Y_j / sum(Y)]"
+        )
 
     def __init__(
         self,

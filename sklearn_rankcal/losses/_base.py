@@ -30,10 +30,13 @@ class Loss(BaseEstimator):
     default_decoder : str
         What ``decoder="auto"`` stands for.
     calibrated_over : str
-        The distributions of the labels over which least squares on the targets, decoded, is
-        calibrated for the loss, with the theorem that says so.
+        The distributions of the labels over which least squares on the targets of `fit`, decoded,
+        is calibrated for the loss, with the theorem that says so. It depends on parameters: a
+        fixed `shrinkage` above 0 is calibrated over fewer (`NormalizedLoss`).
     calibrated_everywhere : bool
         Whether that is every distribution.
+    calibrated_over_by_grades : str
+        The same of a classifier in the regressor's place, which learns `encode_grades`.
     positive_only : bool
         Whether labels must be non-negative.
     takes_preferences : bool
@@ -42,10 +45,21 @@ class Loss(BaseEstimator):
 
     space = "scores"
     default_decoder = "sort"
-    calibrated_over: str = ""
-    calibrated_everywhere = True
     positive_only = False
     takes_preferences = False
+
+    # properties, so that a subclass may make them depend on parameters, or write plain attributes
+    @property
+    def calibrated_over(self) -> str:
+        return ""
+
+    @property
+    def calibrated_everywhere(self) -> bool:
+        return True
+
+    @property
+    def calibrated_over_by_grades(self) -> str:
+        return self.calibrated_over
 
     # ---------------------------------------------------------------- what a subclass writes
 
@@ -164,11 +178,42 @@ class NormalizedLoss(Loss):
     regresses on worth / ((1 - a) normaliser + a mean normaliser). The bias is proportional to a
     and the variance falls with the number n of training queries, so the best a is of the form
     n0 / (n0 + n); ``"auto"`` is that with n0 = 300, or 1000 where relevant documents are counted
-    (recall, AUC, average precision). It tends to 0, which is all that consistency asks.
+    (recall, AUC, average precision). It tends to 0, which is all that consistency asks. A number
+    above 0 stays: however many queries there are, labels with a small normaliser then count less
+    than they should, and the limit is best only where the normaliser of a query is certain.
+    `calibrated_over` says so. The same holds of a classifier, which learns the worth of a document
+    by itself; the normaliser belongs to the whole query, and no single document's class
+    probabilities contain it.
     """
 
     shrinkage: str | float
     _half = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
+
+    def _shrinks(self) -> bool:
+        """Whether normalisers are drawn to their mean by a share that data do not lower."""
+        return isinstance(self.shrinkage, Real) and float(self.shrinkage) > 0
+
+    def _as_shrunken(self, over: str) -> str:
+        """`calibrated_over` from that of the targets without shrinking."""
+        if not self._shrinks():
+            return over
+        return (
+            "distributions that leave a query's normaliser certain, no others, because "
+            f"shrinkage={self.shrinkage!r} does not fall with more data; with 'auto' or 0: {over}"
+        )
+
+    @property
+    def calibrated_everywhere(self) -> bool:
+        return not self._shrinks()
+
+    @property
+    def calibrated_over_by_grades(self) -> str:
+        over = without_shrinkage(self).calibrated_over
+        return (
+            "distributions that leave a query's normaliser certain, no others, because a "
+            "classifier learns the worth of a document, which the normaliser is no part of; with "
+            f"a regressor: {over}"
+        )
 
     def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         """The normaliser of each query from `encode_grades`, 0 where the loss is undefined."""
@@ -210,6 +255,11 @@ class NormalizedLoss(Loss):
         if not valid:
             raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {a!r}.")
         super().check(relevance)
+
+
+def without_shrinkage(loss: Loss) -> Loss:
+    """The loss whose targets of `fit` are those of `encode`."""
+    return clone(loss).set_params(shrinkage=0.0) if isinstance(loss, NormalizedLoss) else loss
 
 
 class BinaryLoss(Loss):

@@ -24,10 +24,12 @@ Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class PositionalLoss(Loss):
     """Base of the positional losses; a subclass writes `utilities` and `discounts`."""
 
-    calibrated_over = (
-        "every distribution of the labels (P2, theorem 3.2; P1, theorem 3): the measure is "
-        "positional, so sorting by expected utility is optimal"
-    )
+    @property
+    def calibrated_over(self) -> str:
+        return (
+            "every distribution of the labels (P2, theorem 3.2; P1, theorem 3): the measure is "
+            "positional, so sorting by expected utility is optimal"
+        )
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
         """phi(1) .. phi(n_places), non-increasing."""
@@ -59,6 +61,10 @@ class PositionalLoss(Loss):
 
 class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
     """A positional loss whose utilities are a document's own worth over a normaliser."""
+
+    @property
+    def calibrated_over(self) -> str:
+        return self._as_shrunken(super().calibrated_over)
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self._targets(relevance, queries, 0.0)
@@ -196,14 +202,16 @@ class NDCG(NormalizedPositionalLoss, DCG):
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
         variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
-        such. The measure is not affected. See `NormalizedLoss`.
+        such; a fixed number above 0 gives up calibration. The measure is not affected. See
+        `NormalizedLoss`.
 
     Notes
     -----
     Targets: G(y_i) / Z_k(y). Normalising the labels BEFORE taking expectations is what makes
     regression NDCG consistent (Ravikumar, Tewari & Yang, 2011). Undefined for a query without
     gain. For a classifier the targets are those of DCG: the normaliser belongs to the whole query
-    and no single document's class probabilities contain it.
+    and no single document's class probabilities contain it. The rankings are then best for DCG, and
+    for NDCG where the normaliser is certain; `fit` warns.
     """
 
     def __init__(
@@ -232,7 +240,8 @@ class Recall(NormalizedPositionalLoss, BinaryLoss):
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
         variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
-        such. The measure is not affected. See `NormalizedLoss`.
+        such; a fixed number above 0 gives up calibration. The measure is not affected. See
+        `NormalizedLoss`.
 
     Notes
     -----
@@ -271,7 +280,8 @@ class AUC(NormalizedPositionalLoss, BinaryLoss):
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` draws the normaliser to its mean over queries, to lower the targets'
         variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
-        such. The measure is not affected. See `NormalizedLoss`.
+        such; a fixed number above 0 gives up calibration. The measure is not affected. See
+        `NormalizedLoss`.
 
     Notes
     -----

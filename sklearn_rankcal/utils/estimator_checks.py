@@ -27,6 +27,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
+from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
 
@@ -482,7 +483,7 @@ def _check_calibration(loss: Loss, levels: tuple[float, ...], r: int, random: An
     if not len(labels):
         return
     chance = random.dirichlet(np.full(len(labels), 0.7))
-    if not loss.calibrated_everywhere:
+    if not without_shrinkage(loss).calibrated_everywhere:
         labels, chance = labels[:1], np.ones(1)  # a point mass satisfies every noise condition
     orders = list(itertools.permutations(range(r)))
     risk = np.array([
