@@ -344,6 +344,69 @@ def test_pair_model_draws_pairs_alike():
     assert (np.abs(per_query - expected) < 5 * np.sqrt(expected + 1)).all()
 
 
+class Remember(LinearRegression):
+    """Keeps what it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.shown_ = np.column_stack([X, y, np.ones(len(y)) if sample_weight is None
+                                       else sample_weight])  # fmt: skip
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("max_pairs", [None, 60])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_fit_does_not_depend_on_the_order_of_rows(symmetric, max_pairs, weighted, normalize):
+    """Also with documents that look alike and are not equally good, and with queries that do."""
+    rng = np.random.default_rng(0)
+    n = 96
+    X = rng.integers(0, 3, (n, 2)).astype(float)
+    groups, y = np.repeat(np.arange(16), 6), rng.integers(0, 4, n).astype(float)
+    X[6:12], y[6:12] = X[:6], y[:6]  # a query twice
+    X[12:18] = X[:6]  # and with other labels
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    loss = MAP(threshold=2) if symmetric else PD("graded", normalize=normalize)
+    model = PairModel(Remember(), symmetric=symmetric, max_pairs=max_pairs)
+    shown = []
+    for seed in range(4):
+        rows = rng.permutation(n) if seed else np.arange(n)
+        ids = rng.permutation(16)[groups[rows]] if seed else groups
+        ranker = CalibratedRanker(model, loss=loss)
+        ranker.fit(X[rows], y[rows], ids, None if weight is None else weight[rows])
+        fitted = [ranker.model_.regressor_.shown_]
+        fitted += [ranker.model_.diagonal_.shown_] if symmetric else []
+        shown.append(np.concatenate([part.ravel() for part in fitted]))
+    for other in shown[1:]:
+        np.testing.assert_allclose(other, shown[0], rtol=1e-12)
+
+
+def test_which_pairs_are_drawn_depends_on_the_seed():
+    rng = np.random.default_rng(0)
+    X, groups, y = rng.normal(size=(60, 2)), np.repeat(range(6), 10), rng.integers(0, 3, 60)
+    seen = []
+    for seed in (0, 0, 1):
+        model = PairModel(Remember(), max_pairs=50, random_state=seed)
+        ranker = CalibratedRanker(model, loss="pd").fit(X, y, groups)
+        seen.append(ranker.model_.regressor_.shown_)
+        assert len(seen[-1]) == 50
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert not np.isin(seen[2][:, 0], seen[0][:, 0]).all()
+
+
+def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
+    """Else a regressor would see some pairs always, in one order, and others never."""
+    X, groups = np.tile(np.arange(5.0), 400)[:, None], np.repeat(range(400), 5)
+    for y in (np.tile([0, 1, 2, 3, 4], 400), np.random.default_rng(0).integers(0, 3, 2000)):
+        ranker = CalibratedRanker(PairModel(Remember(), max_pairs=1000), loss=PD("graded"))
+        shown = ranker.fit(X, y, groups).model_.regressor_.shown_
+        counts = np.zeros((5, 5))
+        np.add.at(counts, tuple(shown[:, :2].astype(int).T), 1)
+        assert (np.diag(counts) == 0).all()
+        rest = counts[~np.eye(5, dtype=bool)]  # 20 ordered pairs, 50 times each
+        assert rest.sum() == 1000 and rest.min() > 20 and rest.max() < 90
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from sklearn_rankcal._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
+from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
 
 Floats = NDArray[np.float64]
+Keys = NDArray[np.uint64]
 _CHUNK = 1 << 17  # pairs predicted at a time
 
 
@@ -41,7 +43,9 @@ class PairModel(VersionedPickle, BaseEstimator):
     max_pairs : int or None, default=2_000_000
         With more pairs than these, so many are drawn at random, every pair alike. None: all.
     random_state : int, RandomState instance or None, default=0
-        Seeds the draw, and which of its two orders each pair is shown in.
+        Seeds the draw, and which of its two orders each pair is shown in. Both follow from a hash
+        of the documents of the query and their targets, so that the order of the rows does not
+        matter.
 
     Attributes
     ----------
@@ -54,7 +58,8 @@ class PairModel(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    Memory: `max_pairs` rows of features in `fit`, 131,072 in `predict`.
+    Memory: `max_pairs` rows of features in `fit`, 131,072 in `predict`. The regressor is handed
+    the pairs in an order of their content.
     """
 
     def __init__(
@@ -115,9 +120,12 @@ class PairModel(VersionedPickle, BaseEstimator):
         check_count(self.max_pairs, "max_pairs", or_none=True)
         check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
-        random = check_random_state(self.random_state)
-        first, second, goal = self._draw(table, targets, queries, random)
-        turned = random.random_sample(len(goal)) < 0.5
+        seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
+        keys = content_keys(table, np.arange(queries.n_rows))
+        if sample_weight is not None:
+            keys = _mixed(keys ^ _mixed(_bits(sample_weight)))
+        first, second, goal, drawn = self._draw(table, targets, queries, keys, seeds[0])
+        turned = (_mixed(drawn ^ _mixed(seeds[1:])) & np.uint64(1)).astype(bool)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         if not self.symmetric:
             goal = np.where(turned, -goal, goal)
@@ -134,7 +142,9 @@ class PairModel(VersionedPickle, BaseEstimator):
         self.regressor_ = self._fit_one(self._show(table[first], table[second]), goal, weight)
         self.diagonal_: Any = None
         if self.symmetric:
-            self.diagonal_ = self._fit_one(table, own, sample_weight)
+            rows = np.lexsort((own, keys))
+            weight = None if sample_weight is None else sample_weight[rows]
+            self.diagonal_ = self._fit_one(table[rows], own[rows], weight)
         return self
 
     def _fit_one(self, table: Any, goal: Floats, weight: Floats | None) -> Any:
@@ -149,9 +159,14 @@ class PairModel(VersionedPickle, BaseEstimator):
         table: NDArray[Any],
         targets: PairTargets,
         queries: Queries,
-        random: np.random.RandomState,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Rows of the pairs i < j that are used, and their targets."""
+        keys: Keys,
+        seed: np.uint64,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Keys]:
+        """Rows of the pairs that are used, their targets and keys, by increasing key.
+
+        Each pair is once in one of its two orders, which content determines. `keys` are those of
+        the documents. Of pairs with equal keys it does not matter which is drawn: they are alike.
+        """
         n_pairs = int(entry_counts(queries.sizes, symmetric=False).sum())
         if n_pairs == 0:
             raise ValueError(
@@ -165,23 +180,17 @@ class PairModel(VersionedPickle, BaseEstimator):
             f"{wanted:,} pairs of {shown.shape[1]} features",
             "Set max_pairs: that many pairs are then drawn at random.",
         )
-        rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+        of_query = _query_keys(targets, queries, keys, seed)
         share = (wanted + 4 * np.sqrt(wanted)) / n_pairs  # seldom too few
+        limit = np.uint64(share * 2.0**64) if share < 1 else np.iinfo(np.uint64).max
         parts = []
-        for inside, valid in square_chunks(queries):
-            upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
-            taken = valid[:, :, None] & valid[:, None, :] & upper
-            if wanted < n_pairs:
-                taken &= random.random_sample(taken.shape) < share
-            q, i, j = np.nonzero(taken)
-            parts.append(
-                (rows[inside[q, i]], rows[inside[q, j]], targets.matrices(inside, valid)[q, i, j])
-            )
-        first, second, goal = (np.concatenate(part) for part in zip(*parts, strict=True))
-        if len(goal) > wanted:
-            kept = np.sort(random.permutation(len(goal))[:wanted])
-            first, second, goal = first[kept], second[kept], goal[kept]
-        return first, second, goal
+        for q, first, second, goal, key in _all_pairs(targets, queries, keys):
+            drawn = _mixed(key ^ of_query[q])
+            taken = drawn <= limit
+            parts.append((first[taken], second[taken], goal[taken], drawn[taken]))
+        first, second, goal, drawn = (np.concatenate(part) for part in zip(*parts, strict=True))
+        kept = np.lexsort((goal, drawn))[:wanted]
+        return first[kept], second[kept], goal[kept], drawn[kept]
 
     def _show(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
         if callable(self.features):
@@ -218,6 +227,65 @@ class PairModel(VersionedPickle, BaseEstimator):
             documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
             values[alone] = documents[first[alone]]
         return np.ldexp(values, self._exponent)
+
+
+def _mixed(keys: Keys) -> Keys:
+    """A hash of 64 bits (splitmix64's finaliser)."""
+    with np.errstate(over="ignore"):
+        keys = keys + np.uint64(0x9E3779B97F4A7C15)
+        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return keys ^ (keys >> np.uint64(31))
+
+
+def _bits(values: NDArray[Any]) -> Keys:
+    """Numbers as keys: in single precision, as sums over a query depend on its order of rows."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.asarray(values).astype(np.float32) + np.float32(0)  # -0.0 becomes 0.0
+    return single.view(np.uint32).astype(np.uint64)
+
+
+def _all_pairs(
+    targets: PairTargets, queries: Queries, keys: Keys
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats, Keys]]:
+    """Queries, rows, targets and keys of all pairs, some queries at a time.
+
+    Each pair once: the document of the smaller key first. Where the keys are equal the two look
+    the same, and that one is first which makes the target positive.
+    """
+    rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+    for inside, valid in square_chunks(queries):
+        upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
+        q, i, j = np.nonzero(valid[:, :, None] & valid[:, None, :] & upper)
+        goal = targets.matrices(inside, valid)[q, i, j]
+        first, second = rows[inside[q, i]], rows[inside[q, j]]
+        one, other = keys[first], keys[second]
+        turned = one > other
+        if not targets.symmetric:
+            turned |= (one == other) & (goal < 0)
+            goal = np.where(turned, -goal, goal)
+        first, second = np.where(turned, second, first), np.where(turned, first, second)
+        key = _mixed(_mixed(_mixed(np.minimum(one, other)) ^ np.maximum(one, other)) ^ _bits(goal))
+        yield queries.codes[first], first, second, goal, key
+
+
+def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uint64) -> Keys:
+    """A key for each query, from its documents and targets; queries that are alike get others.
+
+    Otherwise the pairs of queries with the same documents would be drawn together, and all shown in
+    the same order.
+    """
+    of_query = np.zeros(queries.n_queries, dtype=np.uint64)
+    np.add.at(of_query, queries.codes, _mixed(keys))
+    for q, _, _, _, key in _all_pairs(targets, queries, keys):
+        np.add.at(of_query, q, key)
+    order = np.argsort(of_query, kind="stable")
+    ordered = of_query[order]
+    new = np.append(True, ordered[1:] != ordered[:-1])
+    place = np.arange(len(order))
+    number = place - np.maximum.accumulate(np.where(new, place, 0))
+    of_query[order] = _mixed(ordered ^ _mixed(number.astype(np.uint64) + (seed << np.uint64(32))))
+    return of_query
 
 
 def pair_rows(
