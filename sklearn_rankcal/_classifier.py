@@ -6,6 +6,7 @@ labels -> rows of alpha -> regressor -> predictions u of E[alpha] -> the target 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
@@ -18,7 +19,13 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    gen_batches,
+    get_tags,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,7 +35,7 @@ from sklearn_rankcal._pickles import VersionedPickle
 from sklearn_rankcal._reading import seeded
 from sklearn_rankcal._scales import below_one, mean_one, target_exponent
 from sklearn_rankcal._tables import check_table, take_rows
-from sklearn_rankcal.losses._low_rank import LowRankLoss, _read_matrix
+from sklearn_rankcal.losses._low_rank import CHUNK, LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_argument
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
@@ -44,8 +51,9 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     A matrix of costs, of labels by targets, is a product of vectors alpha_y of the labels and
     beta_t of the targets. A regressor predicts u for alpha_y, with as many outputs as the matrix
-    has rank, and the target of least <u, beta_t> is predicted. It suits costs of confusion, ordered
-    or hierarchical classes, and targets that are no labels, such as abstaining.
+    has rank beside its means, and the target of least expected cost, which is linear in u, is
+    predicted. It suits costs of confusion, ordered or hierarchical classes, and targets that are no
+    labels, such as abstaining.
 
     Parameters
     ----------
@@ -82,8 +90,9 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         What `predict` chooses from.
     loss_ : LowRankLoss
         The costs. ``loss_.error`` and ``loss_.regret_constant()`` bound what is lost.
-    regressor_ : estimator
-        The regressor, fitted to alpha_y.
+    regressor_ : estimator or None
+        The regressor, fitted to alpha_y. None where one target costs least whatever the class is:
+        there is nothing to learn.
     recalibrator_ : estimator or None
         The logistic regression on u, where it is better than u itself.
     constant_regressor_ : estimator or None
@@ -133,7 +142,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     ...     make_pipeline(StandardScaler(), Ridge()), loss_matrix=costs, targets=[0, 1, 2, -1]
     ... ).fit(X[::2], y[::2])
     >>> clf.loss_.alpha.shape, clf.predict_cost(X[1::2]).shape
-    ((3, 3), (89, 4))
+    ((3, 2), (89, 4))
     >>> clf.predict(X[1::2])[::9].tolist()
     [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
     """
@@ -186,8 +195,8 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             A classifier as regressor; a single class; a class that is not in `classes`; costs that
-            are not finite, or whose rows are not the classes and columns not the targets; a target
-            that never costs anything; costs that do not depend on the target.
+            are not finite, or whose rows are not the classes and columns not the targets; costs
+            that do not depend on the target.
         """
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(
@@ -217,14 +226,19 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         self.targets_ = _target_names(self.targets, costs, self.classes_)
         self.loss_ = costs if isinstance(costs, LowRankLoss) else LowRankLoss.from_matrix(costs)
         alpha = self.loss_.encode(labels)
-        if not alpha.shape[1]:
+        if not alpha.shape[1] and not np.ptp(self.loss_.intercept):
             raise ValueError("loss_matrix does not depend on the target: nothing is to be chosen.")
+        if not isinstance(costs, LowRankLoss):
+            _warn_of_free_targets(costs, self.targets_)
         self._exponent = target_exponent(alpha)  # regressors see targets times 2^-exponent
-        self.regressor_ = self._fit_one(X, np.ldexp(alpha, -self._exponent), weight)
+        self.regressor_: Any = None
+        if alpha.shape[1]:
+            self.regressor_ = self._fit_one(X, np.ldexp(alpha, -self._exponent), weight)
         self.recalibrator_: Any = None
         self.constant_regressor_: Any = None
         few = len(seen) <= MAX_RECALIBRATED
-        if self.n_folds is not None and self.loss_matrix is not None and few:
+        learnt = self.regressor_ is not None
+        if self.n_folds is not None and self.loss_matrix is not None and few and learnt:
             self.recalibrator_ = self._recalibrate(X, labels, weight, self.n_folds)
         c = np.broadcast_to(self.loss_.c, len(self.classes_))
         if self.recalibrator_ is None and np.ptp(c) > 1e-12 * np.abs(c).max():
@@ -273,6 +287,8 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_table(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
+        if self.regressor_ is None:
+            return X, np.empty((X.shape[0], 0)), None
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
         if self.recalibrator_ is None:
             return X, np.ldexp(u, self._exponent), None
@@ -319,7 +335,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         return self.loss_.expected_cost(u, c[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 - the mean cost of the predictions: the accuracy, for 0-1 loss.
+        """Return 1 - the mean cost of the predictions: the accuracy, for 0-1 loss; at most 1.
 
         Parameters
         ----------
@@ -333,21 +349,35 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Returns
         -------
         score : float
-            Larger is better; negative where costs exceed 1.
+            Larger is better; negative where costs exceed 1. Costs that are negative by rounding, or
+            by the error of an approximation, count as 0.
+
+        Raises
+        ------
+        ValueError
+            A class without a cost; negative costs, with which 1 - the mean cost is no accuracy.
         """
         predicted = self.predict(X)
         if self.loss_matrix is None and self.targets is None:  # classes that fit did not see count
             weight = check_weight(sample_weight, len(predicted))
             weight = None if weight is None else below_one(weight)
             return float(accuracy_score(y, predicted, sample_weight=weight))
-        return 1 - mean_cost_loss(
-            y,
-            predicted,
-            self.loss_,
-            classes=self.classes_,
-            targets=self.targets_,
-            sample_weight=sample_weight,
-        )
+        least, largest = _range_of_costs(self.loss_)
+        if least < -(self.loss_.error + 1e-9 * largest):
+            raise ValueError(
+                f"The least cost is {least:g}, so that 1 - the mean cost could exceed 1. Pass "
+                "scoring=make_cost_scorer(loss_matrix, classes=...) to model selection, or call "
+                "mean_cost_loss; or add a number to all costs of a class, which changes no "
+                "prediction."
+            )
+        check_consistent_length(X, y)
+        y = column_or_1d(y)
+        rows = _numbers(y, self.classes_, "y_true", "the classes")
+        chosen = _numbers(predicted, self.targets_, "y_pred", "the targets")
+        costs = np.maximum(self.loss_.cost(rows, chosen), 0.0)
+        weight = check_weight(sample_weight, len(rows))
+        weight = None if weight is None else below_one(weight)
+        return float(1 - np.average(costs, weights=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -355,6 +385,31 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.non_deterministic = inner.non_deterministic
         return tags
+
+
+def _range_of_costs(loss: LowRankLoss) -> tuple[float, float]:
+    """The least cost, and the largest absolute one, some labels at a time."""
+    n_labels, n_targets = loss.shape
+    least, largest = np.inf, 0.0
+    for rows in gen_batches(n_labels, max(1, CHUNK // n_targets)):
+        labels = np.arange(n_labels)[rows]
+        c = np.broadcast_to(loss.c, n_labels)[rows]
+        costs = loss.expected_cost(loss.encode(labels), c)
+        least, largest = min(least, costs.min()), max(largest, np.abs(costs).max())
+    return float(least), float(largest)
+
+
+def _warn_of_free_targets(costs: Floats, targets: Names) -> None:
+    """Warn of targets that cost nothing whatever the class is, where no cost is negative."""
+    free = ~costs.any(axis=0)
+    if costs.min() >= 0 and free.any():
+        warnings.warn(
+            f"Targets {targets[free].tolist()} cost nothing whatever the class is: their columns "
+            "of loss_matrix are all 0, and the first of them is always predicted. An abstention "
+            "needs a cost, between those of a right and of a wrong answer.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _fit_logistic(u: Floats, labels: NDArray[np.int64], weight: Floats | None) -> Any:

@@ -94,6 +94,10 @@ def test_frequencies_are_decided_by_their_costs(kind, weighted):
         chosen = clf.predict(np.eye(8))
         np.testing.assert_allclose(expected[np.arange(8), chosen], expected.min(axis=1), atol=1e-10)
         values = L[y, clf.predict(X)]
+        if L.min() < 0:
+            with pytest.raises(ValueError, match="The least cost is -"):
+                clf.score(X, y)
+            continue
         assert clf.score(X, y, weight) == pytest.approx(1 - np.average(values, weights=weight))
         assert clf.score(X, y) == pytest.approx(1 - values.mean())
 
@@ -318,7 +322,6 @@ def test_recalibration_only_where_it_is_better():
         ({"loss_matrix": np.ones((3, 2)), "targets": [1, 1]}, "targets must be different names"),
         ({"loss_matrix": np.ones((3, 3))}, "does not depend on the target"),
         ({"loss_matrix": np.c_[1 - np.eye(3), np.zeros(3)], "targets": "abcd"}, "targets"),
-        ({"loss_matrix": np.c_[1 - np.eye(3), np.zeros(3)], "targets": list("abcd")}, "all 0"),
         ({"loss_matrix": np.full((3, 3), np.nan)}, "NaN or infinity"),
         ({"loss_matrix": LowRankLoss.zero_one(5)}, "5 rows"),
         ({"loss_matrix": lambda classes: np.ones(3)}, "Expected 2D array"),
@@ -332,6 +335,45 @@ def test_bad_parameters(parameters, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         LowRankClassifier(**({"regressor": Ridge()} | parameters)).fit(X, y)
+
+
+def test_a_target_that_costs_nothing_is_always_predicted_with_a_warning():
+    X, y = load_iris(return_X_y=True)
+    free = LowRankClassifier(
+        Ridge(), loss_matrix=np.c_[1 - np.eye(3), np.zeros(3)], targets=list("abcd")
+    )
+    with pytest.warns(UserWarning, match=r"Targets \['d'\] cost nothing whatever") as caught:
+        free.fit(X, y)
+    assert caught[0].filename == __file__
+    assert set(free.predict(X).tolist()) == {"d"} and free.score(X, y) == 1
+
+
+def test_costs_that_differ_alike_in_all_classes_need_no_regressor():
+    X, y = load_iris(return_X_y=True)
+    costs = np.array([[2.0, 1.0, 3.0], [5.0, 4.0, 6.0], [2.5, 1.5, 3.5]])
+    clf = LowRankClassifier(Ridge(), loss_matrix=costs, targets=["a", "b", "c"]).fit(X, y)
+    assert clf.regressor_ is None and set(clf.predict(X).tolist()) == {"b"}
+    assert clf.predict_cost(X).shape == (150, 3)
+    np.testing.assert_allclose(clf.predict_cost(X).mean(axis=0), costs.mean(axis=0))
+
+
+def test_a_score_is_at_most_1():
+    """Factored costs of right answers are 0 up to rounding, or up to the error of few factors."""
+    rng = np.random.default_rng(0)
+    X, y = np.eye(6), np.arange(6)
+    for _ in range(20):
+        costs = rng.exponential(size=(6, 6)) * (1 - np.eye(6))
+        clf = LowRankClassifier(LinearRegression(), loss_matrix=costs, n_folds=None).fit(X, y)
+        assert clf.score(X, y) <= 1
+        for rank in (1, 2, 3):
+            loss = LowRankLoss.from_matrix(costs, rank=rank)
+            clf = LowRankClassifier(LinearRegression(), loss_matrix=loss, n_folds=None).fit(X, y)
+            assert clf.score(X, y) <= 1
+    gains = LowRankClassifier(LinearRegression(), loss_matrix=-np.eye(6), n_folds=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"least cost is -1, .* Pass scoring=make_cost_scorer"):
+        gains.score(X, y)
+    scorer = make_cost_scorer(-np.eye(6), classes=range(6))
+    assert scorer(gains, X, y) == pytest.approx(1)
 
 
 def test_bad_data():

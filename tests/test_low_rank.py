@@ -129,12 +129,14 @@ def test_means_are_taken_out_where_that_improves_an_approximation():
     for _ in range(100):
         L = rng.normal(size=(6, 6)) + rng.choice([0, 5]) * rng.normal(size=(6, 1))
         errors = []
-        for c in (np.zeros((6, 1)), L.mean(axis=1, keepdims=True)):
-            left, values, right = np.linalg.svd(L - c)
-            errors.append(np.abs((left[:, :2] * values[:2]) @ right[:2] + c - L).max())
+        rows, columns = L.mean(axis=1, keepdims=True), L.mean(axis=0)
+        for constant in (0 * L, rows + 0 * L, columns + 0 * L, rows + columns - L.mean()):
+            left, values, right = np.linalg.svd(L - constant)
+            errors.append(np.abs((left[:, :2] * values[:2]) @ right[:2] + constant - L).max())
         loss = LowRankLoss.from_matrix(L, rank=2)
         assert loss.error == pytest.approx(min(errors))
-        assert loss.c.any() == (errors[1] < errors[0])
+        best = int(np.argmin(errors))
+        assert (loss.c.any(), np.any(loss.intercept)) == (best in (1, 3), best in (2, 3))
 
 
 def test_twice_the_error_can_be_lost():
@@ -161,9 +163,57 @@ def test_the_rank_is_the_least_there_is():
     for kind in KINDS:
         for _ in range(50):
             L = random_costs(kind, rng)
-            centred = L - L.mean(axis=1, keepdims=True)
-            least = min(np.linalg.matrix_rank(M, tol=1e-9) for M in (L, centred))
+            n, k = L.shape
+            centred = (np.eye(n) - 1 / n) @ L @ (np.eye(k) - 1 / k)
+            least = np.linalg.matrix_rank(centred, tol=1e-9)
             assert LowRankLoss.from_matrix(L).alpha.shape[1] == least
+            other = L - rng.normal(size=(n, 1)) - rng.normal(size=k)
+            assert np.linalg.matrix_rank(other, tol=1e-9) >= least
+
+
+def test_a_known_intercept_saves_an_output():
+    """Distances squared are y^2 - 2 y t + t^2: one output, y, where P1's form alone has two."""
+    L = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    loss = LowRankLoss.from_matrix(L)
+    assert loss.alpha.shape == (9, 1) and np.any(loss.intercept)
+    two = LowRankLoss.from_matrix(np.c_[1 - np.eye(2), [0.3, 0.3]])  # abstaining
+    assert two.alpha.shape == (2, 1)
+    p = np.random.default_rng(0).dirichlet(np.ones(2), size=100)
+    assert set(two.decode(p @ two.alpha).tolist()) == {0, 1, 2}
+    # no intercept where it saves nothing
+    assert LowRankLoss.from_matrix(1 - np.eye(4)).intercept == 0
+    rng, saved = np.random.default_rng(1), 0
+    for trial in range(700):
+        L = random_costs(KINDS[trial % len(KINDS)], rng)
+        rows = L - L.mean(axis=1, keepdims=True)
+        least = min(np.linalg.matrix_rank(M, tol=1e-9) for M in (L, rows))
+        saved += least - LowRankLoss.from_matrix(L).alpha.shape[1]
+    assert saved > 150
+
+
+def test_an_intercept_is_checked_cloned_and_counts_for_ties():
+    loss = LowRankLoss([[1.0], [0.0]], [[1.0], [2.0]], intercept=[1.0, 0.5])
+    assert loss.cost([[0], [1]], [0, 1]).tolist() == [[2.0, 2.5], [1.0, 0.5]]
+    assert clone(loss).decode([[1.0], [0.0], [0.5]]).tolist() == [0, 1, 0]
+    assert loss.expected_cost([[1.0]], 3.0).tolist() == [[5.0, 5.5]]
+    for intercept in ([1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(ValueError, match="one for each of 2 targets"):
+            LowRankLoss([[1.0]], [[1.0], [2.0]], intercept=intercept).decode([[1.0]])
+    with pytest.raises(ValueError, match="intercept contains NaN"):
+        LowRankLoss([[1.0]], [[1.0], [2.0]], intercept=np.nan).decode([[1.0]])
+
+
+def test_rounding_errors_are_no_costs_that_are_lost():
+    """.3 - .2 - .1 is 2.8e-17 and 0 is meant; 1 beside 1e18 in another row is a cost."""
+    rounded = 0.3 - 0.2 - 0.1
+    assert rounded != 0
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        L = rng.integers(1, 9, size=(5, 5)) / 10
+        np.fill_diagonal(L, rounded)
+        assert LowRankLoss.from_matrix(L).error < 1e-14  # warnings are errors
+    with pytest.warns(UserWarning, match="Costs of very different size"):
+        LowRankLoss.from_matrix([[0, 1e18], [1, 0]])
 
 
 def test_a_greater_rank_than_needed_changes_nothing():
@@ -285,7 +335,6 @@ def test_costs_that_do_not_depend_on_the_target_have_rank_0():
 BAD_MATRICES = [
     ([[0, np.nan], [1, 0]], r"NaN or infinity in columns \[1\]"),
     ([[0, 1, np.inf], [1, 0, np.inf]], r"NaN or infinity in columns \[2\]: every target, an abs"),
-    ([[0, 1, 0], [1, 0, 0]], r"Columns \[2\] of the loss matrix are all 0: a target that never"),
     ([0.0, 1.0], "Expected 2D array"),
     (np.zeros((0, 2)), "0 sample"),
 ]
@@ -304,9 +353,13 @@ def test_bad_ranks(rank):
 
 
 def test_free_targets_that_are_fine():
-    """Where costs can be negative, doing nothing may cost nothing; a right answer may, too."""
+    """Any matrix has factors; a target that never costs anything is the answer to everything."""
+    free = LowRankLoss.from_matrix([[0, 1, 0, 0], [1, 0, 0, 2]])
+    p = np.random.default_rng(0).dirichlet(np.ones(2), size=50)
+    assert set(free.decode(p @ free.alpha).tolist()) == {2}
+    assert LowRankLoss.from_matrix(np.zeros((3, 2))).decode(np.zeros((1, 0))).tolist() == [0]
     assert LowRankLoss.from_matrix([[-1.0, 2.0, 0.0], [2.0, -1.0, 0.0]]).shape == (2, 3)
-    assert LowRankLoss.from_matrix([[0.0, 1.0]]).decode([[1.0]]).tolist() == [0]
+    assert LowRankLoss.from_matrix([[0.0, 1.0]]).decode(np.zeros((1, 0))).tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,15 @@ Floats = NDArray[np.float64]
 LARGEST = 1e150
 CHUNK = 2**22  # numbers held at a time
 EXACT_DIAMETER = 2e9  # multiplications: a few seconds
-TIED = 1e-12  # of ||u|| ||beta||: differences of expected costs below it are rounding
+TIED = 1e-12  # of ||u|| ||beta|| + |intercept|: lesser differences of costs are rounding
+NOISE = 2.0**-48  # of the largest cost of its row or column: a lesser cost is rounding
 
 
 class LowRankLoss(BaseEstimator):
-    """A loss <alpha_y, beta_t> + c_y of label y and target t, both numbered from 0.
+    """A loss <alpha_y, beta_t> + c_y + b_t of label y and target t, both numbered from 0.
 
     `from_matrix` makes one of any matrix of costs. The label y is encoded as alpha_y, least squares
-    on that estimates u = E[alpha_Y], and u is decoded as the target of least <u, beta_t>.
+    on that estimates u = E[alpha_Y], and u is decoded as the target of least <u, beta_t> + b_t.
 
     Parameters
     ----------
@@ -42,6 +43,9 @@ class LowRankLoss(BaseEstimator):
     error : float, default=0.0
         The largest difference between a cost and that of the loss which is meant, where this one
         is an approximation.
+    intercept : float or array-like of shape (n_targets,), default=0.0
+        b, a part of the cost that depends on the target alone. It is known, so that no regression
+        target is spent on it.
 
     See Also
     --------
@@ -50,8 +54,10 @@ class LowRankLoss(BaseEstimator):
     Notes
     -----
     Calibrated for every distribution of the labels (P1, theorem 3): the minimiser of
-    E||u - alpha_Y||^2 is E[alpha_Y], and its target has the least expected loss. Its argument also
-    bounds the expected loss above the least of the target decoded from any u, by::
+    E||u - alpha_Y||^2 is E[alpha_Y], and its target has the least expected loss. An intercept
+    changes nothing about that: it is a component of alpha that is 1 for every label, whose
+    expectation is known, with b_t for its component of beta_t. The theorem's argument also bounds
+    the expected loss above the least of the target decoded from any u, by::
 
         regret_constant() * ||u - E[alpha_Y]|| + 2 * error
 
@@ -69,7 +75,7 @@ class LowRankLoss(BaseEstimator):
 
     Examples
     --------
-    The distance ``|y - t|`` between six grades has rank 5 beside the mean cost of a grade. Rank 2
+    The distance ``|y - t|`` between six grades has rank 5 beside the mean costs of grades. Rank 2
     comes close:
 
     >>> import numpy as np
@@ -77,7 +83,7 @@ class LowRankLoss(BaseEstimator):
     >>> L = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
     >>> loss = LowRankLoss.from_matrix(L, rank=2)
     >>> LowRankLoss.from_matrix(L).alpha.shape, loss.alpha.shape, round(loss.error, 2)
-    ((6, 5), (6, 2), 0.52)
+    ((6, 5), (6, 2), 0.48)
     >>> p = np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
     >>> u = p @ loss.encode(np.arange(6))
     >>> loss.decode(u[None]).item(), int(np.argmin(p @ L))  # the median
@@ -89,12 +95,19 @@ class LowRankLoss(BaseEstimator):
     calibrated_everywhere = True
 
     def __init__(
-        self, alpha: ArrayLike, beta: ArrayLike, c: ArrayLike = 0.0, *, error: float = 0.0
+        self,
+        alpha: ArrayLike,
+        beta: ArrayLike,
+        c: ArrayLike = 0.0,
+        *,
+        error: float = 0.0,
+        intercept: ArrayLike = 0.0,
     ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.c = c
         self.error = error
+        self.intercept = intercept
 
     # ---------------------------------------------------------------- making one
 
@@ -107,7 +120,8 @@ class LowRankLoss(BaseEstimator):
         Parameters
         ----------
         L : array-like of shape (n_labels, n_targets)
-            ``L[y, t]`` is the cost of target t when the label is y.
+            ``L[y, t]`` is the cost of target t when the label is y. Any finite numbers. A target
+            that never costs anything, where no cost is negative, is the answer to everything.
         rank : int, default=None
             At most that many regression targets, the best that the singular value decomposition
             has; `error` says what that costs. None is as many as the matrix needs.
@@ -119,15 +133,14 @@ class LowRankLoss(BaseEstimator):
         -------
         loss : LowRankLoss
             ``beta`` has orthonormal columns: the squared error of a prediction of alpha is that
-            of the costs of all targets it implies. ``c`` is the mean of each row of L where
-            taking it out lowers the rank, which is by 1 (no other constants lower it further),
-            or improves an approximation; else 0.
+            of the costs of all targets it implies. Means of the rows of L are taken out as
+            ``c``, and means of the columns as ``intercept``, where that lowers the rank, or
+            improves an approximation; else they are 0. No other constants lower the rank further.
 
         Raises
         ------
         ValueError
-            NaN or infinity; a rank out of 1 .. min(L.shape); a target that costs nothing whatever
-            the label, where no cost is negative: it would be the answer to everything.
+            NaN or infinity; a rank out of 1 .. min(L.shape).
 
         Notes
         -----
@@ -145,26 +158,34 @@ class LowRankLoss(BaseEstimator):
             raise ValueError(f"tol must be a number >= 0 and < 1; got {tol!r}.")
         if not np.abs(L).max() < LARGEST:
             raise ValueError(f"Costs beyond {LARGEST:g} are too large: squares would overflow.")
-        free = ~L.any(axis=0)
-        if n > 1 and L.min() >= 0 and free.any():
-            raise ValueError(
-                f"Columns {np.flatnonzero(free).tolist()} of the loss matrix are all 0: a target "
-                "that never costs anything would always be predicted. An abstention needs a cost, "
-                "between those of a right and of a wrong answer."
-            )
+        # Whatever constants c of the labels and b of the targets are: with H = I - 11'/n, which
+        # centres, H (L - c 1' - 1 b') H = H L H, so that rank(L - c 1' - 1 b') >= rank(H L H). The
+        # means of rows and columns, less the mean of all, leave just H L H: the least rank there
+        # is. Where fewer constants reach it, they are preferred.
+        rows, columns = L.mean(axis=1), L.mean(axis=0)
+        nothing = np.zeros(n), np.zeros(k)
         floor = 0.0
         candidates: list[Any] = []
-        for c in (np.zeros(n), L.mean(axis=1)):
-            left, values, right = np.linalg.svd(L - c[:, None], full_matrices=False)
+        for c, b in (
+            nothing,
+            (rows, nothing[1]),
+            (nothing[0], columns),
+            (rows, columns - columns.mean()),
+        ):
+            left, values, right = np.linalg.svd(L - c[:, None] - b, full_matrices=False)
             left, right = svd_flip(left, right)
             floor = max(floor, tol * values[0])  # taking means out lengthens nothing
             needed = int(np.sum(values > floor))
             d = needed if rank is None else min(needed, rank)
-            loss = cls(left[:, :d] * values[:d], right[:d].T, c)
-            loss.error = float(np.abs(loss.expected_cost(loss.alpha, c) - L).max())
+            loss = cls(left[:, :d] * values[:d], right[:d].T, c, intercept=b if b.any() else 0.0)
+            errors = np.abs(loss.expected_cost(loss.alpha, c) - L)
+            loss.error = float(errors.max())
             candidates.append((d, loss.error if d < needed else 0.0, len(candidates), loss))
-        best = min(candidates)[-1]  # fewest outputs, then the least error, then c = 0
-        if rank is None and L.any() and best.error > 1e-3 * np.abs(L[L != 0]).min():
+        best = min(candidates)[-1]  # fewest outputs, then the least error, then fewest constants
+        size = np.abs(L)
+        largest = np.maximum(size.max(axis=1, keepdims=True), size.max(axis=0))
+        counts = size > NOISE * largest
+        if rank is None and counts.any() and best.error > 1e-3 * size[counts].min():
             warnings.warn(
                 f"Costs of very different size: the factored loss errs by up to {best.error:.3g}, "
                 "so that small costs are lost beside large ones. Use smaller large costs.",
@@ -194,11 +215,11 @@ class LowRankLoss(BaseEstimator):
 
     # ---------------------------------------------------------------- using one
 
-    def _read(self) -> tuple[Floats, Floats, Floats]:
-        """alpha, beta and c, checked; c of shape (n_labels,)."""
-        parts = {"alpha": self.alpha, "beta": self.beta, "c": self.c}
-        alpha, beta, c = (read_numbers(part, name) for name, part in parts.items())
-        for name, part in zip(parts, (alpha, beta, c), strict=True):
+    def _read(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """alpha, beta, c of shape (n_labels,), and the intercept of shape (n_targets,), checked."""
+        names = ("alpha", "beta", "c", "intercept")
+        alpha, beta, c, b = (read_numbers(getattr(self, name), name) for name in names)
+        for name, part in zip(names, (alpha, beta, c, b), strict=True):
             if not np.isfinite(part).all():
                 raise ValueError(f"{name} contains NaN or infinity.")
         if alpha.ndim != 2 or beta.ndim != 2 or alpha.shape[1] != beta.shape[1]:
@@ -213,12 +234,17 @@ class LowRankLoss(BaseEstimator):
                 f"c has shape {c.shape}, but a number, or one for each of {len(alpha)} labels, is "
                 "needed."
             )
-        return alpha, beta, np.broadcast_to(c, len(alpha))
+        if b.shape not in ((), (len(beta),)):
+            raise ValueError(
+                f"intercept has shape {b.shape}, but a number, or one for each of {len(beta)} "
+                "targets, is needed."
+            )
+        return alpha, beta, np.broadcast_to(c, len(alpha)), np.broadcast_to(b, len(beta))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of labels and targets."""
-        alpha, beta, _ = self._read()
+        alpha, beta, _, _ = self._read()
         return len(alpha), len(beta)
 
     def encode(self, labels: ArrayLike) -> Floats:
@@ -238,11 +264,11 @@ class LowRankLoss(BaseEstimator):
         ValueError
             Not the number of a label.
         """
-        alpha, _, _ = self._read()
+        alpha, _, _, _ = self._read()
         return alpha[_read_numbers(labels, len(alpha), "labels")]
 
     def decode(self, u: ArrayLike) -> NDArray[np.int64]:
-        """The target of least <u, beta_t> for each row.
+        """The target of least <u, beta_t> + b_t for each row.
 
         Parameters
         ----------
@@ -259,16 +285,17 @@ class LowRankLoss(BaseEstimator):
         ValueError
             Another shape, NaN or infinity.
         """
-        _, beta, _ = self._read()
+        _, beta, _, b = self._read()
         u = _read_predictions(u, beta.shape[1])
+        known = TIED * np.abs(b)
         best = np.empty(len(u), dtype=np.int64)
         sizes = np.linalg.norm(beta, axis=1)
         step = max(1, CHUNK // (4 * len(beta)))  # costs and slacks
         for rows in (slice(first, first + step) for first in range(0, len(u), step)):
-            cost = u[rows] @ beta.T
+            cost = u[rows] @ beta.T + b
             least = cost.argmin(axis=1)
             length = np.linalg.norm(u[rows], axis=1, keepdims=True)
-            slack = TIED * length * (sizes + sizes[least, None])
+            slack = TIED * length * (sizes + sizes[least, None]) + known + known[least, None]
             best[rows] = np.argmax(cost <= cost.min(axis=1, keepdims=True) + slack, axis=1)
         return best
 
@@ -286,9 +313,9 @@ class LowRankLoss(BaseEstimator):
         -------
         cost : ndarray of shape (n_samples, n_targets)
         """
-        _, beta, _ = self._read()
+        _, beta, _, b = self._read()
         u = _read_predictions(u, beta.shape[1])
-        return u @ beta.T + np.reshape(np.asarray(constant, dtype=np.float64), (-1, 1))
+        return u @ beta.T + b + np.reshape(np.asarray(constant, dtype=np.float64), (-1, 1))
 
     def cost(self, labels: ArrayLike, targets: ArrayLike) -> Floats:
         """Cost of targets when the labels are known.
@@ -303,10 +330,10 @@ class LowRankLoss(BaseEstimator):
         cost : ndarray of float
             ``cost(np.arange(n)[:, None], np.arange(k))`` is the matrix.
         """
-        alpha, beta, c = self._read()
+        alpha, beta, c, b = self._read()
         labels = _read_numbers(labels, len(alpha), "labels")
         targets = _read_numbers(targets, len(beta), "targets")
-        return np.einsum("...d,...d->...", alpha[labels], beta[targets]) + c[labels]
+        return np.einsum("...d,...d->...", alpha[labels], beta[targets]) + c[labels] + b[targets]
 
     def regret_constant(self) -> float:
         """The largest distance between two rows of beta: see the bound above.
@@ -314,7 +341,7 @@ class LowRankLoss(BaseEstimator):
         Where k targets of rank d are so many that k^2 d > 2e9, twice the radius of a ball around
         their mean, which is larger, up to twice.
         """
-        _, beta, _ = self._read()
+        _, beta, _, _ = self._read()
         k, d = beta.shape
         if k * k * d > EXACT_DIAMETER:
             return float(2 * np.linalg.norm(beta - beta.mean(axis=0), axis=1).max())
