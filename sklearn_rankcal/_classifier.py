@@ -109,10 +109,11 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Calibrated over every distribution of the labels (P1, theorem 3): with enough data and a rich
-    enough regressor no classifier has a lower expected cost. The prediction for a row costs at
-    most ``loss_.regret_constant() * ||u - E[alpha_Y | x]|| + 2 * loss_.error`` more than the best
-    one, in expectation.
+    Calibrated over every distribution of the labels (P1, theorem 3): with enough data no
+    classifier has a lower expected cost, if the regressor can express E[alpha_Y | x]. The
+    prediction for a row costs at most
+    ``loss_.regret_constant() * ||u - E[alpha_Y | x]|| + 2 * loss_.error`` more than the best one,
+    in expectation.
 
     With little data regressors are too cautious: they draw u to the mean of alpha, as if
     the class were in doubt, and unequal costs then decide what need not be decided. `n_folds` is
@@ -144,7 +145,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     >>> clf.loss_.alpha.shape, clf.predict_cost(X[1::2]).shape
     ((3, 2), (89, 4))
     >>> clf.predict(X[1::2])[::9].tolist()
-    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    [0, 0, -1, -1, 1, 1, 1, 1, 2, 2]
     """
 
     _parameter_constraints: dict[str, list[Any]] = {

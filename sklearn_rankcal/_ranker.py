@@ -55,9 +55,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     """Rank the documents of queries with any regressor, consistently for a chosen measure.
 
     "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
-    regressor's targets are chosen so that, with enough data and a rich enough regressor, the
-    decoded rankings become the best possible for the loss. `predict` returns positions; scores
-    are `decision_function`.
+    regressor's targets are chosen so that, with enough data, the decoded rankings become the best
+    possible for the loss, if the regressor can express the expected targets. It sees a row and its
+    query context, not the whole query; the notes say what that leaves out. `predict` returns
+    positions; scores are `decision_function`.
 
     Parameters
     ----------
@@ -136,6 +137,13 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
 
     Notes
     -----
+    Theorem 3 is about functions of the whole query. A regressor is handed a row and its context
+    columns: the mean, standard deviation and rank of each column in the query. Documents that agree
+    in these get the same score, whatever the rest of their queries is: of one column,
+    {10, 11, 0, 4, 5} and {10, 11, 1, 2, 6} agree in those of 10 and 11, so that one of two queries
+    in which these change places is ranked wrong. Where expected targets depend on the query through
+    more than that, add columns that say it.
+
     Beside the regressor: O(n log r) time for n documents in queries of at most r, and O(n)
     memory; with context columns a copy of X with twice the columns, in `predict` for 131,072 rows
     at a time.

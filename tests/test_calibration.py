@@ -9,14 +9,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal._context import add_context
 from sklearn_rankcal._pair_targets import flat_targets
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     bayes_ranking,
+    expected_targets,
     find_counterexample,
     ranking_regret,
     satisfies_dag,
@@ -29,6 +32,7 @@ from sklearn_rankcal.decoders import (
     DECODERS,
     LocalSearchAveragePrecision,
     LocalSearchPreferences,
+    decode_preferences,
     get_decoder,
 )
 from sklearn_rankcal.losses import (
@@ -42,9 +46,11 @@ from sklearn_rankcal.losses import (
     MAPByScores,
     NormalizedLoss,
     PDByScores,
+    Positional,
     Recall,
 )
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.models import PairModel
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS
@@ -450,3 +456,66 @@ def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
             assert ranker.calibrated_over_ == loss.calibrated_over
             grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
             np.testing.assert_array_equal(loss.encode_grades(grades), loss.encode(grades, queries))
+
+
+# ------------------------------------------------------------------ what the claims leave out
+
+
+def test_query_context_does_not_tell_all_queries_apart():
+    """10 and 11 have the same columns in both; the better one is the other one."""
+    values = np.array([[10, 11, 0, 4, 5], [10, 11, 1, 2, 6]], dtype=float)
+    kinds = ("zscore", "difference", "rank")
+    table, _ = add_context(values.reshape(-1, 1), Queries.uniform(2, 5), kinds)
+    rows = table.reshape(2, 5, 4)
+    np.testing.assert_array_equal(rows[0, :2], rows[1, :2])
+    labels = np.array([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
+    copies = 40
+    X, y = np.tile(values.reshape(-1, 1), (copies, 1)), np.tile(labels.ravel(), copies)
+    groups = np.repeat(np.arange(2 * copies), 5)
+    third = np.repeat((values**3).sum(axis=1), 5)[:, None]
+    third = (third - third.mean()) / third.std()
+    nearest = KNeighborsRegressor(n_neighbors=1)  # knows every row that it has seen
+    for model, loss, context in ((nearest, "dcg", list(kinds)), (PairModel(nearest), "pd", None)):
+        ranker = CalibratedRanker(model, loss=loss, context=context).fit(X, y, groups)
+        ranks = ranker.predict(values.reshape(-1, 1), groups=np.repeat([0, 1], 5)).reshape(2, 5)
+        assert (ranks[0, 0] < ranks[0, 1]) == (ranks[1, 0] < ranks[1, 1])
+        regrets = [ranking_regret(ranks[q], (labels[[q]], [1.0]), "pd") for q in (0, 1)]
+        assert max(regrets) >= 1  # theorem 3's function of the whole query would have none
+        # richer context tells these two apart
+        more = np.c_[X, np.tile(third, (copies, 1))]
+        ranker = CalibratedRanker(model, loss=loss, context=None).fit(more, y, groups)
+        ranks = ranker.predict(np.c_[values.reshape(-1, 1), third], groups=np.repeat([0, 1], 5))
+        for q in (0, 1):
+            assert ranking_regret(ranks.reshape(2, 5)[q], (labels[[q]], [1.0]), "pd") == 0
+
+
+def test_any_number_of_moments_leaves_queries_that_it_does_not_tell_apart():
+    one, other = np.array([0, 1, 2, 6, 9, 13]), np.array([0, 1, 3, 4, 11, 12])
+    for k in (1, 2, 3):
+        assert (one**k).sum() == (other**k).sum()
+    assert (one**4).sum() != (other**4).sum()
+
+
+def test_only_standardisation_functions_have_to_tie_the_documents_of_theorem_3_3():
+    """P2, lemma B.2: those that are best for every distribution. Other scores need not tie."""
+    world = (np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5])
+    loss = Positional(lambda y, queries: (5 - (1 + queries.place)) * y)
+    assert expected_targets(world, loss).tolist() == [2.0, 1.5, 1.0, 0.5]
+    # so it is no standardisation function: it is wrong for other distributions
+    last = (np.array([[0, 1, 1, 1.0], [1, 0, 0, 0]]), [0.6, 0.4])
+    ranks = np.argsort(np.argsort(-expected_targets(last, loss), kind="stable")) + 1
+    assert ranking_regret(ranks, last, "map") > 0.01
+
+
+def test_copeland_and_sort_need_that_no_pair_is_tied():
+    """Acyclic, and every pair of documents compared, yet not exact: some pairs tie."""
+    five = [[0, 2, 2, 2, 1], [1, 0, 1, 2, 1], [1, 1, 0, 2, 1], [1, 1, 1, 0, 2], [1, 1, 1, 1, 0]]
+    three = [[0, 1, 1], [2, 0, 1], [1, 2, 0]]
+    for weights, method, got, best in ((five, "copeland", 11, 10), (three, "sort", 4, 3)):
+        compared = np.array(weights) + np.eye(len(weights)) > 0
+        assert compared.all() and satisfies_dag(weights)
+        assert not totally_ordered(LabelDistribution([weights], [1.0]))
+        result = decode_preferences(weights, method)
+        assert result.objective == got
+        assert oracles.preference_loss(weights, np.argsort(result.ranks).tolist()) == got
+        assert oracles.least_loss(oracles.preference_loss, weights) == best

@@ -157,7 +157,8 @@ def ranking_risk(
 
     Examples
     --------
-    P2, theorem 3.3: every score ties these four documents, yet their order matters. The
+    P2, theorem 3.3: scores that were best for every distribution would have to tie these four
+    documents (lemma B.2), yet their order matters. The
     differences are those of the means over the two labels, -1/24 and +1/48; the proof prints
     -1/12 and +1/24, which are their sums over the labels.
 

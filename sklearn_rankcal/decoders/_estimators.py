@@ -241,13 +241,13 @@ class Borda(_PreferenceDecoder):
 
 
 class Copeland(_PreferenceDecoder):
-    """Sort by preferences won minus lost. Not exact when an acyclic graph has missing edges."""
+    """Sort by preferences won minus lost. Exact where no pair is tied and nothing is cyclic."""
 
     method = "copeland"
 
 
 class InsertionSort(_PreferenceDecoder):
-    """Binary insertion sort by comparisons. Exact only when every pair is compared and acyclic."""
+    """Binary insertion sort by comparisons. Exact where no pair is tied and nothing is cyclic."""
 
     method = "sort"
 

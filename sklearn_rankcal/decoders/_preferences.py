@@ -71,7 +71,8 @@ def decode_preferences(
           preferences are acyclic (P1, theorem 7). Not exact on cyclic ones; see the examples.
         - ``"borda"``: by row sums of d; ``"copeland"``: by pairs won minus pairs lost; ``"sort"``:
           binary insertion sort that asks of two documents at a time which is preferred. For
-          comparison; none is exact even on acyclic preferences.
+          comparison; none is exact even on acyclic preferences, the last two are where no pair is
+          tied, d_ij != 0.
     sizes : array-like of shape (n_queries,), default=None
         With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
     order : {"ranked_pairs", "topological"}, default="ranked_pairs"

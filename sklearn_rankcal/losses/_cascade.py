@@ -26,7 +26,8 @@ class ERR(Loss):
     -----
     Targets: R_i. Calibrated when the documents of a query are independent given the query (P3,
     lemma 1), not for every distribution (P2, theorem 3.3): with labels (1, 1, 0, 0) or
-    (0, 0, 1, 1), half each, every score ties the four documents, yet 1, 3, 2, 4 has a larger
+    (0, 0, 1, 1), half each, scores that were best for every distribution, standardisation
+    functions, would have to tie the four documents (lemma B.2), yet 1, 3, 2, 4 has a larger
     expected ERR (43/96) than 1, 2, 3, 4 (41/96). P3 is Duchi, Mackey & Jordan (2013).
     """
 
