@@ -350,32 +350,27 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Returns
         -------
         score : float
-            Larger is better; negative where costs exceed 1. Costs that are negative by rounding, or
-            by the error of an approximation, count as 0.
+            Larger is better; negative where costs exceed 1. Where the least cost of a class is
+            negative, its costs count from that one (adding a number to all costs of a class changes
+            no prediction), so that 1 is the score of the cheapest answer to every row.
+            `make_cost_scorer` has minus the mean cost itself.
 
         Raises
         ------
         ValueError
-            A class without a cost; negative costs, with which 1 - the mean cost is no accuracy.
+            A class without a cost.
         """
         predicted = self.predict(X)
         if self.loss_matrix is None and self.targets is None:  # classes that fit did not see count
             weight = check_weight(sample_weight, len(predicted))
             weight = None if weight is None else below_one(weight)
             return float(accuracy_score(y, predicted, sample_weight=weight))
-        least, largest = _range_of_costs(self.loss_)
-        if least < -(self.loss_.error + 1e-9 * largest):
-            raise ValueError(
-                f"The least cost is {least:g}, so that 1 - the mean cost could exceed 1. Pass "
-                "scoring=make_cost_scorer(loss_matrix, classes=...) to model selection, or call "
-                "mean_cost_loss; or add a number to all costs of a class, which changes no "
-                "prediction."
-            )
         check_consistent_length(X, y)
         y = column_or_1d(y)
         rows = _numbers(y, self.classes_, "y_true", "the classes")
         chosen = _numbers(predicted, self.targets_, "y_pred", "the targets")
-        costs = np.maximum(self.loss_.cost(rows, chosen), 0.0)
+        above = self.loss_.cost(rows, chosen) - np.minimum(_least_costs(self.loss_), 0.0)[rows]
+        costs = np.maximum(above, 0.0)  # rounding
         weight = check_weight(sample_weight, len(rows))
         weight = None if weight is None else below_one(weight)
         return float(1 - np.average(costs, weights=weight))
@@ -388,16 +383,15 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _range_of_costs(loss: LowRankLoss) -> tuple[float, float]:
-    """The least cost, and the largest absolute one, some labels at a time."""
+def _least_costs(loss: LowRankLoss) -> Floats:
+    """The least cost of every label, some labels at a time."""
     n_labels, n_targets = loss.shape
-    least, largest = np.inf, 0.0
+    least = np.empty(n_labels)
     for rows in gen_batches(n_labels, max(1, CHUNK // n_targets)):
-        labels = np.arange(n_labels)[rows]
         c = np.broadcast_to(loss.c, n_labels)[rows]
-        costs = loss.expected_cost(loss.encode(labels), c)
-        least, largest = min(least, costs.min()), max(largest, np.abs(costs).max())
-    return float(least), float(largest)
+        costs = loss.expected_cost(loss.encode(np.arange(n_labels)[rows]), c)
+        least[rows] = costs.min(axis=1)
+    return least
 
 
 def _warn_of_free_targets(costs: Floats, targets: Names) -> None:

@@ -123,7 +123,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
         keys = content_keys(table, np.arange(queries.n_rows))
         if sample_weight is not None:
-            keys = _mixed(keys ^ _mixed(_bits(sample_weight)))
+            keys = _mixed(keys ^ _mixed(_bits(sample_weight / sample_weight.max())))
         first, second, goal, drawn = self._draw(table, targets, queries, keys, seeds[0])
         turned = (_mixed(drawn ^ _mixed(seeds[1:])) & np.uint64(1)).astype(bool)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
@@ -258,14 +258,18 @@ def _all_pairs(
         upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
         q, i, j = np.nonzero(valid[:, :, None] & valid[:, None, :] & upper)
         goal = targets.matrices(inside, valid)[q, i, j]
+        largest = np.zeros(len(inside))
+        np.maximum.at(largest, q, np.abs(goal))
+        # in units of the query's largest target, so that the unit of preferences draws no pairs
+        share = goal / np.where(largest > 0, largest, 1.0)[q]
         first, second = rows[inside[q, i]], rows[inside[q, j]]
         one, other = keys[first], keys[second]
         turned = one > other
         if not targets.symmetric:
             turned |= (one == other) & (goal < 0)
-            goal = np.where(turned, -goal, goal)
+            goal, share = np.where(turned, -goal, goal), np.where(turned, -share, share)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-        key = _mixed(_mixed(_mixed(np.minimum(one, other)) ^ np.maximum(one, other)) ^ _bits(goal))
+        key = _mixed(_mixed(_mixed(np.minimum(one, other)) ^ np.maximum(one, other)) ^ _bits(share))
         yield queries.codes[first], first, second, goal, key
 
 
