@@ -255,7 +255,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
                 f"Each of the {queries.n_queries} rows is a query of its own, so that nothing is "
                 "to be ranked: groups holds the query of each row, not the number of the row.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         if weight is not None and (weight == 0).any():
             rows = np.flatnonzero(weight)
@@ -331,7 +331,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             "where a query's normaliser is certain (calibrated_over_). Use a regressor; or "
             "loss='dcg', for which a classifier's expected targets are calibrated.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _make_model(self, X: Any) -> Any:
