@@ -1,0 +1,226 @@
+"""Labels: what goes in comes out again, query by query; and small helpers of orders and sizes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+
+from . import public
+from .values import (
+    GROUP_WORDS,
+    contain,
+    digits,
+    draw_codes,
+    draw_groups,
+    draw_numbers,
+    read_only,
+    rows_of,
+    spoiled_groups,
+    spoiled_numbers,
+)
+
+_L = public.labels
+COVERS_RELEVANCE = ("relevance_labels", "read_labels", "read_either", "groups_of_labels",
+                    "is_structured", "check_relevance", "RELEVANCE_DTYPE", "Labels",
+                    "take_labels", "agreed_queries", "GROUPS_REMEDY")  # fmt: skip
+COVERS_PREFERENCES = ("preference_labels", "read_preferences", "Preferences", "PREFERENCE_DTYPE")
+COVERS_RANKINGS = ("ranking_labels", "rankings_to_preferences", "check_ranks",
+                   "relevance_preferences")  # fmt: skip
+
+
+def relevance(case):
+    """The numbers and the partition come back; a slice of whole queries is read, a cut refused."""
+    codes = draw_codes(case)
+    y, groups = draw_numbers(case, codes), draw_groups(case, codes)
+    outcome = case.attempt(public.relevance_labels, y.value, groups)
+    if outcome.error is not None:
+        case.expect(not y.sure or y.exact is None, "refuses good labels", outcome.describe())
+        return
+    labels = outcome.value
+    case.expect(y.exact is not None, "accepts what is no number", str(labels["relevance"]))
+    held = [Fraction(v) for v in labels["relevance"].tolist()]
+    close = all(abs(a - b) <= abs(b) / 2**52 for a, b in zip(held, y.exact, strict=True))
+    case.expect(close, "reads other numbers", f"{held} for {y.exact}")
+    _same_order(case, held, y.exact, codes)
+    case.expect(labels["query"].tolist() == codes, "merges or splits queries",
+                f"{labels['query'].tolist()} for {codes}")  # fmt: skip
+    sizes = [codes.count(code) for code in codes]
+    case.expect(labels["size"].tolist() == sizes, "counts rows wrongly")
+    order = case.rng.permutation(len(codes))
+    kept = [i for i in order if codes[i] != 0] or order.tolist()
+    read, queries = case.call(_L.read_labels, labels[kept])
+    case.expect(read.tolist() == labels["relevance"][kept].tolist(), "reads other labels")
+    case.expect([codes[i] for i in kept] == [
+        list(dict.fromkeys(codes[i] for i in kept))[k] for k in queries.codes
+    ], "reads other queries")
+    cut = [i for i in order if i != rows_of(codes)[0][0]]
+    if codes.count(0) > 1:
+        case.refuses(_L.read_labels, labels[cut], words=("incomplete", "quer"))
+    case.refuses(_L.read_labels, np.concatenate([labels, labels]), words=("several", "repeat"))
+
+
+def _same_order(case, held, exact, codes):
+    """Numbers that differ inside a query still do."""
+    for rows in rows_of(codes):
+        for i in rows:
+            for j in rows:
+                case.expect((exact[i] < exact[j]) == (held[i] < held[j]), "ties what differs",
+                            f"{exact[i]} and {exact[j]}")  # fmt: skip
+
+
+def bad_relevance(case):
+    """Labels or groups without a meaning."""
+    codes = draw_codes(case, least=2)
+    n = len(codes)
+    if case.chance(0.4):
+        case.refuses(public.relevance_labels, [1] * n, spoiled_groups(case, codes),
+                     words=GROUP_WORDS)  # fmt: skip
+    elif case.chance(0.2):
+        outcome = case.attempt(public.relevance_labels, digits(n), codes)
+        case.expect(outcome.error is not None, "reads text as numbers")
+    else:
+        bad, kind = spoiled_numbers(case, n)
+        words = () if kind in ("short", "long", "empty") else ("y ", "relevance", "label")
+        case.refuses(public.relevance_labels, bad, codes, words=words)
+
+
+def preferences(case):
+    """Weights of every pair come back, added up where it is given several times."""
+    codes = draw_codes(case, least=2)
+    groups = draw_groups(case, codes)
+    pairs = []
+    for _ in range(case.whole(1, 3 * case.size)):
+        rows = case.choose([rows for rows in rows_of(codes) if len(rows) > 1])
+        pairs.append(tuple(case.rng.permutation(rows)[:2].tolist()))
+    weight = None
+    exact = [Fraction(1)] * len(pairs)
+    if case.chance(0.7):
+        given = draw_numbers(case, [0] * len(pairs), ("grades", "shares", "spread", "subnormal",
+                                                      "beyond_2_53"))  # fmt: skip
+        weight, exact = given.value, given.exact
+    form = case.choose(["list", "int64", "int32", "uint64", "float64", "object", "read_only"])
+    made = {
+        "list": list, "int64": lambda p: np.array(p), "int32": lambda p: np.array(p, np.int32),
+        "uint64": lambda p: np.array(p, np.uint64), "float64": lambda p: np.array(p, float),
+        "object": lambda p: np.array(p, dtype=object),
+        "read_only": lambda p: read_only(np.array(p)),
+    }[form](pairs)  # fmt: skip
+    outcome = case.attempt(public.preference_labels, made, groups, weight)
+    if outcome.error is not None:
+        sure = form != "object" and (weight is None or given.sure)
+        case.expect(not sure, "refuses good pairs", outcome.describe())
+        return
+    labels = outcome.value
+    case.expect(labels["query"].tolist() == codes, "merges or splits queries")
+    order = case.rng.permutation(len(codes))
+    new = np.argsort(order)
+    read = case.call(_L.read_preferences, labels[order])
+    wanted = defaultdict(Fraction)
+    for (i, j), w in zip(pairs, exact, strict=True):
+        wanted[new[i], new[j]] += w
+    found = dict(zip(zip(read.winner.tolist(), read.loser.tolist(), strict=True),
+                     map(Fraction, read.weight.tolist()), strict=True))  # fmt: skip
+    case.expect(set(found) == set(wanted), "other pairs")
+    for pair, w in wanted.items():
+        case.expect(abs(found[pair] - w) <= w / 2**40, "another weight",
+                    f"{float(found[pair])} for {float(w)}")  # fmt: skip
+
+
+def bad_preferences(case):
+    """Pairs, weights and judgements without a meaning."""
+    codes = [0, 0, 0, 1, 1]
+    pairs = [[0, 1], [1, 2], [3, 4]]
+    which = case.choose(["pairs", "weight", "judgement", "groups"])
+    if which == "pairs":
+        bad = case.choose([
+            [], [[0, 0]], [[0, 3]], [[0, 5]], [[-1, 0]], [[0.5, 1]], [["0", "1"]], [[0, 1, 2]],
+            [0, 1], None, [[None, 1]], [[np.nan, 1]], [[np.inf, 1]], [[0, 2**64]], [[0, 2**63]],
+            np.ma.array([[0, 1]], mask=[[True, False]]), [[True, False]], [[0], [1, 2]], "ab",
+            [[1j, 0]], {(0, 1)}, 7, np.array([["2020-01-01", "NaT"]], dtype="M8[D]"),
+            np.array([[0, 1]], dtype="m8[s]"), [[10**30, 0]],
+        ])  # fmt: skip
+        case.refuses(public.preference_labels, bad, codes, words=("pair", "row"))
+    elif which == "groups":
+        case.refuses(public.preference_labels, pairs, spoiled_groups(case, codes))
+    else:
+        bad, kind = spoiled_numbers(case, 3)
+        if which == "judgement" and case.chance(0.5):
+            bad, kind = case.choose([
+                [0, 1, 2**63], np.array([0, 1, 2**63], dtype=np.uint64), [0.5, 1, 2], "abc",
+                [0, 1, 10**30], ["0", "1", "2"],
+            ]), ""  # fmt: skip
+        elif which == "weight" and case.chance(0.3):
+            bad, kind = case.choose([[-1, 0, 1], digits(3), [1e308] * 3]), ""
+        words = (which, "pair")
+        case.refuses(public.preference_labels, pairs, codes, **{which: bad}, words=words)
+
+
+def rankings(case):
+    """Both forms of rankings say who stands above whom."""
+    codes = draw_codes(case, least=2)
+    n, m = len(codes), case.whole(1, 3)
+    table = case.rng.integers(1, 4, (n, m)).astype(float)
+    table[case.rng.random((n, m)) < 0.2] = np.nan
+    if case.chance(0.3):
+        table *= case.choose([2.0**40, 1e200, 1.5])
+    wanted = {
+        (i, j): float(sum(table[i] < table[j]))
+        for rows in rows_of(codes) for i in rows for j in rows if i != j
+    }  # fmt: skip
+    outcome = case.attempt(_L.ranking_labels, table, draw_groups(case, codes))
+    if any(wanted.values()):
+        case.expect(outcome.error is None, "refuses good rankings")
+        read = case.call(_L.read_preferences, outcome.value)
+        found = dict(zip(zip(read.winner.tolist(), read.loser.tolist(), strict=True),
+                         read.weight.tolist(), strict=True))  # fmt: skip
+        case.expect(found == {pair: w for pair, w in wanted.items() if w}, "other preferences")
+    else:
+        case.expect(outcome.error is not None, "accepts rankings that say nothing")
+    # the same numbers as rankings of m labels, added up by group
+    given = table if case.chance(0.5) else np.ma.array(np.nan_to_num(table, nan=1.0),
+                                                       mask=np.isnan(table))  # fmt: skip
+    weights = case.call(_L.rankings_to_preferences, given, draw_groups(case, codes))
+    for q, rows in enumerate(rows_of(codes)):
+        counted = [[sum(table[i, a] < table[i, b] for i in rows) for b in range(m)]
+                   for a in range(m)]  # fmt: skip
+        case.expect(weights[q].tolist() == counted, "other sums of rankings")
+
+
+def bad_rankings(case):
+    """Ranks without a meaning."""
+    bad, kind = spoiled_numbers(case, 3, without=(
+        "nan", "nan_array", "none", "none_array", "na", "na_float", "null", "masked",
+        "masked_int", "short", "long",
+    ))  # fmt: skip  # missing is not judged
+    if case.chance(0.3):
+        bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
+    function = case.choose([_L.ranking_labels, _L.rankings_to_preferences])
+    case.refuses(function, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
+
+
+def helpers(case):
+    """Orders, ranks and sizes."""
+    n = case.whole(1, 3 * case.size)
+    order = case.rng.permutation(n)
+    ranks = case.call(public.order_to_ranks, order.tolist() if case.chance(0.5) else order)
+    case.expect([int(ranks[d]) for d in order] == list(range(1, n + 1)), "other ranks")
+    case.expect(case.call(public.ranks_to_order, ranks).tolist() == order.tolist(), "no inverse")
+    sizes = contain(case, case.rng.integers(1, 4, n).tolist(), plain=True)
+    groups = case.call(public.sizes_to_groups, sizes.value)
+    wanted = [q for q, size in enumerate(sizes.exact) for _ in range(int(size))]
+    case.expect(groups.tolist() == wanted, "other groups")
+
+
+def bad_helpers(case):
+    """Orders, ranks and sizes without a meaning."""
+    function = case.choose([public.order_to_ranks, public.ranks_to_order, public.sizes_to_groups])
+    if case.chance(0.5):
+        bad, _ = spoiled_numbers(case, 3)
+    else:
+        bad = case.choose([[0, 2], [1.5, 2.5], [-1, 0], [[1, 2], [0, 1]], digits(2), [0, 1, 1],
+                           np.array([2**63 + 1, 2], dtype=np.uint64), [1e30, 1], [10**12, 10**12],
+                           [2**62, 2**62], np.array([101, 205, 300]) * 10**6, "12", None, 3,
+                           [0.0, np.inf], [True, False, True]])  # fmt: skip
+    case.refuses(function, bad)

@@ -1,0 +1,61 @@
+"""The package as the fuzzer sees it: the only module here that imports from it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import sklearn_rankcal
+from sklearn_rankcal import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    LowRankClassifier,
+    QueryKFold,
+    consistency,
+    datasets,
+    decoders,
+    labels,
+    losses,
+    make_cost_scorer,
+    mean_cost_loss,
+    metrics,
+    models,
+    order_to_ranks,
+    preference_labels,
+    ranks_to_order,
+    relevance_labels,
+    sizes_to_groups,
+)
+from sklearn_rankcal._queries import Queries
+
+__all__ = [
+    "CalibratedLabelRanker",
+    "CalibratedRanker",
+    "LowRankClassifier",
+    "Queries",
+    "QueryKFold",
+    "consistency",
+    "datasets",
+    "decoders",
+    "labels",
+    "losses",
+    "make_cost_scorer",
+    "mean_cost_loss",
+    "metrics",
+    "models",
+    "order_to_ranks",
+    "preference_labels",
+    "public_names",
+    "ranks_to_order",
+    "relevance_labels",
+    "sizes_to_groups",
+]
+
+
+def public_names():
+    """Every name in the ``__all__`` of a module without an underscore in its path."""
+    names = set(sklearn_rankcal.__all__)
+    for module in pkgutil.walk_packages(sklearn_rankcal.__path__, "sklearn_rankcal."):
+        if not any(part.startswith("_") for part in module.name.split(".")):
+            names.update(getattr(importlib.import_module(module.name), "__all__", ()))
+    return names

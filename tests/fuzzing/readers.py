@@ -1,0 +1,299 @@
+"""Readers of files and edges: what a plain reading finds, and files made to harm."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from . import public
+from .values import rows_of
+
+_L = public.labels
+
+
+def _same_labels(found, wanted):
+    return len(found) == len(wanted) and all(a == b for a, b in zip(found, wanted, strict=True))
+
+
+# -------------------------------------------------------------------- edges
+
+
+def _ids(case, n):
+    kind = case.choose(["text", "int", "beyond_2_53", "nul", "tuple", "mixed", "bytes"])
+    made = {
+        "text": lambda k: f"d{k}", "int": lambda k: k, "beyond_2_53": lambda k: 2**53 + k,
+        "nul": lambda k: "d" + "\0" * k, "tuple": lambda k: ("d", k),
+        "mixed": lambda k: k if k % 2 else str(k), "bytes": lambda k: b"d%d" % k,
+    }[kind]  # fmt: skip
+    return [made(k) for k in range(n)], kind
+
+
+def edges(case):
+    """Rows of edges, as lists, arrays and frames: pairs, weights and names."""
+    names, kind = _ids(case, 3 * case.size)
+    n = case.whole(1, 2 * case.size)
+    rows = []
+    for _ in range(n):
+        i, j = case.rng.permutation(len(names))[:2]
+        rows.append((case.choose(["q1", "q2"]) if kind in ("text", "nul") else case.whole(1, 2),
+                     names[i], names[j]))  # fmt: skip
+    weights = None
+    if case.chance(0.6):
+        weights = case.choose([[1.5] * n, list(range(1, n + 1)), [0.1 * k for k in range(n)]])
+        rows = [(*row, w) for row, w in zip(rows, weights, strict=True)]
+    form = case.choose(["list", "tuples", "object", "pandas", "polars", "generator"])
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    table = {f"c{k}": column for k, column in enumerate(columns)}
+    if form == "object":
+        given = np.empty((n, len(columns)), dtype=object)
+        for i, row in enumerate(rows):
+            for j, cell in enumerate(row):
+                given[i, j] = cell
+    elif form == "polars" and kind in ("text", "int", "beyond_2_53"):
+        given = pl.DataFrame(table)
+    elif form == "pandas" and kind != "tuple":
+        given = pd.DataFrame(table)
+        if kind == "beyond_2_53" and case.chance(0.5):
+            given = given.astype({"c1": "Int64"})
+    else:
+        given = [list(row) for row in rows] if form == "list" else rows
+    if case.chance(0.3) and kind != "nul":
+        known = list(dict.fromkeys((q, d) for q, *ends in [row[:3] for row in rows] for d in ends))
+        known = [known[k] for k in case.rng.permutation(len(known))]
+        groups, documents = zip(*known, strict=True)
+        holder = np.empty(len(documents), dtype=object)
+        holder[:] = documents
+        outcome = case.call(_L.read_edges, given, groups=list(groups),
+                            documents=holder if kind in ("tuple", "mixed") else list(documents))
+    else:
+        outcome = case.call(_L.read_edges, given)
+    listed = list(zip(outcome.groups.tolist(), outcome.documents.tolist(), strict=True))
+    case.expect(len(set(listed)) == len(listed), "names a document twice", str(listed))
+    found = [(listed[i][0], listed[i][1], listed[j][1]) for i, j in outcome.pairs]
+    case.expect(_same_labels(found, [row[:3] for row in rows]), "reads other edges",
+                f"{found} for {rows}")  # fmt: skip
+    if weights is not None:
+        case.expect(_same_labels(outcome.weight.tolist(), weights), "reads other weights")
+
+
+def bad_edges(case):
+    """Edges without a meaning."""
+    bad = case.choose([
+        [], [("q", 1)], [("q", 1, 2, 3, 4)], [("q", 1, 2), ("q", 1, 2, 3)], None, 7, [7], ["abc"],
+        [("q", 1, 2, float("nan"))], [("q", 1, 2, "nan")], [("q", 1, 2, float("inf"))],
+        [("q", 1, 2, -1)], [("q", 1, 2, None)], [("q", 1, 2, 1j)], [("q", 1, 2, "x")],
+        [("q", None, 2)], [(None, 1, 2)], [("q", float("nan"), 2)], [("q", [1], 2)],
+        pd.DataFrame({"q": [1], "a": [None], "b": [2]}), pd.DataFrame(), np.zeros((0, 3)),
+        np.ma.array([[0, 1, 2]], mask=[[0, 1, 0]]), [("q", 1, 2, 10**400)],
+        pd.DataFrame({"q": [1, 1], "a": [1, 2], "b": [2, 3], "w": [1.0, None]}),
+        pl.DataFrame({"q": [1, 1], "a": [1, None], "b": [2, 3]}), {"a": 1}, [("q", 1, 2, "1 ")],
+        np.array([["NaT", "2020-01-01", "2021-01-01"]], dtype="M8[D]"),
+    ])  # fmt: skip
+    outcome = case.attempt(_L.read_edges, bad)
+    if outcome.error is None:  # a weight is checked by preference_labels at the latest
+        found = outcome.value
+        case.refuses(public.preference_labels, found.pairs, found.groups, found.weight)
+
+
+def edge_file(case):
+    """A file of edges: separators, comments, blank lines, white space."""
+    separator = case.choose([",", " ", "\t", ", ", "  "])
+    width = case.choose([3, 4])
+    n = case.whole(1, 2 * case.size)
+    lines, wanted = [], []
+    for _ in range(n):
+        i, j = case.rng.permutation(3 * case.size)[:2]
+        name = case.choose(["d{}", "{}", "0{}", "{}e1", "é{}"]) if case.chance(0.2) else "d{}"
+        row = [case.choose(["q", "7"]), name.format(i), name.format(j)]
+        weight = case.choose(["1", "0.5", "1e-3", "2.", "+3"])
+        wanted.append((*row, float(weight)) if width == 4 else tuple(row))
+        lines.append(separator.join([*row, weight][:width]))
+        if case.chance(0.2):
+            lines.append(case.choose(["", "# a comment", "   ", "#"]))
+    content = case.choose(["\n", "\r\n"]).join(lines).encode()
+    name = "edges.txt"
+    if case.chance(0.3):
+        content, name = gzip.compress(content), "edges.txt.gz"
+    found = case.call(_L.read_edges, case.file(name, content))
+    ends = found.documents.tolist()
+    read = [(str(found.groups[i]), str(ends[i]), str(ends[j])) for i, j in found.pairs.tolist()]
+    case.expect(read == [row[:3] for row in wanted], "reads other edges", f"{read} for {wanted}")
+    if width == 4:
+        case.expect(found.weight.tolist() == [row[3] for row in wanted], "reads other weights")
+
+
+# -------------------------------------------------------------------- PrefLib
+
+
+def preflib(case):
+    """Orders with ties: tiers, counts, and the weights they add up to."""
+    r = case.whole(2, case.size + 2)
+    lines = [f"# NUMBER ALTERNATIVES: {r}"] if case.chance(0.7) else []
+    lines += [f"# ALTERNATIVE NAME {k}: name {k}" for k in range(1, r + 1) if case.chance(0.5)]
+    orders = []
+    for _ in range(case.whole(1, case.size)):
+        listed = case.rng.permutation(r)[: case.whole(1, r)].tolist()
+        tiers = []
+        while listed:
+            cut = case.whole(1, len(listed))
+            tiers.append(listed[:cut] if case.chance(0.4) else listed[:1])
+            listed = listed[len(tiers[-1]) :]
+        orders.append((case.choose([1, 2, 30, 2**53 + 1, 2**40]), tiers))
+        space = case.choose(["", " "])
+        parts = [
+            str(t[0] + 1) if len(t) == 1 and case.chance(0.9)
+            else "{" + f",{space}".join(str(k + 1) for k in t) + "}"
+            for t in tiers
+        ]  # fmt: skip
+        lines.append(f"{orders[-1][0]}:{space}" + f",{space}".join(parts))
+    content = "\n".join(lines).encode()
+    name = "orders.toi"
+    if case.chance(0.3):
+        content, name = gzip.compress(content), "orders.toi.gz"
+    data = case.call(_L.read_preflib, case.file(name, content))
+    case.expect(data.orders == [tiers for _, tiers in orders], "reads other orders")
+    case.expect(data.counts.tolist() == [count for count, _ in orders], "reads other counts")
+    r = len(data.alternatives)
+    for unlisted in ("ignore", "last"):
+        weights = case.call(data.preferences, unlisted)
+        wanted = [[sum(count for count, tiers in orders if _above(i, j, tiers, unlisted))
+                   for j in range(r)] for i in range(r)]  # fmt: skip
+        case.equal(weights, wanted, "other weights of preferences", 1e-15)
+
+
+def _above(i, j, tiers, unlisted):
+    place = {d: k for k, tier in enumerate(tiers) for d in tier}
+    if i not in place:
+        return False
+    return place[i] < place[j] if j in place else unlisted == "last"
+
+
+_LETOR = b"2 qid:1 1:0.5 2:1\n0 qid:1 2:0.25\n1 qid:2 1:3\n"
+_PREFLIB = b"# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n2: 1,{2,3}\n1: 3,1\n"
+_EDGES = b"q a b 1\nq b c 2\np a c 0.5\n"
+#: Files that say one thing and must not be read as another, or that ask for gigabytes.
+_HOSTILE = {
+    "preflib": [
+        b"1 2 3: 1,2\n", b"3 0: 1,2\n", b"3: 1 2,3\n", b"# NUMBER ALTERNATIVES: 1000000000\n1: 1\n",
+        b"# ALTERNATIVE NAME 999999999: x\n1: 1\n", b"1: 1000000000\n", b"1: 1,1\n", b"1: 0\n",
+        b"-1: 1\n", b"99999999999999999999999: 1,2\n", b"1: {1,2\n", b"1:\n", b": 1\n", b"1: a\n",
+        b"\xff\xfe1: 1\n", b"", b"\n\n", b"# DATA TYPE: wmd\n1: 1\n", b"# NUMBER ALTERNATIVES: x\n1: 1\n",
+        b"1: 1," * 10, b"1: {}\n", b"1: 1,,2\n", b"1.5: 1,2\n", b"1: {1},{1}\n", b"0" * 5000 + b": 1\n",
+        b"9" * 5000 + b": 1\n", b"1: " + b"9" * 5000 + b"\n",
+        b"# NUMBER ALTERNATIVES: " + b"9" * 5000 + b"\n1: 1\n", b"1: 1\0\n", "1: ١,٢\n".encode(),
+        "١: 1,2\n".encode(), "1: ²\n".encode(),
+    ],
+    "edges": [
+        b"q\ta\t\tb\n", b"q\ta\t\t1\n", b"q a b nan\n", b"q a b inf\n", b"q a b -1\n", b"q a b x\n",
+        b"q a\n", b"q a b 1 2\n", b"q,a,b\nq a b\n", b"", b"#\n", b"\xff\xfeq a b\n", b"q,,b\n",
+        b"q,a,b,\n", b",a,b\n", b"q a a\n", b"q a b 1_0\n", b"q a b 0x10\n", b"q a b 1e999\n",
+        "q a b ١\n".encode(), b"q a b 1\0\n",
+    ],
+    "letor": [
+        b"1 qid:1 2000000000:1\n", b"1 qid:1 99999999999999999999:1\n", b"1 qid:1 0:1\n",
+        b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n", b"1 1:1\n", b"1 qid:x 1:1\n",
+        b"1 qid:1 1:x\n", b"x qid:1 1:1\n", b"", b"\n", b"1 qid:1 1:1 1:2\n", b"1 qid:1 2:1 1:1\n",
+        b"1 qid:1 1:1\n1 1:1\n", b"1 qid:1.5 1:1\n", b"1 qid:99999999999999999999 1:1\n",
+        b"1 qid:-3 1:1\n", b"1,2 qid:1 1:1\n", b"1 qid:1 -1:1\n", b"1 qid: 1:1\n", b"\xff qid:1 1:1\n",
+        b"1 qid:1\n", b"1 qid:9223372036854775808 1:1\n", b"1 qid:1 1:1e999\n", b"1 qid:1 :1\n",
+    ],
+}  # fmt: skip
+_READ = {
+    "preflib": (_L.read_preflib, _PREFLIB, "x.toi"),
+    "edges": (_L.read_edges, _EDGES, "x.txt"),
+    "letor": (public.datasets.load_letor, _LETOR, "x.txt"),
+}
+#: What may be read after all: the reader has its reasons.
+_LEGAL = {
+    "preflib": (b"0" * 5000 + b": 1\n", b"1: {1},{1}\n"),
+    "edges": (b"q a a\n", b"q a b 1\0\n"),
+    "letor": (b"1 qid:1 0:1\n", b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n",
+              b"1 qid:-3 1:1\n", b"1 qid:1 2:1 1:1\n", b"1 qid:1\n", b"1 qid:1 1:1e999\n",
+              b"1 qid:1 2000000000:1\n"),
+}  # fmt: skip
+
+
+def hostile_file(case):
+    """Files that are broken on purpose: an error that names the file, in little time and memory."""
+    kind = case.choose(_READ)
+    function, good, name = _READ[kind]
+    way = case.choose(["listed", "listed", "truncated", "corrupt", "bomb", "folder", "missing",
+                       "mutated"])  # fmt: skip
+    if way == "listed":
+        content = case.choose(_HOSTILE[kind])
+        outcome = case.attempt(function, case.file(name, content))
+        if outcome.error is None:
+            case.expect(content in _LEGAL[kind] or _refused_later(case, kind, outcome.value),
+                        "reads a broken file", f"{content[:60]!r}: {dict(outcome.value)}"[:600])
+    elif way == "folder":
+        case.refuses(function, case.folder)
+    elif way == "missing":
+        case.refuses(function, case.folder / "absent.txt", words=("absent",))
+    elif way == "bomb":
+        path = case.file(f"{name}.gz", _bomb(case.choose([b"\n", b" ", b"#"])))
+        case.attempt(function, path, words=(name,))
+    elif way == "mutated":
+        content = bytearray(good)
+        for _ in range(case.whole(1, 3)):
+            content[case.whole(0, len(content) - 1)] = case.whole(0, 255)
+        case.attempt(function, case.file(name, bytes(content)), words=(name,))
+    else:
+        content = bytearray(gzip.compress(good * 20))
+        if way == "truncated":
+            content = content[: case.whole(1, len(content) - 1)]
+        else:
+            content[case.whole(0, len(content) - 9)] ^= case.whole(1, 255)
+        outcome = case.attempt(function, case.file(f"{name}.gz", bytes(content)), words=(name,))
+        if outcome.error is None:
+            case.expect(way == "corrupt", "reads part of a file")
+
+
+def _refused_later(case, kind, value):
+    """Weights of edges are refused by `preference_labels` at the latest."""
+    if kind != "edges":
+        return False
+    return case.attempt(
+        public.preference_labels, value.pairs, value.groups, value.weight
+    ).error is not None
+
+
+def _bomb(character, length=300 * 2**20, block=2**20):
+    """A small file that unzips to a large one."""
+    packer = zlib.compressobj(9, wbits=31)
+    parts = [packer.compress(character * block) for _ in range(length // block)]
+    return b"".join([*parts, packer.flush()])
+
+
+def letor(case):
+    """A LETOR file, by a plain reading."""
+    n, width = case.whole(1, 3 * case.size), case.whole(1, 6)
+    lines, X, y, qids = [], np.zeros((n, width)), [], []
+    qid = 1
+    for row in range(n):
+        qid = qid + case.whole(0, 1) if case.chance(0.8) else 10**12 + row
+        y.append(case.choose([0.0, 1.0, 4.0, 0.5, -1.0]))
+        qids.append(qid)
+        cells = sorted(case.rng.permutation(width)[: case.whole(0, width)].tolist())
+        if row == 0:
+            cells = sorted({*cells, width - 1})
+        text = []
+        for cell in cells:
+            X[row, cell] = case.choose([0.5, -2.0, 1e-3, 3.0])
+            text.append(f"{cell + 1}:{X[row, cell]!r}")
+        comment = case.choose(["", " # docid = 3", "#x"])
+        lines.append(f"{y[-1]:g} qid:{qid} {' '.join(text)}{comment}")
+    content = "\n".join(lines).encode() + b"\n"
+    data = case.call(public.datasets.load_letor, case.file("x.txt", content), dtype=np.float64)
+    case.expect(np.array_equal(_dense(data.X), X), "reads other features")
+    case.expect(data.y.tolist() == y and data.groups.tolist() == qids, "reads other labels")
+    case.expect(len(rows_of(qids)) == len(set(data.groups.tolist())), "other queries")
+    case.expect(all(Fraction(v) == w for v, w in zip(data.y.tolist(), y, strict=True)), "labels")
+
+
+def _dense(X):
+    return X.toarray() if hasattr(X, "toarray") else X
