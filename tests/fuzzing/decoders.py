@@ -73,6 +73,8 @@ def _judge(case, u, result, symmetric, method):
     own, best, worst = known[tuple(ranks)], min(losses), max(losses)
     size = max(abs(best), abs(worst), *(abs(Fraction(v)) for v in np.ravel(u).tolist()))
     slack = Fraction(1, 10**11) * (worst - best)
+    if symmetric:  # its sums are of the entries themselves, not of differences
+        slack += Fraction(1, 10**13) * max(abs(Fraction(v)) for v in np.ravel(u).tolist())
     if result.optimal:
         case.expect(own - best <= slack, f"a false proof by {method}",
                     f"loses {float(own - best):g} more than it must")  # fmt: skip

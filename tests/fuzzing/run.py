@@ -47,7 +47,8 @@ def run_case(call, seed, number, size=SIZE, attempt=0):
         try:
             call.run(case)
         except Finding as finding:
-            return finding.kind, str(finding).replace(folder, "."), case.log[-3:]
+            source = [line.replace(folder, ".") for line in case.log[-3:]]
+            return finding.kind, str(finding).replace(folder, "."), source
         except Exception as error:  # of the fuzzer itself
             text = "".join(traceback.format_exception(error))
             return f"fuzzer: {type(error).__name__}", text, case.log[-3:]

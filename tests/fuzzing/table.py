@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import decoders, labels, metrics, readers
+from . import costs, decoders, labels, metrics, rankers, readers, theory, tools
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,49 @@ CALLS = [
     Call(decoders.scores, 4, ("decode_scores",)),
     Call(decoders.bad_scores, 2),
     Call(decoders.objects, 2, decoders.COVERS_OBJECTS),
+    Call(rankers.best, 3, rankers.COVERS),
+    Call(rankers.same, 5, rankers.COVERS_MODELS),
+    Call(rankers.fits_alike, 2),
+    Call(rankers.preferences, 2),
+    Call(rankers.bad_fit, 3),
+    Call(rankers.label_ranker, 2, ("CalibratedLabelRanker",)),
+    Call(tools.scorer, 2, ("RankingScorer", "get_ranking_scorer")),
+    Call(tools.cut_queries, 0.5),
+    Call(tools.folds, 2, ("QueryKFold",)),
+    Call(tools.comparison, 1, ("compare_rankings", "Comparison")),
+    Call(tools.bootstrap, 2, ("paired_bootstrap",)),
+    Call(tools.names, 2, ("get_ranking_scorer_names", "METRICS", "get_loss")),
+    Call(theory.conditions, 3, theory.COVERS),
+    Call(theory.rankings, 2, ("bayes_ranking", "ranking_regret", "ranking_risk")),
+    Call(theory.bounds, 1, ("regret_bound",)),
+    Call(theory.counterexamples, 0.1, ("find_counterexample", "Counterexample")),
+    Call(theory.bad_worlds, 1),
+    Call(costs.mean_cost, 2, ("mean_cost_loss",)),
+    Call(costs.factored, 1, ("LowRankLoss",)),
+    Call(costs.classifier, 1, ("LowRankClassifier", "make_cost_scorer")),
+    Call(costs.bad_costs, 2),
 ]
+_CHECKS = "checks of estimators and losses, run by the tests of estimators"
+_BASE = "a base class for losses of a user's own: check_loss tests its subclasses"
 #: Public names that no call draws, and why.
-EXEMPT = {}
+EXEMPT = {
+    "__version__": "a constant",
+    "MissingGroupsWarning": "a warning: tests/test_ranker.py says when it comes",
+    "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",
+    "show_versions": "prints the versions",
+    "Loss": _BASE,
+    "BinaryLoss": _BASE,
+    "NormalizedLoss": _BASE,
+    "PositionalLoss": _BASE,
+    "LOSSES": "a dictionary, whose values are covered one by one",
+    "BlendedRegressor": "its forests take a second a fit: tests/test_blend.py",
+    "default_regressor": "scikit-learn's trees take too long for a random call",
+    "make_ranking": "a generator of data: tests/test_datasets.py",
+    "make_preferences": "a generator of data: tests/test_datasets.py",
+    "make_label_ranking": "a generator of data: tests/test_datasets.py",
+    "label_ranking_from_classes": "fits a random forest: tests/test_datasets.py",
+    "check_loss": _CHECKS,
+    "check_ranker": _CHECKS,
+    "expected_failed_checks": _CHECKS,
+    "yield_ranker_checks": _CHECKS,
+}

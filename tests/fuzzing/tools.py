@@ -1,0 +1,271 @@
+"""Scorers, splitters and comparisons; wrappers that a scorer must see through, or refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import BaggingRegressor, VotingRegressor
+from sklearn.feature_selection import RFE
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from . import public
+from .values import draw_codes, draw_groups, spoiled_numbers
+
+_M = public.metrics
+
+
+class Forwarding(RegressorMixin, BaseEstimator):
+    """A wrapper of somebody else, which forwards `fit` and `predict`."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def fit(self, X, y):
+        self.inner_ = clone(self.inner).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+class Delegating(BaseEstimator):
+    """Another, which forwards every attribute to a fitted estimator."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.wrapped.predict(X)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "wrapped" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self.wrapped, name)
+
+
+def _data(case):
+    sizes = case.rng.integers(2, 5, 8)
+    codes = np.repeat(np.arange(8), sizes)
+    if case.chance(0.5):
+        codes = case.rng.permutation(codes)
+    X = case.rng.normal(size=(len(codes), 3))
+    y = case.rng.integers(0, 3, len(codes)) + (X[:, 0] > 0)
+    return X, y, codes
+
+
+def _ranker(column=None):
+    return public.CalibratedRanker(Ridge(), loss="spearman", group_column=column)
+
+
+def scorer(case):
+    """A scorer through any wrapper: the value of the ranker's own ranks, or an error."""
+    X, y, codes = _data(case)
+    labels = public.relevance_labels(y, codes)
+    name = case.choose(["ndcg", "ndcg@2", "spearman", "kendall_tau", "neg_pairwise_disagreement",
+                        "dcg", "err@3"])  # fmt: skip
+    function = {"ndcg": _M.ndcg_score, "ndcg@2": lambda *a, **b: _M.ndcg_score(*a, k=2, **b),
+                "spearman": _M.spearman_score, "kendall_tau": _M.kendall_tau_score,
+                "neg_pairwise_disagreement": lambda *a, **b: -_M.pairwise_disagreement_loss(*a, **b),
+                "dcg": _M.dcg_score, "err@3": lambda *a, **b: _M.err_score(*a, k=3, **b)}[name]
+    column = case.choose([None, "qid"])  # with it, a wrapper's own predict works
+    if column is not None:
+        X = pd.DataFrame(X, columns=["a", "b", "c"]).assign(qid=codes)
+    make = lambda: _ranker(column)  # noqa: E731
+    fitted = make().fit(X, labels)
+    wanted = function(y, ranks=fitted.predict(X, groups=codes), groups=codes)
+    wrappers = {
+        "plain": lambda: fitted,
+        "pipeline": lambda: make_pipeline(FunctionTransformer(), make()).fit(X, labels),
+        "nested": lambda: make_pipeline(FunctionTransformer(),
+                                        make_pipeline(FunctionTransformer(), fitted)),
+        "frozen": lambda: FrozenEstimator(fitted),
+        "search": lambda: GridSearchCV(make(), {"center": [True]}, cv=public.QueryKFold(2),
+                                       scoring=_M.get_ranking_scorer("ndcg")).fit(X, labels),
+        "frozen_pipeline": lambda: FrozenEstimator(make_pipeline(FunctionTransformer(), fitted)),
+        "transformed_target": lambda: _transformed(fitted),
+        "forwarding": lambda: _with(Forwarding(make()), inner_=fitted),
+        "forwarding_pipeline": lambda: _with(
+            Forwarding(make()), inner_=make_pipeline(FunctionTransformer(), fitted)
+        ),
+        "delegating": lambda: Delegating(fitted),
+        "voting": lambda: _with(VotingRegressor([("one", make())]), estimators_=[fitted],
+                                named_estimators_={"one": fitted}),
+        "bagging": lambda: _with(BaggingRegressor(make(), n_estimators=1), estimators_=[fitted],
+                                 estimators_features_=[slice(None)], n_features_in_=4),
+        "multi_output": lambda: _with(MultiOutputRegressor(make()), estimators_=[fitted]),
+        "pipeline_of_wrapper": lambda: make_pipeline(
+            FunctionTransformer(), _with(Forwarding(make()), inner_=fitted)
+        ),
+        "regressor": lambda: Ridge().fit(X, y),
+        "regressor_pipeline": lambda: make_pipeline(StandardScaler(), Ridge()).fit(X, y),
+        "regressor_wrapper": lambda: TransformedTargetRegressor(Ridge()).fit(X, y),
+    }  # fmt: skip
+    if column is None:
+        wrappers["rfe"] = lambda: RFE(make(), n_features_to_select=3).fit(X, labels)
+    kind = case.choose(wrappers)
+    estimator = wrappers[kind]()
+    if kind.startswith("regressor"):
+        wanted = function(y, estimator.predict(X), groups=codes)
+    made = case.call(_M.get_ranking_scorer, name)
+    given = case.choose([{"y": labels}, {"y": y, "groups": codes},
+                         {"y": labels, "groups": draw_groups(case, codes.tolist())}])  # fmt: skip
+    outcome = case.attempt(made, estimator, X, **given)
+    if outcome.error is None:
+        case.equal(outcome.value, wanted, f"reads {kind} wrongly")
+    else:
+        must = kind in ("plain", "pipeline", "frozen", "search", "rfe") or "regressor" in kind
+        case.expect(not must, f"refuses {kind}", outcome.describe())
+    if column is None:
+        case.refuses(made, fitted, X, y, words=("group", "quer"))
+
+
+def _transformed(fitted):
+    """As after `fit`: scikit-learn's own does not take a structured y."""
+    return _with(TransformedTargetRegressor(_ranker()), regressor_=fitted,
+                 transformer_=FunctionTransformer().fit(np.zeros((1, 1))), _training_dim=1)
+
+
+def _with(estimator, **fitted):
+    for name, value in fitted.items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def cut_queries(case):
+    """A splitter that cuts queries of structured labels: every tool must refuse."""
+    X, y, codes = _data(case)
+    codes = np.arange(len(y)) % (len(y) // 4)  # rows of a query stand far apart
+    labels = public.relevance_labels(y, codes)
+    scoring = _M.get_ranking_scorer("ndcg")
+    cv = case.choose([KFold(3), KFold(2, shuffle=True, random_state=0), 3])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(qid=codes)
+    tools = {
+        "cross_val_score": lambda e, X, y: cross_val_score(e, X, y, cv=cv, scoring=scoring,
+                                                           error_score="raise"),
+        "cross_validate": lambda e, X, y: cross_validate(e, X, y, cv=cv, scoring=scoring,
+                                                         error_score="raise"),
+        "cross_val_predict": lambda e, X, y: cross_val_predict(e, X, y, cv=cv),
+        "permutation_test_score": lambda e, X, y: permutation_test_score(
+            e, X, y, cv=cv, scoring=scoring, n_permutations=2),
+        "learning_curve": lambda e, X, y: learning_curve(e, X, y, cv=cv, scoring=scoring,
+                                                         train_sizes=[0.9], error_score="raise"),
+        "validation_curve": lambda e, X, y: validation_curve(
+            e, X, y, param_name="center", param_range=[True], cv=cv, scoring=scoring,
+            error_score="raise"),
+        "GridSearchCV": lambda e, X, y: GridSearchCV(e, {"center": [True]}, cv=cv,
+                                                     scoring=scoring, error_score="raise").fit(X, y),
+    }  # fmt: skip
+    tool = case.choose(tools)
+    tools[tool].__qualname__ = tools[tool].__name__ = tool
+    ways = [(_ranker(), X, labels), (_ranker("qid"), frame, labels), (_ranker("qid"), frame, y)]
+    case.refuses(tools[tool], *case.choose(ways))
+
+
+def folds(case):
+    """`QueryKFold`: every query is tested once, whole."""
+    codes = draw_codes(case)
+    n_queries = len(set(codes))
+    groups = draw_groups(case, codes)
+    splits = case.choose([2, 3, n_queries, np.int64(2)])
+    if n_queries < 2:
+        case.refuses(lambda: list(public.QueryKFold(2).split(codes, groups=groups)))
+        return
+    splits = min(splits, n_queries)
+    cv = public.QueryKFold(splits, shuffle=case.chance(0.5), random_state=case.whole(0, 9))
+    by_label = case.chance(0.3)
+    y = public.relevance_labels([0] * len(codes), groups) if by_label else None
+    found = case.call(lambda: list(cv.split(codes, y, None if by_label else groups)))
+    tested = [row for _, test in found for row in test.tolist()]
+    case.expect(sorted(tested) == list(range(len(codes))), "rows are not tested once each")
+    for train, test in found:
+        apart = {codes[i] for i in train}.isdisjoint(codes[i] for i in test)
+        case.expect(apart, "a query is trained on and tested on")
+        case.expect(sorted([*train, *test]) == list(range(len(codes))), "rows are lost")
+    case.expect(len(found) == cv.get_n_splits(), "another number of folds")
+    bad = case.choose([0, 1, -1, 2.5, "3", None, True, n_queries + 1, [], float("nan")])
+    case.refuses(lambda: list(public.QueryKFold(bad).split(codes, groups=groups)))
+
+
+def comparison(case):
+    """Means, their difference, and a bootstrap that depends on the seed only."""
+    codes = draw_codes(case)
+    n = len(codes)
+    y = case.rng.integers(0, 3, n)
+    first, second = case.rng.normal(size=(2, n))
+    weight = case.rng.integers(1, 4, n).astype(float) if case.chance(0.5) else None
+    given = dict(metric="spearman", groups=draw_groups(case, codes), n_resamples=50)
+    outcome = case.attempt(_M.compare_rankings, y, first, second, sample_weight=weight, **given)
+    if outcome.error is not None:
+        return  # undefined everywhere
+    found = outcome.value
+    means = [_M.spearman_score(y, s, groups=codes, sample_weight=weight) for s in (first, second)]
+    case.equal([found.first, found.second, found.difference], [*means, means[0] - means[1]],
+               "other means than the metric")  # fmt: skip
+    case.expect(found.low <= found.high and 0 < found.p_value <= 1, "no interval")
+    if weight is not None:
+        scaled = weight * 2.0 ** case.whole(-1000, 1000)
+        again = case.call(_M.compare_rankings, y, first, second, sample_weight=scaled, **given)
+        case.equal([again.low, again.high, again.p_value], [found.low, found.high, found.p_value],
+                   "depends on the scale of weights")  # fmt: skip
+
+
+def bootstrap(case):
+    """`paired_bootstrap` on values of queries: finite, scale-free, and clear errors."""
+    n = case.whole(1, 9)
+    a, b = case.rng.normal(size=(2, n)) * 10.0 ** case.whole(-100, 100)
+    weight = case.rng.integers(0, 4, n).astype(float)
+    weight[0] = 1
+    given = dict(n_resamples=40)
+    found = case.call(_M.paired_bootstrap, a, b, weight=weight, **given)
+    case.equal(found.difference, np.average(a - b, weights=weight), "another difference",
+               atol=1e-12 * np.abs(a).max())  # fmt: skip
+    case.expect(np.isfinite([found.low, found.high, found.p_value]).all(), "not finite")
+    scaled = case.call(_M.paired_bootstrap, a, b, weight=weight * 2.0 ** case.whole(-1000, 1000),
+                       **given)  # fmt: skip
+    case.equal([scaled.first, scaled.low, scaled.high], [found.first, found.low, found.high],
+               "depends on the scale of weights", atol=1e-12 * np.abs(a).max())  # fmt: skip
+    which = case.choose(["first", "weight", "n_resamples", "confidence_level", "random_state"])
+    if which in ("first", "weight"):
+        bad, kind = spoiled_numbers(case, n, without=("nan", "nan_array", "none", "none_array",
+                                                      "na", "na_float", "null"))  # fmt: skip
+        if which == "first":
+            case.refuses(_M.paired_bootstrap, bad, b, **given)
+        else:
+            case.refuses(_M.paired_bootstrap, a, b, weight=bad, **given)
+    else:
+        bad = case.choose({"n_resamples": [0, -1, 2.5, "3", None, True, 10**12],
+                           "confidence_level": [0, 1, 2, "x", None, float("nan"), 95],
+                           "random_state": ["x", -1, 2.5]}[which])  # fmt: skip
+        case.refuses(_M.paired_bootstrap, a, b, **{**given, which: bad})
+
+
+def names(case):
+    """Names of losses, metrics and scorers: known, or refused with the known ones."""
+    function = case.choose([_M.get_ranking_scorer, public.losses.get_loss])
+    bad = case.choose(["", "ndgc", "NDCG@10", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@1e3", "@10",
+                       "ndcg@10@10", "mrrr", None, 3, b"ndcg", ["ndcg"], "precision", "neg_ndcg",
+                       "spearman@3", "\ud800", "ndcg@²", "ndcg @10", {}, np.array(["ndcg"])])
+    case.refuses(function, bad)
+    for name in case.call(_M.get_ranking_scorer_names):
+        cutoff = "@3" if name in ("precision", "recall") else ""
+        made = case.call(_M.get_ranking_scorer, name + cutoff)
+        case.expect(made == _M.get_ranking_scorer(name + cutoff), "a scorer differs from itself")
