@@ -13,6 +13,9 @@ from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
 
+#: No table has more rows than this.
+LARGEST_CUTOFF = 2**63 - 1
+
 
 class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
@@ -281,8 +284,12 @@ class BinaryLoss(Loss):
 def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) -> NDArray[np.bool_]:
     """Rows with relevance >= threshold; without a threshold only 0 and 1 are accepted."""
     if threshold is not None:
-        if not isinstance(threshold, Real) or not np.isfinite(threshold):
-            raise ValueError(f"threshold must be a finite number or None; got {threshold!r}.")
+        try:
+            check_real("threshold", threshold)
+        except ValueError:
+            raise ValueError(
+                f"threshold must be a finite number or None; got {threshold!r}."
+            ) from None
         return relevance >= threshold
     relevant = relevance == 1
     other = ~relevant & (relevance != 0)
@@ -303,3 +310,26 @@ def check_cutoff(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number >= 1 or None; got {value!r}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value}.")
+    if value > LARGEST_CUTOFF:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_CUTOFF}, more rows than a table can have; pass None "
+            "to count every place."
+        )
+
+
+def check_real(name: str, value: Any) -> None:
+    """Raise unless `value` is a finite real number."""
+    try:
+        finite = isinstance(value, Real) and bool(np.isfinite(float(value)))
+    except OverflowError:  # a Python integer beyond float64
+        finite = False
+    if not finite:
+        raise ValueError(f"{name} must be finite, a real number; got {value!r}.")
+
+
+def exp2_minus_1(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """2**y - 1, to full precision also where y is so small that 2**y rounds to 1."""
+    with np.errstate(over="ignore"):  # the callers refuse what overflows
+        large = np.exp2(relevance) - 1
+        small = np.expm1(relevance * np.log(2))
+    return np.where(np.abs(relevance) < 0.5, small, large)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, expected_reciprocal_rank
-from sklearn_rankcal.losses._base import Loss, check_cutoff
+from sklearn_rankcal.losses._base import Loss, check_cutoff, check_real, exp2_minus_1
 
 
 class ERR(Loss):
@@ -44,6 +44,8 @@ class ERR(Loss):
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         check_cutoff("k", self.k)
+        if self.max_relevance is not None:
+            check_real("max_relevance", self.max_relevance)
         super().check(relevance)
         top = relevance.max()
         if self.max_relevance is None:
@@ -68,7 +70,7 @@ class ERR(Loss):
     def satisfaction(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """R: the probability that a document satisfies the user."""
         top = relevance.max() if self.max_relevance is None else self.max_relevance
-        return (np.exp2(relevance) - 1) / np.exp2(top)
+        return exp2_minus_1(relevance) / np.exp2(top)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self.satisfaction(relevance)

@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal._queries import Queries
 from sklearn_rankcal._ranked import Ranked, _divide, ideal, positional
-from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss, check_cutoff
+from sklearn_rankcal.losses._base import (
+    BinaryLoss,
+    Loss,
+    NormalizedLoss,
+    check_cutoff,
+    check_real,
+    exp2_minus_1,
+)
 
 Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -135,10 +142,10 @@ class ERU(PositionalLoss):
         self.half_life = half_life
 
     def check(self, relevance: NDArray[np.float64]) -> None:
-        if not self.half_life > 1 or not np.isfinite(self.half_life):
+        check_real("half_life", self.half_life)
+        if not self.half_life > 1:
             raise ValueError(f"half_life must be finite and > 1; got {self.half_life!r}.")
-        if not np.isfinite(self.neutral):
-            raise ValueError(f"neutral must be finite; got {self.neutral!r}.")
+        check_real("neutral", self.neutral)
         super().check(relevance)
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -395,7 +402,8 @@ class Positional(PositionalLoss):
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         if self.utility is None:
             return relevance
-        values = read_numbers(self.utility(relevance, queries), "what utility returned")
+        # a copy: a function that writes into its argument must not change the labels
+        values = read_numbers(self.utility(relevance.copy(), queries), "what utility returned")
         if values.shape != relevance.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"utility must return one finite number per document, shape {relevance.shape}; "
@@ -433,21 +441,26 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
         An unknown gain, a gain that overflows, is NaN or negative.
     """
     if callable(gain):
-        gains = read_numbers(gain(relevance), "what gain returned")
+        # a copy: a function that writes into its argument must not change the labels
+        gains = read_numbers(gain(relevance.copy()), "what gain returned")
         if gains.shape != relevance.shape:
             raise ValueError(f"gain must keep the shape {relevance.shape}; got {gains.shape}.")
-    elif gain == "exp2":
-        with np.errstate(over="ignore"):
-            gains = np.exp2(relevance) - 1
-    elif gain == "linear":
+    elif isinstance(gain, str) and gain == "exp2":
+        gains = exp2_minus_1(relevance)
+    elif isinstance(gain, str) and gain == "linear":
         gains = relevance
     else:
         raise ValueError(f"gain must be 'exp2', 'linear' or a callable; got {gain!r}.")
+    if np.isnan(gains).any():
+        row = int(np.flatnonzero(np.isnan(gains))[0])
+        raise ValueError(f"gain returned NaN for the relevance {relevance[row]:g}.")
     # sums of gains must stay finite too, and products with discounts precise
     if not (np.abs(gains) < 1e300).all():
+        remedy = "Use gain='linear', or rescale the labels." if gain == "exp2" else (
+            "Rescale the labels."
+        )
         raise ValueError(
-            f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. Use "
-            "gain='linear', or rescale the labels."
+            f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. {remedy}"
         )
     if gains.size and gains.min() < 0:
         raise ValueError(f"Negative values in data passed to the gain: got {gains.min():g}.")

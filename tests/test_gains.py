@@ -1,0 +1,80 @@
+"""Gains and parameters of losses at the edges of float64."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
+from sklearn_rankcal.metrics import (
+    dcg_score,
+    err_score,
+    eru_score,
+    map_score,
+    ndcg_score,
+    precision_at_q_score,
+)
+
+
+@pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-100, 5e-324, 0.3, 0.5, 1.0, 7.0])
+def test_exponential_gains_are_precise_for_small_labels(label):
+    # 2**y rounds to 1 for small y: the gain was 0, and the query undefined without a word
+    wanted = math.expm1(label * math.log(2))
+    assert dcg_score([label], [1.0]) == pytest.approx(wanted, rel=1e-12, abs=0)
+
+
+def test_queries_of_small_labels_are_not_undefined():
+    assert ndcg_score([1e-17, 2e-17], [1.0, 0.0]) == pytest.approx(
+        (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+    )
+
+
+@pytest.mark.parametrize("whole", range(12))
+def test_exponential_gains_of_whole_labels_stay_exact(whole):
+    assert dcg_score([whole], [0.0]) == 2.0**whole - 1
+
+
+def test_a_gain_that_writes_into_its_argument_leaves_the_labels_alone():
+    y = np.array([1.0, 0.0, 3.0])
+    scores = [1.0, 2.0, 3.0]
+    double = lambda labels: np.multiply(labels, 2, out=labels)  # noqa: E731
+    assert dcg_score(y, scores, gain=double) == 2 * dcg_score(y, scores, gain="linear")
+    assert y.tolist() == [1.0, 0.0, 3.0]
+
+
+def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
+    from sklearn_rankcal._queries import Queries
+
+    y = np.array([1.0, 0.0, 3.0])
+    loss = Positional(lambda labels, queries: np.multiply(labels, 2, out=labels))
+    assert loss.encode(y, Queries.single(3)).tolist() == [2.0, 0.0, 6.0]
+    assert y.tolist() == [1.0, 0.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda y: eru_score(y, y, half_life="5"), "half_life must be finite, a real number"),
+        (lambda y: eru_score(y, y, half_life=None), "half_life must be finite, a real number"),
+        (lambda y: eru_score(y, y, half_life=1.0), "half_life must be finite and > 1"),
+        (lambda y: eru_score(y, y, neutral=np.ones(2)), "neutral must be finite, a real number"),
+        (lambda y: eru_score(y, y, neutral=10**400), "neutral must be finite, a real number"),
+        (lambda y: err_score(y, y, max_relevance="3"), "max_relevance must be finite"),
+        (lambda y: dcg_score(y, y, gain=np.ones(2)), "gain must be 'exp2', 'linear'"),
+        (lambda y: dcg_score(y, y, gain=lambda v: v * np.nan), "gain returned NaN"),
+        (lambda y: map_score(y, y, threshold=10**400), "threshold must be a finite number"),
+        (lambda y: precision_at_q_score(y, y, q=10**400), "q must be at most"),
+        (lambda y: ndcg_score(y, y, k=10**30), "k must be at most"),
+    ],
+)
+def test_parameters_are_refused_by_name(call, words):
+    with pytest.raises(ValueError, match=words):
+        call([1, 0])
+
+
+@pytest.mark.parametrize("loss", [DCG(), NDCG(), ERR(max_relevance=3), ERU()])
+def test_targets_of_small_labels_keep_their_ratios(loss):
+    from sklearn_rankcal._queries import Queries
+
+    targets = loss.encode(np.array([1e-13, 2e-13]), Queries.single(2))
+    assert targets[1] / targets[0] == pytest.approx(2, rel=1e-9)
