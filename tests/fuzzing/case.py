@@ -78,11 +78,11 @@ class Case:
             raise Finding("refuses good input", f"{outcome.describe()}") from outcome.error
         return outcome.value
 
-    def refuses(self, function, *args, words=(), **kwargs):
+    def refuses(self, function, *args, words=(), what="bad input", **kwargs):
         """A call that must raise, and name the argument by one of `words`."""
         outcome = self.attempt(function, *args, **kwargs)
         if outcome.error is None:
-            raise Finding("accepts bad input", f"and returns {short(outcome.value)}")
+            raise Finding(f"accepts {what}", f"and returns {short(outcome.value)}")
         outcome.names(words)
 
     def attempt(self, function, *args, words=(), **kwargs):
@@ -132,7 +132,9 @@ class Case:
         """Write a file; its path."""
         path = self.folder / name
         path.write_bytes(content)
-        shown = repr(content) if len(content) < 600 else f"{content[:80]!r} ... {len(content)} bytes"
+        shown = repr(content)
+        if len(content) > 600:
+            shown = f"{content[:80]!r} ... {len(content)} bytes"
         self.log.append(f"pathlib.Path({name!r}).write_bytes({shown})")
         return path
 

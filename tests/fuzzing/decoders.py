@@ -105,7 +105,9 @@ def _decode(case, function, methods, symmetric):
     method = case.choose(methods)
     r = case.whole(1, min(6, case.size + 1))
     form = case.choose(["one", "one", "list", "stack", "padded", "layout"])
-    given = {"order": case.choose(["ranked_pairs", "topological"])} if method == "greedy_dag" else {}
+    given = {}
+    if method == "greedy_dag":
+        given["order"] = case.choose(["ranked_pairs", "topological"])
     if method in ("local_search", "auto", "exact") and case.chance(0.3):
         given["n_kicks"] = 3
     if form in ("one", "layout"):
@@ -154,16 +156,17 @@ def exact_votes(case):
 
 def bad_matrix(case):
     """Matrices and options without a meaning."""
-    function, methods, symmetric = case.choose([
-        (_D.decode_preferences, _PREFERENCES, False),
-        (_D.decode_average_precision, _AVERAGE_PRECISION, True),
+    function, methods = case.choose([
+        (_D.decode_preferences, _PREFERENCES),
+        (_D.decode_average_precision, _AVERAGE_PRECISION),
     ])
     good = np.eye(3)
     bad = case.choose([
         [], [[]], np.zeros((2, 3)), np.zeros((0, 0)), [[np.nan, 0], [0, 0]], [[0, np.inf], [1, 0]],
         np.ma.array(good, mask=np.eye(3, dtype=bool)), good * 1j, np.full((2, 2), 1e300), "ab",
         None, 3.0, [good, [[1, 2]]], [good, None], [["a", "b"], ["c", "d"]], np.zeros((1, 1, 1, 1)),
-        np.full((2, 2), np.datetime64("NaT")), np.array([["0", "1"], ["1", "0"]]), {}, [[1, 2], [3]],
+        np.full((2, 2), np.datetime64("NaT")), np.array([["0", "1"], ["1", "0"]]), {},
+        [[1, 2], [3]],
         np.full((2, 2), np.timedelta64("NaT")), [[None, 1], [1, None]], [[10**400, 0], [0, 1]],
         [np.eye(2), np.ma.array(np.eye(2), mask=True)],
     ])  # fmt: skip

@@ -42,4 +42,6 @@ def _array(value):
     if value.dtype.kind in "mM":
         return f"np.array({value.astype(str).tolist()!r}, dtype={str(value.dtype)!r})"
     text = f"np.array({value.tolist()!r}, dtype={str(value.dtype)!r})"
-    return text.replace("nan", "np.nan").replace("inf", "np.inf") if value.dtype.kind == "f" else text
+    if value.dtype.kind != "f":
+        return text
+    return text.replace("nan", "np.nan").replace("inf", "np.inf")

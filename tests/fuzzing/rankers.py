@@ -227,7 +227,8 @@ def same(case):
         scores = case.call(ranker.decision_function, X, groups=codes)
         for own in rows_of(codes.tolist()):
             for i, j in itertools.permutations(own, 2):
-                case.expect(scores[i] <= scores[j] or ranks[i] < ranks[j], "ranks contradict scores")
+                agree = scores[i] <= scores[j] or ranks[i] < ranks[j]
+                case.expect(agree, "ranks contradict scores")
     else:
         names = ["a", "b", "c"]
         table = case.choose([pd.DataFrame(X, columns=names, index=range(7, 7 + len(X))),
@@ -326,7 +327,7 @@ def bad_fit(case):
         case.refuses(clone(ranker).set_params(group_column="qid").fit, only, y)
     elif which == "X":
         bad = case.choose([
-            X[:-1], X[:, :0], X[:0], X[0], X[None], "X", None, 3, X * 1j, X.tolist()[:-1] + [[1.0]],
+            X[:-1], X[:, :0], X[:0], X[0], X[None], "X", None, 3, X * 1j, [*X.tolist()[:-1], [1.0]],
             np.where(X == X[0, 0], np.nan, X), np.where(X == X[0, 0], np.inf, X),
             np.full(X.shape, "a"), sparse.csr_array(X)[:-1], pd.DataFrame(X)[:0],
             pl.DataFrame(X).lazy(), {"a": 1}, np.full(X.shape, object()),

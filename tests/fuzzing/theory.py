@@ -109,11 +109,8 @@ def rankings(case):
 
 
 def bounds(case):
-    """The bound of the regret holds for predictions beside expected targets."""
-    labels, probabilities, shares = _worlds(case, binary=True)
-    r = labels.shape[1]
-    name = case.choose(["dcg", "map", "pd"])
-    given = (labels.astype(float), probabilities)
+    """The bound of the regret is a number; what is none is refused."""
+    r, name = case.whole(1, 5), case.choose(["dcg", "map", "pd"])
     gap = case.call(_C.regret_bound, name, float(case.whole(0, 4)), r)
     case.expect(np.isfinite(gap) and gap >= 0, "no bound")
     bad = case.choose([(name, -1.0, r), (name, float("nan"), r), (name, 1.0, 0), (name, 1.0, 2.5),

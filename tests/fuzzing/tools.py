@@ -84,7 +84,8 @@ def scorer(case):
                         "dcg", "err@3"])  # fmt: skip
     function = {"ndcg": _M.ndcg_score, "ndcg@2": lambda *a, **b: _M.ndcg_score(*a, k=2, **b),
                 "spearman": _M.spearman_score, "kendall_tau": _M.kendall_tau_score,
-                "neg_pairwise_disagreement": lambda *a, **b: -_M.pairwise_disagreement_loss(*a, **b),
+                "neg_pairwise_disagreement":
+                    lambda *a, **b: -_M.pairwise_disagreement_loss(*a, **b),
                 "dcg": _M.dcg_score, "err@3": lambda *a, **b: _M.err_score(*a, k=3, **b)}[name]
     column = case.choose([None, "qid"])  # with it, a wrapper's own predict works
     if column is not None:
@@ -166,18 +167,18 @@ def cut_queries(case):
         "cross_val_predict": lambda e, X, y: cross_val_predict(e, X, y, cv=cv),
         "permutation_test_score": lambda e, X, y: permutation_test_score(
             e, X, y, cv=cv, scoring=scoring, n_permutations=2),
-        "learning_curve": lambda e, X, y: learning_curve(e, X, y, cv=cv, scoring=scoring,
-                                                         train_sizes=[0.9], error_score="raise"),
+        "learning_curve": lambda e, X, y: learning_curve(
+            e, X, y, cv=cv, scoring=scoring, train_sizes=[0.9], error_score="raise"),
         "validation_curve": lambda e, X, y: validation_curve(
             e, X, y, param_name="center", param_range=[True], cv=cv, scoring=scoring,
             error_score="raise"),
-        "GridSearchCV": lambda e, X, y: GridSearchCV(e, {"center": [True]}, cv=cv,
-                                                     scoring=scoring, error_score="raise").fit(X, y),
+        "GridSearchCV": lambda e, X, y: GridSearchCV(
+            e, {"center": [True]}, cv=cv, scoring=scoring, error_score="raise").fit(X, y),
     }  # fmt: skip
     tool = case.choose(tools)
     tools[tool].__qualname__ = tools[tool].__name__ = tool
     ways = [(_ranker(), X, labels), (_ranker("qid"), frame, labels), (_ranker("qid"), frame, y)]
-    case.refuses(tools[tool], *case.choose(ways))
+    case.refuses(tools[tool], *case.choose(ways), what=f"cut queries in {tool}")
 
 
 def folds(case):
@@ -212,7 +213,7 @@ def comparison(case):
     y = case.rng.integers(0, 3, n)
     first, second = case.rng.normal(size=(2, n))
     weight = case.rng.integers(1, 4, n).astype(float) if case.chance(0.5) else None
-    given = dict(metric="spearman", groups=draw_groups(case, codes), n_resamples=50)
+    given = {"metric": "spearman", "groups": draw_groups(case, codes), "n_resamples": 50}
     outcome = case.attempt(_M.compare_rankings, y, first, second, sample_weight=weight, **given)
     if outcome.error is not None:
         return  # undefined everywhere
@@ -234,7 +235,7 @@ def bootstrap(case):
     a, b = case.rng.normal(size=(2, n)) * 10.0 ** case.whole(-100, 100)
     weight = case.rng.integers(0, 4, n).astype(float)
     weight[0] = 1
-    given = dict(n_resamples=40)
+    given = {"n_resamples": 40}
     found = case.call(_M.paired_bootstrap, a, b, weight=weight, **given)
     case.equal(found.difference, np.average(a - b, weights=weight), "another difference",
                atol=1e-12 * np.abs(a).max())  # fmt: skip
@@ -245,7 +246,7 @@ def bootstrap(case):
                "depends on the scale of weights", atol=1e-12 * np.abs(a).max())  # fmt: skip
     which = case.choose(["first", "weight", "n_resamples", "confidence_level", "random_state"])
     if which in ("first", "weight"):
-        bad, kind = spoiled_numbers(case, n, without=("nan", "nan_array", "none", "none_array",
+        bad, _ = spoiled_numbers(case, n, without=("nan", "nan_array", "none", "none_array",
                                                       "na", "na_float", "null"))  # fmt: skip
         if which == "first":
             case.refuses(_M.paired_bootstrap, bad, b, **given)

@@ -70,7 +70,7 @@ _IDS = {
     "decimal": lambda k: Decimal(k) / 10,
     "fraction": lambda k: Fraction(k, 3),
     "date": lambda k: datetime.date(2020, 1, 1 + k),
-    "datetime": lambda k: datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    "datetime": lambda k: datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
     + datetime.timedelta(hours=k),
     "uuid": lambda k: uuid.UUID(int=k),
     "frozenset": lambda k: frozenset([k]),
@@ -278,7 +278,7 @@ def _contain(case, kind, values):
     elif kind in ("column", "one_column"):
         held = held[:, None] if kind == "column" else pd.DataFrame({"y": held})
     elif kind == "memmap":
-        path = case.folder / "numbers.npy"
+        path = case.folder / f"numbers{len(list(case.folder.iterdir()))}.npy"
         np.save(path, held)
         held = np.load(path, mmap_mode="r")
     return Given(held, exact, sure)
