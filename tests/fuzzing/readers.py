@@ -188,7 +188,8 @@ _HOSTILE = {
         b"1: 1," * 10, b"1: {}\n", b"1: 1,,2\n", b"1.5: 1,2\n", b"1: {1},{1}\n",
         b"0" * 5000 + b": 1\n",
         b"9" * 5000 + b": 1\n", b"1: " + b"9" * 5000 + b"\n",
-        b"# NUMBER ALTERNATIVES: " + b"9" * 5000 + b"\n1: 1\n", b"1: 1\0\n", "1: \u0661,٢\n".encode(),
+        b"# NUMBER ALTERNATIVES: " + b"9" * 5000 + b"\n1: 1\n", b"1: 1\0\n",
+        "1: \u0661,٢\n".encode(),
         "\u0661: 1,2\n".encode(), "1: \u00b2\n".encode(),
     ],
     "edges": [
