@@ -553,7 +553,9 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
 
 def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
     array = read_whole(values, name)
-    if array.ndim != 1 or not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-D; it has shape {array.shape}.")
+    if not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
         raise ValueError(
             f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; "
             f"got {array!r}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def read_ranking(
             "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
             + ("both." if ranks is not None else "neither.")
         )
-    if ties not in TIES:
+    if not isinstance(ties, str) or ties not in TIES:
         raise ValueError(f"ties must be one of {', '.join(map(repr, TIES))}; got {ties!r}.")
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight
@@ -172,7 +173,7 @@ def fill_undefined(
     if isinstance(zero_division, str):
         if zero_division == "skip":
             return values
-    elif zero_division in (0, 1):
+    elif isinstance(zero_division, Real) and zero_division in (0, 1):
         return np.where(np.isnan(values), float(zero_division), values)
     raise ValueError(f"zero_division must be 'skip', 0 or 1; got {zero_division!r}.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sklearn_rankcal.metrics._checks import read_ranking
 from sklearn_rankcal.metrics._registry import get_metrics
 
 _CELLS = 1 << 22  # resampled queries held at a time
+_MOST_RESAMPLES = 10_000_000  # each keeps a mean of 8 bytes
+_LARGEST = 1e290  # sums over queries of smaller numbers stay finite
 
 
 @dataclass(frozen=True)
@@ -360,17 +363,28 @@ def paired_bootstrap(
     a, b = read_numbers(first, "first"), read_numbers(second, "second")
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"Values per query must be 1-D and as many; got {a.shape} and {b.shape}.")
-    if not 0 < confidence_level < 1:
+    for name, values in (("first", a), ("second", b)):
+        if (np.abs(values[~np.isnan(values)]) >= _LARGEST).any():
+            raise ValueError(
+                f"{name} must hold a number below {_LARGEST:g} for each query, or NaN where the "
+                "metric is undefined; it has a larger one, or infinity."
+            )
+    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be at least 1; got {n_resamples!r}.")
+    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
+    if not whole or not 1 <= n_resamples <= _MOST_RESAMPLES:
+        raise ValueError(
+            f"n_resamples must be a whole number from 1 to {_MOST_RESAMPLES}; got {n_resamples!r}."
+        )
     weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
-    if weights.shape != a.shape or not (weights >= 0).all():
-        raise ValueError("weight must hold one non-negative number per query.")
+    if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
+        raise ValueError("weight must hold one finite, non-negative number per query.")
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():
         raise ValueError("There is no query on which both values are defined.")
-    a, b, weights = a[kept], b[kept], weights[kept]
+    # only ratios of weights count: the largest becomes 1, so that no sum of them overflows or
+    # vanishes
+    a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()
     drawn = _resampled_means(a - b, weights, n_resamples, check_random_state(random_state))
     tail = (1 - confidence_level) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])

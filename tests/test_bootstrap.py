@@ -1,0 +1,50 @@
+"""Inputs of the paired bootstrap, and of other small helpers, at their edges."""
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal import order_to_ranks, ranks_to_order
+from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
+
+FIRST, SECOND = np.array([0.5, 0.25, 1.0, 0.0]), np.array([0.25, 0.5, 0.5, 0.125])
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-20, 1e200, 1e307])
+def test_only_ratios_of_weights_count(scale):
+    weight = np.array([1.0, 2.0, 3.0, 0.0])
+    wanted = paired_bootstrap(FIRST, SECOND, weight=weight, n_resamples=200)
+    found = paired_bootstrap(FIRST, SECOND, weight=weight * scale, n_resamples=200)
+    for name in ("first", "second", "difference", "low", "high", "p_value"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), rel=1e-3), name
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"weight": [1, 1, np.inf, 1]}, "weight must hold one finite, non-negative number"),
+        ({"first": [1, 1, np.inf, 1]}, "first must hold a number below"),
+        ({"second": [1e300, 1, 0, 1]}, "second must hold a number below"),
+        ({"n_resamples": 2.5}, "n_resamples must be a whole number"),
+        ({"n_resamples": True}, "n_resamples must be a whole number"),
+        ({"n_resamples": "100"}, "n_resamples must be a whole number"),
+        ({"n_resamples": 10**12}, "n_resamples must be a whole number from 1 to"),
+        ({"confidence_level": "0.95"}, "confidence_level must be in"),
+        ({"confidence_level": None}, "confidence_level must be in"),
+    ],
+)
+def test_paired_bootstrap_refuses(given, words):
+    with pytest.raises(ValueError, match=words):
+        paired_bootstrap(**{"first": FIRST, "second": SECOND, **given})
+
+
+@pytest.mark.parametrize("function", [order_to_ranks, ranks_to_order])
+@pytest.mark.parametrize("bad", [3, [[1, 2], [0, 1]]])
+def test_orders_and_ranks_have_one_dimension(function, bad):
+    with pytest.raises(ValueError, match="must be 1-D"):
+        function(bad)
+
+
+@pytest.mark.parametrize("name", ["ties", "zero_division"])
+def test_an_array_is_no_option(name):
+    with pytest.raises(ValueError, match=name):
+        ndcg_score([1, 0], [1, 0], **{name: np.array([0, 1])})
