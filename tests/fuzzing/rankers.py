@@ -339,7 +339,7 @@ def bad_fit(case):
              "spearman@3", "precision", "ndcg@1.5", "ndcg@-1", [], "ndcg@" + "9" * 30000]),
             ("decoder", ["best", 3, None, [], "copeland"]), ("center", ["yes", None, 2.5, []]),
             ("context", ["z", 3, ["zscore", "z"], [3], [], {}, [["zscore"]]]),
-            ("group_column", [3, "qid", ["qid"]]), ("random_state", ["x", -1, 2.5]),
+            ("group_column", [3, "qid", ["qid"]]), ("random_state", ["x", 2.5]),
             ("verbose", [-1, "x", None]), ("n_jobs", ["x", 2.5]),
         ])  # fmt: skip
         given = case.choose(values)
