@@ -174,7 +174,7 @@ def bad_matrix(case):
         case.refuses(function, bad, case.choose(methods))
         return
     name, values = case.choose([
-        ("sizes", [[3, 3], [0], 3, "3", [3.0]]), ("n_kicks", [-1, 2.5, True, "3", None]),
+        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]), ("n_kicks", [-1, 2.5, True, "3", None]),
         ("time_limit", [0, -1, "1", True, float("nan"), []]),
         ("random_state", ["x", 2.5, []]), ("method", ["best", None, 3, [], ["auto"]]),
     ])  # fmt: skip

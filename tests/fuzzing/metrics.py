@@ -296,7 +296,7 @@ def bad_parameter(case):
     """A parameter of a metric that makes no sense: a number of some meaning, or a good error."""
     name = case.choose(TABLE)
     function, _, names, _ = TABLE[name]
-    options = [n.rstrip("!") for n in names] + ["ties", "zero_division", "return_per_query"]
+    options = [n.rstrip("!") for n in names] + ["ties", "zero_division"]
     parameter = case.choose(options)
     codes = draw_codes(case)
     n = len(codes)
@@ -307,8 +307,6 @@ def bad_parameter(case):
         outcome.names((parameter, parameter.replace("_", " ")))
         return
     found = np.asarray(outcome.value)
-    if parameter == "return_per_query":
-        return
     if parameter in ("q", "k"):
         whole = isinstance(given, int) and not isinstance(given, bool) and given >= 1
         case.expect(given is None or whole, "accepts a bad parameter", f"{parameter}={given!r}")
