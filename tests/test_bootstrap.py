@@ -47,4 +47,4 @@ def test_orders_and_ranks_have_one_dimension(function, bad):
 @pytest.mark.parametrize("name", ["ties", "zero_division"])
 def test_an_array_is_no_option(name):
     with pytest.raises(ValueError, match=name):
-        ndcg_score([1, 0], [1, 0], **{name: np.array([0, 1])})
+        ndcg_score([1, 0], [0.5, 0.25], groups=[0, 0], **{name: np.array([0, 1])})

@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
 from sklearn_rankcal.metrics import (
     dcg_score,
     err_score,
     eru_score,
+    kendall_tau_score,
     map_score,
     ndcg_score,
     precision_at_q_score,
@@ -20,11 +22,11 @@ from sklearn_rankcal.metrics import (
 def test_exponential_gains_are_precise_for_small_labels(label):
     # 2**y rounds to 1 for small y: the gain was 0, and the query undefined without a word
     wanted = math.expm1(label * math.log(2))
-    assert dcg_score([label], [1.0]) == pytest.approx(wanted, rel=1e-12, abs=0)
+    assert dcg_score([label], [1.0], groups=[0]) == pytest.approx(wanted, rel=1e-12, abs=0)
 
 
 def test_queries_of_small_labels_are_not_undefined():
-    assert ndcg_score([1e-17, 2e-17], [1.0, 0.0]) == pytest.approx(
+    assert ndcg_score([1e-17, 2e-17], [1.0, 0.0], groups=[0, 0]) == pytest.approx(
         (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
     )
 
@@ -36,15 +38,14 @@ def test_exponential_gains_of_whole_labels_stay_exact(whole):
 
 def test_a_gain_that_writes_into_its_argument_leaves_the_labels_alone():
     y = np.array([1.0, 0.0, 3.0])
-    scores = [1.0, 2.0, 3.0]
+    scores, groups = [0.5, 0.75, 1.0], [0, 0, 0]
     double = lambda labels: np.multiply(labels, 2, out=labels)  # noqa: E731
-    assert dcg_score(y, scores, gain=double) == 2 * dcg_score(y, scores, gain="linear")
+    found = dcg_score(y, scores, gain=double, groups=groups)
+    assert found == 2 * dcg_score(y, scores, gain="linear", groups=groups)
     assert y.tolist() == [1.0, 0.0, 3.0]
 
 
 def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
-    from sklearn_rankcal._queries import Queries
-
     y = np.array([1.0, 0.0, 3.0])
     loss = Positional(lambda labels, queries: np.multiply(labels, 2, out=labels))
     assert loss.encode(y, Queries.single(3)).tolist() == [2.0, 0.0, 6.0]
@@ -52,29 +53,50 @@ def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
 
 
 @pytest.mark.parametrize(
-    "call, words",
+    "function, given, words",
     [
-        (lambda y: eru_score(y, y, half_life="5"), "half_life must be finite, a real number"),
-        (lambda y: eru_score(y, y, half_life=None), "half_life must be finite, a real number"),
-        (lambda y: eru_score(y, y, half_life=1.0), "half_life must be finite and > 1"),
-        (lambda y: eru_score(y, y, neutral=np.ones(2)), "neutral must be finite, a real number"),
-        (lambda y: eru_score(y, y, neutral=10**400), "neutral must be finite, a real number"),
-        (lambda y: err_score(y, y, max_relevance="3"), "max_relevance must be finite"),
-        (lambda y: dcg_score(y, y, gain=np.ones(2)), "gain must be 'exp2', 'linear'"),
-        (lambda y: dcg_score(y, y, gain=lambda v: v * np.nan), "gain returned NaN"),
-        (lambda y: map_score(y, y, threshold=10**400), "threshold must be a finite number"),
-        (lambda y: precision_at_q_score(y, y, q=10**400), "q must be at most"),
-        (lambda y: ndcg_score(y, y, k=10**30), "k must be at most"),
+        (eru_score, {"half_life": "5"}, "half_life must be finite, a real number"),
+        (eru_score, {"half_life": None}, "half_life must be finite, a real number"),
+        (eru_score, {"half_life": 1.0}, "half_life must be finite and > 1"),
+        (eru_score, {"neutral": np.ones(2)}, "neutral must be finite, a real number"),
+        (eru_score, {"neutral": 10**400}, "neutral must be finite, a real number"),
+        (err_score, {"max_relevance": "3"}, "max_relevance must be finite"),
+        (dcg_score, {"gain": np.ones(2)}, "gain must be 'exp2', 'linear'"),
+        (dcg_score, {"gain": lambda v: v * np.nan}, "gain returned NaN"),
+        (map_score, {"threshold": 10**400}, "threshold must be a finite number"),
+        (precision_at_q_score, {"q": 10**400}, "q must be at most"),
+        (ndcg_score, {"k": 10**30}, "k must be at most"),
     ],
 )
-def test_parameters_are_refused_by_name(call, words):
+def test_parameters_are_refused_by_name(function, given, words):
     with pytest.raises(ValueError, match=words):
-        call([1, 0])
+        function([1, 0], [0.5, 0.25], groups=[0, 0], **given)
 
 
 @pytest.mark.parametrize("loss", [DCG(), NDCG(), ERR(max_relevance=3), ERU()])
 def test_targets_of_small_labels_keep_their_ratios(loss):
-    from sklearn_rankcal._queries import Queries
-
     targets = loss.encode(np.array([1e-13, 2e-13]), Queries.single(2))
     assert targets[1] / targets[0] == pytest.approx(2, rel=1e-9)
+
+
+def test_labels_of_very_different_size_do_not_tie():
+    # scaled by the largest, -5e-159 and -3e-179 became the same number
+    y, scores = [-8e-74, 7e180, -5e-159, -3e-179], [0, 1, 2, 1]
+    assert kendall_tau_score(y, scores, groups=[0] * 4) == kendall_tau_score(
+        [0, 3, 1, 2], scores, groups=[0] * 4
+    )
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: eru_score([1e308, 1e308], [1.0, 2.0], groups=[0, 0]), "too large for ERU"),
+        (
+            lambda: Positional(lambda y, q: y * 1e305).utilities(np.ones(2), Queries.single(2)),
+            "utility returned",
+        ),
+    ],
+)
+def test_sums_that_overflow_are_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

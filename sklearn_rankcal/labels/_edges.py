@@ -201,6 +201,11 @@ def _rows(source: Any) -> list[Any]:
         )
     if isinstance(source, np.ndarray) and source.dtype.kind not in "mM":
         source = source.tolist()  # numbers of Python; dates would become numbers
+    if not isinstance(source, Iterable):
+        raise ValueError(
+            "source must be the name of a file, or rows of (query, preferred, other[, weight]); "
+            f"got {source!r}."
+        )
     rows = list(source)
     for row in rows:
         check_no_mask(row, "source")

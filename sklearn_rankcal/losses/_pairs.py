@@ -103,7 +103,8 @@ class _Disagreement(Loss):
 
     def share_lost(self, ranked: Ranked, relevance: Any) -> Floats:
         """Share of each query's preference weight that is contradicted; NaN where there is none."""
-        if isinstance(self.h, str) and not isinstance(relevance, Preferences):
+        # without grades labels are only compared, and scaling could round small ones to a tie
+        if self.h == "graded" and not isinstance(relevance, Preferences):
             relevance = scaled_labels(relevance, ranked.queries)
         return _divide(self.lost(ranked, relevance), self.total(relevance, ranked.queries))
 

@@ -25,6 +25,8 @@ from sklearn_rankcal.losses._base import (
     exp2_minus_1,
 )
 
+#: Sums of smaller utilities stay finite, over any query that fits into memory.
+LARGEST_WORTH = 1e300
 Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -147,6 +149,13 @@ class ERU(PositionalLoss):
             raise ValueError(f"half_life must be finite and > 1; got {self.half_life!r}.")
         check_real("neutral", self.neutral)
         super().check(relevance)
+        with np.errstate(over="ignore"):
+            worth = relevance.max() - self.neutral
+        if not worth < LARGEST_WORTH:
+            raise ValueError(
+                f"Relevance of {relevance.max():g} is too large for ERU, sums overflow: rescale "
+                "the labels."
+            )
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self.encode_grades(relevance)
@@ -410,6 +419,11 @@ class Positional(PositionalLoss):
                 f"got shape {values.shape}" + ("." if values.shape != relevance.shape else
                                                " with NaN or infinity.")
             )
+        if not (np.abs(values) < LARGEST_WORTH).all():
+            raise ValueError(
+                f"utility returned {np.abs(values).max():g}, so that sums overflow: return smaller "
+                "numbers."
+            )
         return values
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
@@ -455,7 +469,7 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
         row = int(np.flatnonzero(np.isnan(gains))[0])
         raise ValueError(f"gain returned NaN for the relevance {relevance[row]:g}.")
     # sums of gains must stay finite too, and products with discounts precise
-    if not (np.abs(gains) < 1e300).all():
+    if not (np.abs(gains) < LARGEST_WORTH).all():
         remedy = "Use gain='linear', or rescale the labels." if gain == "exp2" else (
             "Rescale the labels."
         )

@@ -143,7 +143,10 @@ def bad_preferences(case):
         ])  # fmt: skip
         case.refuses(public.preference_labels, bad, codes, words=("pair", "row"))
     elif which == "groups":
-        case.refuses(public.preference_labels, pairs, spoiled_groups(case, codes))
+        bad = spoiled_groups(case, codes)
+        if np.ndim(bad) and len(bad) == len(codes) + 1:  # a row without a preference
+            return
+        case.refuses(public.preference_labels, pairs, bad)
     else:
         bad, _ = spoiled_numbers(case, 3)
         if which == "judgement" and case.chance(0.5):
@@ -192,7 +195,7 @@ def bad_rankings(case):
     """Ranks without a meaning."""
     bad, _ = spoiled_numbers(case, 3, without=(
         "nan", "nan_array", "none", "none_array", "na", "na_float", "null", "masked",
-        "masked_int", "short", "long",
+        "masked_int", "short", "long", "decimal_nan",
     ))  # fmt: skip  # missing is not judged
     if case.chance(0.3):
         bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
@@ -217,7 +220,7 @@ def bad_helpers(case):
     """Orders, ranks and sizes without a meaning."""
     function = case.choose([public.order_to_ranks, public.ranks_to_order, public.sizes_to_groups])
     if case.chance(0.5):
-        bad, _ = spoiled_numbers(case, 3, without=("short", "long"))
+        bad, _ = spoiled_numbers(case, 3, without=("short", "long", "empty"))
     else:
         bad = case.choose([[0, 2], [1.5, 2.5], [-1, 0], [[1, 2], [0, 1]], digits(2), [0, 1, 1],
                            np.array([2**63 + 1, 2], dtype=np.uint64), [1e30, 1], [10**12, 10**12],

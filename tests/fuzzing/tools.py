@@ -247,7 +247,8 @@ def bootstrap(case):
     which = case.choose(["first", "weight", "n_resamples", "confidence_level", "random_state"])
     if which in ("first", "weight"):
         bad, _ = spoiled_numbers(case, n, without=("nan", "nan_array", "none", "none_array",
-                                                      "na", "na_float", "null"))  # fmt: skip
+                                                      "na", "na_float", "null",
+                                                      "decimal_nan"))  # fmt: skip
         if which == "first":
             case.refuses(_M.paired_bootstrap, bad, b, **given)
         else:
