@@ -144,7 +144,7 @@ def bad_preferences(case):
         case.refuses(public.preference_labels, bad, codes, words=("pair", "row"))
     elif which == "groups":
         bad = spoiled_groups(case, codes)
-        if np.ndim(bad) and len(bad) == len(codes) + 1:  # a row without a preference
+        if isinstance(bad, list) and len(bad) == len(codes) + 1:  # a row without a preference
             return
         case.refuses(public.preference_labels, pairs, bad)
     else:
