@@ -58,6 +58,10 @@ CALLS = [
     Call(tools.cut_queries, 0.5),
     Call(tools.folds, 2, ("QueryKFold",)),
     Call(tools.comparison, 1, ("compare_rankings", "Comparison")),
+    Call(tools.systems, 0.5, ("compare_systems",)),
+    Call(tools.out_of_fold, 0.5, ("query_cross_val_predict",)),
+    Call(tools.scores, 0.5, ("predict_scores", "RelevanceRegressor")),
+    Call(tools.importances, 0.5, ("permutation_importance",)),
     Call(tools.bootstrap, 2, ("paired_bootstrap",)),
     Call(tools.names, 2, ("get_ranking_scorer_names", "METRICS", "get_loss")),
     Call(theory.conditions, 3, theory.COVERS),
@@ -76,6 +80,7 @@ _BASE = "a base class for losses of a user's own: check_loss tests its subclasse
 EXEMPT = {
     "__version__": "a constant",
     "MissingGroupsWarning": "a warning: tests/test_ranker.py says when it comes",
+    "PositionsAsScoresWarning": "a warning: tests/test_metrics.py says when it comes",
     "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",
     "show_versions": "prints the versions",
     "Loss": _BASE,

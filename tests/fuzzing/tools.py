@@ -27,7 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from . import public
 from .values import draw_codes, draw_groups, spoiled_numbers
 
-_M = public.metrics
+_M, _S = public.metrics, public.model_selection
 
 
 class Forwarding(RegressorMixin, BaseEstimator):
@@ -227,6 +227,72 @@ def comparison(case):
         again = case.call(_M.compare_rankings, y, first, second, sample_weight=scaled, **given)
         case.equal([again.low, again.high, again.p_value], [found.low, found.high, found.p_value],
                    "depends on the scale of weights")  # fmt: skip
+
+
+def systems(case):
+    """`compare_systems` is its comparisons, one by one; Holm's p-values are ordered and larger."""
+    _, y, codes = _data(case)
+    named = {name: case.rng.normal(size=len(y)) for name in ("a", "b", "c")[: case.whole(2, 3)]}
+    baseline = case.choose([None, "a"])
+    given = {"groups": draw_groups(case, codes.tolist()), "n_resamples": 40}
+    table = case.call(_M.compare_systems, y, named, baseline=baseline, metrics=["spearman", "dcg"],
+                      **given)  # fmt: skip
+    for k, (metric, one, other) in enumerate(
+        zip(table["metric"], table["first"], table["second"], strict=True)
+    ):
+        found = _M.compare_rankings(y, named[one], named[other], metric=metric, **given)
+        case.equal([table["difference"][k], table["p_value"][k]],
+                   [found.difference, found.p_value], "differs from compare_rankings")
+        case.expect(table["p_value"][k] <= table["adjusted_p_value"][k] <= 1, "a smaller p-value")
+
+
+def out_of_fold(case):
+    """`query_cross_val_predict` is a loop over `QueryKFold`; positions are permutations."""
+    X, y, codes = _data(case)
+    labels = public.relevance_labels(y, codes)
+    method = case.choose(["decision_function", "predict"])
+    estimator = case.choose([_ranker(), make_pipeline(StandardScaler(), _ranker())])
+    cv = case.choose([2, 3, public.QueryKFold(2, shuffle=True, random_state=0)])
+    given = case.choose([{"y": labels}, {"y": y, "groups": codes}])
+    found = case.call(_S.query_cross_val_predict, estimator, X, cv=cv, method=method, **given)
+    splitter = public.QueryKFold(cv) if isinstance(cv, int) else cv
+    wanted = np.empty(len(y))
+    for train, test in splitter.split(X, groups=codes):
+        fitted = clone(estimator).fit(X[train], labels[train])
+        if method == "predict":
+            wanted[test] = fitted.predict(X[test], groups=codes[test])
+        else:
+            wanted[test] = case.call(_S.predict_scores, fitted, X[test], groups=codes[test])
+    case.equal(found, wanted, "differs from a loop over folds", 1e-9, 1e-9)
+    cut = KFold(3)
+    mixed = public.relevance_labels(y, np.arange(len(y)) % 8)
+    case.refuses(_S.query_cross_val_predict, estimator, X, mixed, cv=cut, what="cut queries")
+
+
+def scores(case):
+    """`predict_scores` is `decision_function` through wrappers; a plain regressor's `predict`."""
+    X, y, codes = _data(case)
+    labels = public.relevance_labels(y, codes)
+    fitted = _ranker().fit(X, labels)
+    wanted = fitted.decision_function(X, groups=codes)
+    wrapped = case.choose([fitted, make_pipeline(FunctionTransformer(), fitted),
+                           FrozenEstimator(fitted)])  # fmt: skip
+    case.equal(case.call(_S.predict_scores, wrapped, X, groups=codes), wanted, "other scores")
+    plain = case.call(_S.RelevanceRegressor(Ridge()).fit, X, labels)
+    case.equal(plain.predict(X), Ridge().fit(X, y).predict(X), "another regression")
+
+
+def importances(case):
+    """A column that no ranking depends on has importance 0."""
+    X, y, codes = _data(case)
+    X[:, 1] = 7.0
+    fitted = _ranker().fit(X, y, groups=codes)
+    found = case.call(public.inspection.permutation_importance, fitted, X, y, groups=codes,
+                      metric="dcg", n_repeats=2, random_state=case.whole(0, 9))  # fmt: skip
+    case.expect(found.importances.shape == (3, 2), "another shape")
+    case.equal(found.importances_mean[1], 0, "a constant column has importance")
+    baseline = _M.dcg_score(y, ranks=fitted.predict(X, groups=codes), groups=codes)
+    case.equal(found.baseline, baseline, "another baseline")
 
 
 def bootstrap(case):
