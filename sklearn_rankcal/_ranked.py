@@ -475,14 +475,16 @@ def preference_weight(
 
 
 def scaled_labels(relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-    """Labels over a power of two of their query, where they are so large that sums overflow.
+    """Labels over a power of two of their query, where sums of them overflow or lose digits.
 
-    It changes no ratio of weights of one query, and only labels beyond 2^500.
+    It changes no ratio of weights of one query, and only queries whose largest label is beyond
+    2^500, or below 2^-500, where half of a difference may not be a number any more.
     """
-    if np.abs(relevance).max() < 2.0**500:
-        return relevance
     largest = queries.max(np.abs(relevance))
-    exponent = np.where(largest < 2.0**500, 0, np.frexp(largest)[1])
+    extreme = (largest > 0) & ((largest >= 2.0**500) | (largest < 2.0**-500))
+    if not extreme.any():
+        return relevance
+    exponent = np.where(extreme, np.frexp(largest)[1], 0)
     return np.ldexp(relevance, -queries.broadcast(exponent))
 
 

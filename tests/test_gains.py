@@ -14,6 +14,7 @@ from sklearn_rankcal.metrics import (
     kendall_tau_score,
     map_score,
     ndcg_score,
+    pairwise_disagreement_loss,
     precision_at_q_score,
 )
 
@@ -85,6 +86,15 @@ def test_labels_of_very_different_size_do_not_tie():
     assert kendall_tau_score(y, scores, groups=[0] * 4) == kendall_tau_score(
         [0, 3, 1, 2], scores, groups=[0] * 4
     )
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-300, 1.0, 1e300])
+def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
+    # half of 15e-324 is no number: a tie lost 2/3 of the weight instead of half of it
+    y = np.array([0.0, 3.0, 1.0, 2.0]) * scale
+    found = pairwise_disagreement_loss(y, [0.0, 0.0, 1.0, 0.5], groups=[0, 0, 1, 1], graded=True,
+                                       return_per_query=True)  # fmt: skip
+    assert found.tolist() == [0.5, 1.0]
 
 
 @pytest.mark.parametrize(

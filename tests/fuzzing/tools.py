@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from . import public
-from .values import draw_codes, draw_groups, spoiled_numbers
+from .values import draw_codes, draw_groups, rows_of, spoiled_numbers
 
 _M, _S = public.metrics, public.model_selection
 
@@ -269,6 +269,9 @@ def out_of_fold(case):
     case.refuses(_S.query_cross_val_predict, estimator, X, mixed, cv=cut, what="cut queries")
 
 
+COVERS_SCORES = ("predict_scores", "predict_order", "RelevanceRegressor", "ScoreRegressor")
+
+
 def scores(case):
     """`predict_scores` is `decision_function` through wrappers; a plain regressor's `predict`."""
     X, y, codes = _data(case)
@@ -278,8 +281,36 @@ def scores(case):
     wrapped = case.choose([fitted, make_pipeline(FunctionTransformer(), fitted),
                            FrozenEstimator(fitted)])  # fmt: skip
     case.equal(case.call(_S.predict_scores, wrapped, X, groups=codes), wanted, "other scores")
+    if isinstance(wrapped, FrozenEstimator):
+        wrapped = fitted
+    bare = public.CalibratedRanker(Ridge(), loss="spearman", context=None).fit(X, labels)
+    view = public.ScoreRegressor(bare)
+    case.equal(case.call(view.predict, X), bare.decision_function(X, groups=codes),
+               "the view has other scores")  # fmt: skip
+    k = case.choose([None, 1, 2])
+    for one, other in zip(case.call(public.predict_order, wrapped, X, codes, k),
+                          fitted.predict_order(X, codes, k), strict=True):  # fmt: skip
+        case.expect(np.array_equal(one, other), "another order through a wrapper")
     plain = case.call(_S.RelevanceRegressor(Ridge()).fit, X, labels)
     case.equal(plain.predict(X), Ridge().fit(X, y).predict(X), "another regression")
+
+
+def context(case):
+    """Context columns say where a value stands among those of its query."""
+    codes = draw_codes(case)
+    X = case.rng.normal(size=(len(codes), 2)) * 10.0 ** case.whole(-100, 100)
+    X[:, 1] = case.rng.integers(0, 2, len(codes))
+    table = case.call(public.context_columns, X, draw_groups(case, codes),
+                      ["difference", "zscore"])  # fmt: skip
+    case.expect(np.array_equal(table[:, :2], X), "changes the columns of X")
+    for rows in rows_of(codes):
+        away = X[rows] - X[rows].mean(axis=0)
+        size = np.abs(X[rows]).max(axis=0)
+        case.expect((np.abs(table[rows, 2:4] - away) <= 1e-12 * size).all(), "other differences")
+        spread = X[rows].std(axis=0)
+        known = np.ptp(X[rows], axis=0) > 0
+        score = np.where(known, away / np.where(known, spread, 1), 0)
+        case.equal(table[rows, 4:6], score, "other z-scores", 1e-6, 1e-6)
 
 
 def importances(case):
