@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import os
-import resource
 import signal
 import sys
 import threading
@@ -16,6 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from .literal import literal
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 #: Seconds and bytes that one call may take. Inputs are small, so both are generous.
 SECONDS = 10
@@ -181,9 +185,9 @@ def check_error(error):
 @contextlib.contextmanager
 def bounded():
     """Stop what takes too long or too much memory (where the system can)."""
-    main = threading.current_thread() is threading.main_thread()
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    main = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
     if sys.platform == "linux":
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import traceback
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,8 @@ def draw_call(seed, number, calls):
 
 def run_case(call, seed, number, size=SIZE, attempt=0):
     """None, or (kind, text, source) of what went wrong."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the inputs as they are made; a call records its own
         case = Case(seed, number, size, folder, attempt)
         try:
             call.run(case)
