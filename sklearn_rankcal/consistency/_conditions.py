@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,8 @@ def _is_distribution(u: Any) -> bool:
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
     """The matrix of expected targets; and the slack of its entries, one for all of a matrix."""
-    if not tol >= 0:
-        raise ValueError(f"tol must be >= 0; got {tol!r}.")
+    if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
     if _is_distribution(u):
         return expected_targets(u, loss), tol * expected_sizes(u, loss)
     matrix = check_numbers(u, "u")
