@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
-from sklearn_rankcal._averages import check_weight
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, check_ranks
-from sklearn_rankcal._tables import check_table, is_frame, replace_column
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.losses import split_cutoff
+from sklearn_rankcal.measures._formulas import Ranking, check_ranks
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._weights import check_weight
+from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
 
 __all__ = ["permutation_importance"]
 
@@ -103,11 +103,11 @@ def permutation_importance(
     """
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a whole number >= 1; got {n_repeats!r}.")
-    X = check_table(X)
+    X = check_features(X)
     n_rows = X.shape[0]
     group_column = getattr(ranker, "group_column", None)
     ids = groups
-    if ids is None and group_column is not None and is_frame(X):
+    if ids is None and group_column is not None and is_dataframe(X):
         if group_column not in list(X.columns):
             raise ValueError(
                 f"group_column={group_column!r} is not among the columns {list(X.columns)[:20]}."
@@ -132,12 +132,12 @@ def permutation_importance(
 
     def measured(table: Any) -> NDArray[np.float64]:
         if is_ranker:
-            ranked = Ranked.from_ranks(
+            ranked = Ranking.from_ranks(
                 check_ranks(ranker.predict(table, groups=codes), queries), queries
             )
         else:
             scores = np.asarray(ranker.predict(table)).reshape(-1)
-            ranked = Ranked.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
+            ranked = Ranking.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
         return sign * measure(ranked, labels)
 
     baseline = measured(X)
@@ -152,7 +152,7 @@ def permutation_importance(
         of_query = queries.mean(weight / weight.max())
         if not of_query[defined].any():
             raise ValueError(f"sample_weight is 0 on every query where {metric} is defined.")
-    columns = list(X.columns) if is_frame(X) else list(range(X.shape[1]))
+    columns = list(X.columns) if is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
     lost = np.zeros((len(columns), n_repeats, queries.n_queries))
     # a loop over columns and repeats: a call of predict each

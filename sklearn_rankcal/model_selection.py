@@ -13,10 +13,10 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import RankerMixin
-from sklearn_rankcal._tables import is_frame, split_column, take_rows
-from sklearn_rankcal._wrappers import (
+from sklearn_rankcal.labels import GROUPS_REMEDY, groups_of_labels, is_structured, relevance_labels
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.rankers._base import RankerMixin
+from sklearn_rankcal.rankers._wrappers import (
     RelevanceRegressor,
     call_ranker,
     innermost,
@@ -24,7 +24,7 @@ from sklearn_rankcal._wrappers import (
     refuse_without_scores,
     takes_labels,
 )
-from sklearn_rankcal.labels import GROUPS_REMEDY, groups_of_labels, is_structured, relevance_labels
+from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
 
 __all__ = ["QueryKFold", "query_cross_val_predict"]
 
@@ -191,7 +191,7 @@ def query_cross_val_predict(
     column = getattr(final, "group_column", None)
     if groups is None:
         groups = groups_of_labels(y)
-    if groups is None and column is not None and is_frame(X):
+    if groups is None and column is not None and is_dataframe(X):
         groups = split_column(X, column)[1]
     if groups is None:
         raise ValueError(f"query_cross_val_predict needs the query of each row. {GROUPS_REMEDY}")

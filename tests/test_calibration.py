@@ -13,9 +13,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._context import add_context
-from sklearn_rankcal._pair_targets import flat_targets
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     bayes_ranking,
@@ -51,6 +48,9 @@ from sklearn_rankcal.losses import (
 )
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.models import PairModel
+from sklearn_rankcal.models._context import add_context
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import flat_targets
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS
@@ -214,8 +214,8 @@ def test_calibrated_inside_its_condition(name, loss, decoder):
 #: Pairs that have a condition, in a form that fails outside it at a size of r.
 FAILURES = {
     ("pd", "greedy_dag"): (PD(), "greedy_dag", 4),  # deleting from a cycle of three is exact
-    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_kicks=0), 5),
-    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_kicks=0), 6),
+    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_perturbations=0), 5),
+    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_perturbations=0), 6),
 }
 
 
@@ -455,7 +455,7 @@ def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
         if not isinstance(loss, NormalizedLoss):
             assert ranker.calibrated_over_ == loss.calibrated_over
             grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
-            np.testing.assert_array_equal(loss.encode_grades(grades), loss.encode(grades, queries))
+            np.testing.assert_array_equal(loss.encode_documents(grades), loss.encode(grades, queries))
 
 
 # ------------------------------------------------------------------ what the claims leave out

@@ -10,7 +10,6 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import minmax_scale
 
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.datasets import (
     label_ranking_from_classes,
     load_letor,
@@ -28,6 +27,7 @@ from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import LOSSES
 from sklearn_rankcal.metrics import ndcg_score
+from sklearn_rankcal.queries._queries import Queries
 
 from . import oracles
 

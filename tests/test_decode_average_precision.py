@@ -152,9 +152,9 @@ def test_outside_p_reinforce():
 
 
 @pytest.mark.parametrize("family", SYMMETRIC_FAMILIES)
-@pytest.mark.parametrize("n_kicks", [None, 0])
-def test_local_search(family, n_kicks):
-    options = {} if n_kicks is None else {"n_kicks": n_kicks}
+@pytest.mark.parametrize("n_perturbations", [None, 0])
+def test_local_search(family, n_perturbations):
+    options = {} if n_perturbations is None else {"n_perturbations": n_perturbations}
     us = many(family, (*range(1, 8), 12, 30, 60), 8, seed=1)
     result = check(decode_average_precision(us, "local_search", **options), us)
     diagonal = decode_average_precision(us, "diagonal").objective

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import (
     DECODERS,
     decode_average_precision,
     decode_preferences,
     get_decoder,
 )
+from sklearn_rankcal.queries._queries import Queries
 
 from . import matrices, oracles
 
@@ -19,7 +19,7 @@ AVERAGE_PRECISION = ["auto", "exact", "local_search", "diagonal"]
 WAYS = [
     *((decode_preferences, {"method": method}) for method in PREFERENCES),
     (decode_preferences, {"method": "greedy_dag", "order": "topological"}),
-    (decode_preferences, {"method": "local_search", "n_kicks": 0}),
+    (decode_preferences, {"method": "local_search", "n_perturbations": 0}),
     (decode_preferences, {"method": "local_search", "random_state": 3}),
     *((decode_average_precision, {"method": method}) for method in AVERAGE_PRECISION),
 ]
@@ -175,9 +175,9 @@ ONE = np.ones((3, 3))
         (ONE, {"method": "exact", "time_limit": 0}, "time_limit.*0"),
         (ONE, {"method": "exact", "time_limit": -1.0}, "time_limit.*-1"),
         (ONE, {"method": "exact", "time_limit": np.nan}, "time_limit.*nan"),
-        (ONE, {"method": "local_search", "n_kicks": -1}, "n_kicks.*-1"),
-        (ONE, {"n_kicks": 10**10}, "n_kicks must be at most 100,000; got 10000000000.*random_st"),
-        (ONE, {"n_kicks": 2.0}, "n_kicks must be an integer.*2.0"),
+        (ONE, {"method": "local_search", "n_perturbations": -1}, "n_perturbations.*-1"),
+        (ONE, {"n_perturbations": 10**10}, "n_perturbations must be at most 100,000; got 10000000000.*random_st"),
+        (ONE, {"n_perturbations": 2.0}, "n_perturbations must be an integer.*2.0"),
         (ONE, {"time_limit": "1"}, "time_limit must be a positive number.*'1'"),
         (ONE, {"n_jobs": 0}, "n_jobs must be None or an integer other than 0; got 0"),
         (ONE, {"n_jobs": 2.5}, "n_jobs must be None or an integer.*2.5"),

@@ -34,13 +34,13 @@ u = {r: rng.random((r, r)) for r in (24, 100, 1200)}
 cases = {
     "program": lambda: decode_preferences(u[100], "exact"),
     "program with a limit": lambda: decode_preferences(u[100], "exact", time_limit=300),
-    "local search": lambda: decode_preferences(u[1200], "local_search", n_kicks=100_000),
+    "local search": lambda: decode_preferences(u[1200], "local_search", n_perturbations=100_000),
     "average precision": lambda: decode_average_precision(
-        u[1200] + u[1200].T, "local_search", n_kicks=100_000
+        u[1200] + u[1200].T, "local_search", n_perturbations=100_000
     ),
     "subsets": lambda: decode_average_precision([u[24] + u[24].T] * 9, "exact"),
     "threads": lambda: decode_preferences(
-        [u[1200]] * 4, "local_search", n_kicks=100_000, n_jobs=2
+        [u[1200]] * 4, "local_search", n_perturbations=100_000, n_jobs=2
     ),
 }
 sent = None
@@ -130,7 +130,7 @@ def test_time_limits_of_large_queries(decode, method, r):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.monotonic()
-        decode(u, method, n_kicks=0, time_limit=1e-3)
+        decode(u, method, n_perturbations=0, time_limit=1e-3)
         passes = time.monotonic() - began
         for limit in (0.01, 0.3):
             began = time.monotonic()

@@ -261,9 +261,9 @@ def test_sort_is_stable_and_sees_signs_only():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n_kicks", [None, 0])
-def test_local_search_is_a_local_optimum(family, n_kicks):
-    options = {} if n_kicks is None else {"n_kicks": n_kicks}
+@pytest.mark.parametrize("n_perturbations", [None, 0])
+def test_local_search_is_a_local_optimum(family, n_perturbations):
+    options = {} if n_perturbations is None else {"n_perturbations": n_perturbations}
     us = many(family, range(1, 8), 12, seed=1)
     result = decode_preferences(us, "local_search", **options)
     for u, ranks, objective in zip(us, result.ranks, result.objective, strict=True):
@@ -275,8 +275,8 @@ def test_local_search_is_a_local_optimum(family, n_kicks):
 def test_local_search_is_not_worse_than_where_it_starts(family):
     us = many(family, (2, 4, 7, 12, 30, 45), 5, seed=2)
     slack = np.array([rounding(u) for u in us])
-    for n_kicks in (0, 3):
-        found = check(decode_preferences(us, "local_search", n_kicks=n_kicks), us).objective
+    for n_perturbations in (0, 3):
+        found = check(decode_preferences(us, "local_search", n_perturbations=n_perturbations), us).objective
         for method in ("borda", "greedy_dag"):
             assert (found <= decode_preferences(us, method).objective + slack).all(), method
     for u in us[-5:]:

@@ -6,12 +6,12 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
-from sklearn_rankcal._diagnosis import scores_suffice, squared_errors
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import satisfies_reinforce, satisfies_score_condition
+from sklearn_rankcal.consistency._diagnosis import scores_suffice, squared_errors
 from sklearn_rankcal.datasets import make_preferences, make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
 from sklearn_rankcal.models import BilinearPairs
+from sklearn_rankcal.queries._queries import Queries
 
 
 def matrices(u, queries, symmetric):
@@ -28,7 +28,7 @@ def matrices(u, queries, symmetric):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("entries", [1, 2**21])
 def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetric, entries):
-    monkeypatch.setattr("sklearn_rankcal._diagnosis.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.consistency._diagnosis.SQUARE_ENTRIES", entries)
     rng = np.random.default_rng(0)
     queries = Queries.from_groups(np.repeat(np.arange(200), rng.integers(1, 6, size=200)))
     counts = queries.sizes * (queries.sizes + (1 if symmetric else -1)) // 2

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
 from sklearn_rankcal.metrics import (
     dcg_score,
@@ -15,8 +14,9 @@ from sklearn_rankcal.metrics import (
     map_score,
     ndcg_score,
     pairwise_disagreement_loss,
-    precision_at_q_score,
+    precision_at_k_score,
 )
+from sklearn_rankcal.queries._queries import Queries
 
 
 @pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-100, 5e-324, 0.3, 0.5, 1.0, 7.0])
@@ -65,7 +65,7 @@ def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
         (dcg_score, {"gain": np.ones(2)}, "gain must be 'exp2', 'linear'"),
         (dcg_score, {"gain": lambda v: v * np.nan}, "gain returned NaN"),
         (map_score, {"threshold": 10**400}, "threshold must be a finite number"),
-        (precision_at_q_score, {"q": 10**400}, "q must be at most"),
+        (precision_at_k_score, {"q": 10**400}, "q must be at most"),
         (ndcg_score, {"k": 10**30}, "k must be at most"),
     ],
 )

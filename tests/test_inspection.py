@@ -10,11 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker, preference_labels, relevance_labels
-from sklearn_rankcal._tables import replace_column
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score
 from sklearn_rankcal.models import PairwiseRidge
+from sklearn_rankcal.utils._features import replace_column
 
 DATA = make_ranking(40, (4, 12), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups

@@ -24,7 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import (
     Preferences,
@@ -37,6 +36,7 @@ from sklearn_rankcal.labels import (
     read_preflib,
     relevance_preferences,
 )
+from sklearn_rankcal.queries._queries import Queries
 
 from . import oracles
 

@@ -9,10 +9,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels
-from sklearn_rankcal._pair_targets import RelevanceDifferences
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.labels import Preferences, relevance_preferences
 from sklearn_rankcal.losses import (
     AUC,
@@ -32,7 +30,9 @@ from sklearn_rankcal.losses import (
     Spearman,
     get_loss,
 )
-from sklearn_rankcal.utils.estimator_checks import check_loss
+from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import RelevanceDifferences
 
 from . import oracles
 from .named import named
@@ -228,7 +228,7 @@ class _Unnormalised(NDCG):
     """NDCG with DCG's targets: what regression on gains does."""
 
     def encode(self, relevance, queries):
-        return self.encode_grades(relevance)
+        return self.encode_documents(relevance)
 
 
 class _Increasing(DCG):
@@ -303,7 +303,7 @@ def shuffled_queries(rng):
 @pytest.mark.parametrize("entries", [1, 100, 2**21])
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_of_relevance(f, entries, normalize, monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal._pair_targets.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.targets._pairs.SQUARE_ENTRIES", entries)
     rng = np.random.default_rng(0)
     for h in (*H, lambda difference: np.floor(1.5 * difference)):
         queries = shuffled_queries(rng)
@@ -331,7 +331,7 @@ def test_what_stands_beside_a_row():
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_of_preferences(f, entries, normalize, monkeypatch):
     """Isolated documents, parts that nothing connects, opposed pairs, even ones, weights of 0."""
-    monkeypatch.setattr("sklearn_rankcal._pair_targets.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.targets._pairs.SQUARE_ENTRIES", entries)
     rng = np.random.default_rng(1)
     for share in (0.05, 0.2, 0.6, 1.0):
         queries = shuffled_queries(rng)
@@ -461,7 +461,7 @@ def test_ties_cost_half_a_preference():
     rng = np.random.default_rng(0)
     queries = shuffled_queries(rng)
     y, scores = rng.integers(0, 3, (2, queries.n_rows)).astype(float)
-    ranked = Ranked.from_scores(scores, queries)
+    ranked = Ranking.from_scores(scores, queries)
     labels = relevance_preferences(y, queries, "graded")
     np.testing.assert_allclose(PD().lost(ranked, labels), PD("graded").lost(ranked, y))
     assert ranked.start is not None
@@ -593,7 +593,7 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
             ValueError,
             r"it gave \[nan, inf\] for the weights \[\[0.0, 1.0\], \[0.0, 0.0\]\]",
         ),
-        (lambda: Spearman().encode_grades(np.ones(2)), ValueError, "no per-document targets"),
+        (lambda: Spearman().encode_documents(np.ones(2)), ValueError, "no per-document targets"),
     ],
 )
 def test_bad_input(call, error, message):
@@ -618,7 +618,7 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
     queries = Queries.from_groups(rng.integers(0, 3, 500))
-    ranked = Ranked.from_scores(scores, queries)
+    ranked = Ranking.from_scores(scores, queries)
     for rows, value in zip(
         oracles.split(queries.codes), NDCG(5).measure(ranked, y), strict=True
     ):

@@ -18,14 +18,14 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._tied_cascade import block_value, by_documents, by_quadrature
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.losses import Positional
+from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
 from sklearn_rankcal.metrics._compare import _holm
 from sklearn_rankcal.models import PairwiseRidge
+from sklearn_rankcal.queries._queries import Queries
 
 from . import oracles
 
@@ -39,7 +39,7 @@ Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
 
 # public function, oracle, whether labels are binary
 CASES = {
-    "precision": (partial(m.precision_at_q_score, q=2), partial(oracles.precision, q=2), True),
+    "precision": (partial(m.precision_at_k_score, q=2), partial(oracles.precision, q=2), True),
     "recall": (partial(m.recall_at_k_score, k=2), partial(oracles.recall, k=2), True),
     "map": (m.map_score, oracles.average_precision, True),
     "map@3": (partial(m.map_score, k=3), partial(oracles.average_precision, k=3), True),
@@ -355,7 +355,7 @@ def test_small_discounts_below_large_ones_keep_their_digits():
     """The mean discount of tied places is no difference of sums over all places."""
     loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
     queries = Queries.single(4)
-    ranked = Ranked.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
+    ranked = Ranking.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
     y = np.array([0.0, 1.0, 1.0, 1.0])
     got = loss.measure(ranked, y)
     np.testing.assert_array_equal(got, [4.0])
@@ -405,7 +405,7 @@ def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
     scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
     groups = np.repeat([0, 1], [2600, 400])
     got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
-    monkeypatch.setattr("sklearn_rankcal._ranked.LONG_BLOCK", 10**9)
+    monkeypatch.setattr("sklearn_rankcal.measures._formulas.LONG_BLOCK", 10**9)
     wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
@@ -414,8 +414,8 @@ def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
     def refuse(passing, places):
         raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
 
-    monkeypatch.setattr("sklearn_rankcal._ranked.by_documents", refuse)
-    monkeypatch.setattr("sklearn_rankcal._tied_cascade.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.measures._formulas.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.measures._tied_cascade.by_documents", refuse)
     y = np.random.default_rng(0).integers(0, 5, 40_000)
     whole = m.err_score(y, np.zeros(40_000))
     assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1
@@ -475,7 +475,7 @@ def test_agrees_with_trec_eval():
     check("map", m.map_score(y, ranks=ranks, groups=topics, k=retrieved))
     check("recip_rank", m.mrr_score(y, ranks=ranks, groups=topics))
     for k in (5, 10, 15, 20, 30, 100, 200, 500):
-        check(f"P_{k}", m.precision_at_q_score(y, ranks=ranks, groups=topics, q=k))
+        check(f"P_{k}", m.precision_at_k_score(y, ranks=ranks, groups=topics, q=k))
         check(f"recall_{k}", m.recall_at_k_score(y, ranks=ranks, groups=topics, k=k))
         check(f"map_cut_{k}", m.map_score(y, ranks=ranks, groups=topics, k=k))
         check(
@@ -497,7 +497,7 @@ def test_several_metrics_at_once_equal_one_by_one():
     assert values["map"] == pytest.approx(m.map_score(y, scores, groups=groups, threshold=1))
     assert values["err@10"] == pytest.approx(m.err_score(y, scores, groups=groups, k=10))
     assert values["precision@3"] == pytest.approx(
-        m.precision_at_q_score(y, scores, groups=groups, q=3, threshold=1)
+        m.precision_at_k_score(y, scores, groups=groups, q=3, threshold=1)
     )
     assert values["kendall_tau"] == pytest.approx(m.kendall_tau_score(y, scores, groups=groups))
     assert values["pairwise_disagreement"] == pytest.approx(
@@ -531,7 +531,7 @@ def test_several_metrics_at_once_equal_one_by_one():
         (lambda: m.ndcg_score([1100, 0, 1], S), "overflows"),
         (lambda: m.ndcg_score(Y, S, gain="exp"), "gain must be"),
         (lambda: m.ndcg_score(Y, S, gain=lambda y: -y), "Negative values"),
-        (lambda: m.precision_at_q_score(Y, S, q=0), "q must be at least 1"),
+        (lambda: m.precision_at_k_score(Y, S, q=0), "q must be at least 1"),
         (lambda: m.map_score([0, 1, 2], S), "binary relevance, 0 or 1; got 2"),
         (lambda: m.eru_score(Y, S, half_life=1), "half_life must be finite and > 1"),
         (lambda: m.err_score([0, 4, 1], S, max_relevance=3), "exceeds max_relevance=3"),

@@ -24,8 +24,6 @@ from sklearn_rankcal import (
     mean_cost_loss,
     relevance_labels,
 )
-from sklearn_rankcal._numbers import read_array, read_numbers, read_whole
-from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import (
@@ -39,6 +37,8 @@ from sklearn_rankcal.losses._positional import Positional
 from sklearn_rankcal.metrics._compare import paired_bootstrap
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
+from sklearn_rankcal.utils._features import hash_rows
+from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")
@@ -292,8 +292,8 @@ def test_masks_of_tables_and_classes_are_seen():
         ranking_risk(np.ma.array([1, 2], mask=[0, 1]), ([[1, 0]], [1]), "ndcg")
     with pytest.raises(ValueError, match="sizes has masked entries"):
         decode_preferences(np.zeros((2, 3, 3)), sizes=np.ma.array([2, 3], mask=[0, 1]))
-    with pytest.raises(ValueError, match="tie_keys has masked entries"):
-        decode_scores([1, 1, 0], tie_keys=MASKED)
+    with pytest.raises(ValueError, match="tie_breakers has masked entries"):
+        decode_scores([1, 1, 0], tie_breakers=MASKED)
     with pytest.raises(ValueError, match="n_documents has masked entries"):
         regret_bound("ndcg", 0.1, np.ma.array([2, 3], mask=[0, 1]))
 
@@ -322,7 +322,7 @@ def test_a_frame_of_nothing_but_the_group_column(frame):
 
 def test_surrogate_characters_in_text_columns():
     X = pd.DataFrame({"text": np.array(["\udcff", "a", "\udcff"], dtype=object), "x": [1.0] * 3})
-    assert len(set(content_keys(X, np.arange(3)).tolist())) == 2
+    assert len(set(hash_rows(X, np.arange(3)).tolist())) == 2
     encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["text"])])
     ranker = CalibratedRanker(make_pipeline(encoder, Ridge()), context=None)
     assert sorted(ranker.fit(X, [1, 0, 1], [0, 0, 0]).predict(X, [0, 0, 0])) == [1, 2, 3]

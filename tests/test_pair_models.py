@@ -9,9 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, _pair_targets, relevance_labels
-from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
@@ -21,9 +19,12 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ScoresAndPairs,
+    ResidualPairModel,
 )
 from sklearn_rankcal.models._closed_forms import _PENALTIES, _folds
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets import _pairs
+from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, RelevanceProducts
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
@@ -55,7 +56,7 @@ def ordered_pairs(groups, equal=False):
 @pytest.mark.parametrize("entries", [1, 40, 2**21])
 @pytest.mark.parametrize("h", H)
 def test_differences_of_relevance(monkeypatch, data, h, entries):
-    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", entries)
+    monkeypatch.setattr(_pairs, "SQUARE_ENTRIES", entries)
     _, y, groups, weight = data
     queries = Queries.from_groups(groups)
     factor = np.random.default_rng(1).random(queries.n_queries)
@@ -282,7 +283,7 @@ def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
     wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
     monkeypatch.setattr("sklearn_rankcal.models._closed_forms._BLOCK", 40)
     monkeypatch.setattr("sklearn_rankcal.models._closed_forms.SQUARE_ENTRIES", 40)
-    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", 40)
+    monkeypatch.setattr(_pairs, "SQUARE_ENTRIES", 40)
     found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
     np.testing.assert_allclose(found, wanted, atol=1e-10)
 
@@ -417,7 +418,7 @@ def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
         (BilinearPairs(alpha=-1), "alpha must be 'auto' or a finite number >= 0; got -1"),
         (BilinearPairs(alpha=np.inf), "finite number >= 0; got inf"),
         (BilinearPairs(n_components=0), "n_components must be a whole number >= 1; got 0"),
-        (ScoresAndPairs(pairs=BilinearPairs(symmetric=True)), "pairs must predict pairs, not sym"),
+        (ResidualPairModel(pairs=BilinearPairs(symmetric=True)), "pairs must predict pairs, not sym"),
     ],
 )
 def test_bad_parameters(data, model, message):
@@ -462,7 +463,7 @@ def test_the_users_line(data):
 
 def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(alpha=1e-3), loss="pd").fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
     differences = ranker.predict_preferences(X, groups=groups)
@@ -489,7 +490,7 @@ def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
         None,
         PairwiseRidge(),
         BilinearPairs(),
-        ScoresAndPairs(DocumentModel(LinearRegression(), context="zscore")),
+        ResidualPairModel(DocumentModel(LinearRegression(), context="zscore")),
         PairModel(DecisionTreeRegressor(max_depth=4, random_state=0)),
         make_pipeline(StandardScaler(), LinearRegression()),
     ],
@@ -537,7 +538,7 @@ def test_cycles_need_more_than_a_score():
     np.testing.assert_allclose(skew, difference[:, rows, columns].ravel(), atol=1e-3)
     score = PairwiseRidge().fit(X, Circle(queries), queries).predict(X, queries)
     assert np.abs(score).max() < 0.2
-    both = ScoresAndPairs(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
+    both = ResidualPairModel(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
     found = both.predict(X, queries)
     assert np.corrcoef(found, difference[:, rows, columns].ravel())[0, 1] > 0.9
 

@@ -8,8 +8,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
-from sklearn_rankcal._pair_targets import RelevanceProducts
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import decode_average_precision
 from sklearn_rankcal.losses import MAP, MAPByScores
@@ -18,9 +16,11 @@ from sklearn_rankcal.models import (
     BilinearPairs,
     DocumentModel,
     PairModel,
-    ScoresAndProducts,
+    ResidualProductModel,
     default_regressor,
 )
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import RelevanceProducts
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_products_of_scores_are_least_squares(data, weighted):
     """With a form of pairs that is all penalty, the model is its formula, fitted to i != j."""
     X, y, groups, weight = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(
+    model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e12)
     ).fit(X, targets, queries, weight if weighted else None)
     s = model.scores_.predict(X, queries)
@@ -79,7 +79,7 @@ def test_products_of_scores_are_least_squares(data, weighted):
 def test_what_products_leave_is_for_the_form_of_pairs(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(
+    model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e-6)
     ).fit(X, targets, queries)
     alone = clone(model).set_params(pairs__alpha=1e12).fit(X, targets, queries)
@@ -95,7 +95,7 @@ def test_what_products_leave_is_for_the_form_of_pairs(data):
 def test_equal_scores_have_no_slope(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(DocumentModel(LinearRegression()))
+    model = ResidualProductModel(DocumentModel(LinearRegression()))
     model.fit(np.zeros_like(X), targets, queries)
     off = [m[np.triu_indices(len(m), 1)] for m in matrices_of(targets.flat(), queries)]
     u = model.predict(np.zeros_like(X), queries)
@@ -159,7 +159,7 @@ def two_intents(n_queries, seed):
         BilinearPairs(symmetric=True),
         PairModel(DecisionTreeRegressor(), symmetric=True),
         DecisionTreeRegressor(),
-        ScoresAndProducts(DocumentModel(DecisionTreeRegressor(), center=False)),
+        ResidualProductModel(DocumentModel(DecisionTreeRegressor(), center=False)),
     ],
     ids=str,
 )
@@ -195,7 +195,7 @@ def test_independent_documents_are_ranked_as_by_scores():
 
 def test_predictions_report_and_score_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(symmetric=True, alpha=1e-3), loss="map")
     ranker.fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)

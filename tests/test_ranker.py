@@ -26,22 +26,22 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal import (
     CalibratedRanker,
     MissingGroupsWarning,
-    _reports,
-    _tables,
     relevance_labels,
 )
-from sklearn_rankcal._context import add_context
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Positional, Precision
-from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
-from sklearn_rankcal.utils.estimator_checks import (
+from sklearn_rankcal.estimator_checks import (
     check_ranker,
     expected_failed_checks,
     yield_ranker_checks,
 )
+from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Positional, Precision
+from sklearn_rankcal.metrics import ndcg_score
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.models._context import add_context
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.rankers import _reports
+from sklearn_rankcal.utils import _features
+from sklearn_rankcal.utils._features import hash_rows
 
 from . import oracles
 
@@ -229,16 +229,16 @@ def test_float32_stays_float32():
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_large_input_is_predicted_in_chunks(order, monkeypatch):
     monkeypatch.setattr("sklearn_rankcal.models._document._CHUNK", 50)
-    monkeypatch.setattr("sklearn_rankcal._context._BLOCK", 200)
-    monkeypatch.setattr("sklearn_rankcal._context._RANK_BLOCK", 200)
+    monkeypatch.setattr("sklearn_rankcal.models._context._BLOCK", 200)
+    monkeypatch.setattr("sklearn_rankcal.models._context._RANK_BLOCK", 200)
     rows = np.arange(len(Y)) if order == "sorted" else np.random.RandomState(0).permutation(len(Y))
     for context in (None, "zscore", "rank"):
         ranker = CalibratedRanker(Ridge(), context=context).fit(X[rows], Y[rows], G[rows])
         chunked = ranker.decision_function(X[rows], G[rows])
         with monkeypatch.context() as patch:
             patch.setattr("sklearn_rankcal.models._document._CHUNK", 10**9)
-            patch.setattr("sklearn_rankcal._context._BLOCK", 10**9)
-            patch.setattr("sklearn_rankcal._context._RANK_BLOCK", 10**9)
+            patch.setattr("sklearn_rankcal.models._context._BLOCK", 10**9)
+            patch.setattr("sklearn_rankcal.models._context._RANK_BLOCK", 10**9)
             whole = ranker.decision_function(X[rows], G[rows])
         np.testing.assert_allclose(chunked, whole)
 
@@ -383,13 +383,13 @@ def test_categories_and_missing_values_pass_through():
 def test_content_keys_do_not_depend_on_the_container():
     values = np.array([[0.0, 1.5, -2.0], [3.0, 0.0, 0.0], [-0.0, 1.5, -2.0], [0.0, 0.0, 0.0]])
     rows = np.arange(4)
-    keys = content_keys(values, rows)
+    keys = hash_rows(values, rows)
     assert keys[0] == keys[2] and len(set(keys.tolist())) == 3 and keys[3] == 0
     frames = [pd.DataFrame(values), pl.DataFrame(values)]
     others = [values.astype(np.float32), values.astype(object), sparse.csr_array(values), *frames]
     for other in others:
-        np.testing.assert_array_equal(content_keys(other, rows), keys)
-    np.testing.assert_array_equal(content_keys(values, rows[::-1]), keys[::-1])
+        np.testing.assert_array_equal(hash_rows(other, rows), keys)
+    np.testing.assert_array_equal(hash_rows(values, rows[::-1]), keys[::-1])
 
 
 def test_importances_and_coefficients_per_input_column():
@@ -560,7 +560,7 @@ def test_bad_input(name):
 class _PairDecoder:
     space = "pairs"
 
-    def decode(self, u, queries, tie_keys=None):
+    def decode(self, u, queries, tie_breakers=None):
         raise AssertionError("not reached")
 
 
@@ -730,7 +730,7 @@ def test_what_needs_a_dense_table_takes_a_sparse_one(monkeypatch, ranker):
     np.testing.assert_array_equal(found.predict(table, groups=G), wanted)
     np.testing.assert_array_equal(found.predict(X, groups=G), wanted)
     assert get_tags(ranker).input_tags.sparse
-    monkeypatch.setattr(_tables, "DENSE_BYTES", table.shape[0] * table.shape[1] * 8 - 1)
+    monkeypatch.setattr(_features, "DENSE_BYTES", table.shape[0] * table.shape[1] * 8 - 1)
     for call in (lambda: clone(ranker).fit(table, Y, groups=G), lambda: found.predict(table, G)):
         with pytest.raises(ValueError, match=r"takes? sparse tables, such as .*Ridge"):
             call()
@@ -761,11 +761,11 @@ def test_errors_about_text_name_the_column():
         flag=X[:, 0] > 0,
     )
     mixed["number"] = mixed["number"].astype(object)
-    assert _tables.text_columns(mixed) == []
+    assert _features.text_columns(mixed) == []
     polars = pytest.importorskip("polars")
     both = polars.DataFrame({"a": [1.0, 2.0], "t": ["x", "y"], "c": [True, False]})
     both = both.with_columns(polars.Series("k", ["u", "v"], dtype=polars.Categorical))
-    assert _tables.text_columns(both) == [("t", "x")]
+    assert _features.text_columns(both) == [("t", "x")]
 
 
 def test_importances_are_aligned_with_the_names_of_the_columns():

@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_rankcal import _memory, _text_files
-from sklearn_rankcal._text_files import Lines, parse_number
 from sklearn_rankcal.labels import preference_labels, read_edges, read_preflib
+from sklearn_rankcal.utils import _memory, _text_files
+from sklearn_rankcal.utils._text_files import Lines, parse_number
 
 BIG = 2**53
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import regret_bound
 from sklearn_rankcal.consistency._distributions import all_targets, as_queries
 from sklearn_rankcal.consistency._rankings import all_ranks, goals
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD
+from sklearn_rankcal.queries._queries import Queries
 
 from . import oracles
 from .test_calibration import defined, mixtures, pool_of

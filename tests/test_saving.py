@@ -14,7 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LowRankClassifier, _pickles
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LowRankClassifier
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import (
@@ -23,9 +23,10 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ScoresAndPairs,
-    ScoresAndProducts,
+    ResidualPairModel,
+    ResidualProductModel,
 )
+from sklearn_rankcal.utils import _pickles
 
 DATA = make_ranking(20, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -36,11 +37,11 @@ RANKERS = {
     "PairwiseRidge": CalibratedRanker(PairwiseRidge(), loss="pd"),
     "BilinearPairs": CalibratedRanker(BilinearPairs(), loss="pd"),
     "PairModel": CalibratedRanker(PairModel(Ridge()), loss="pd"),
-    "ScoresAndProducts": CalibratedRanker(loss=MAP(threshold=2)),
+    "ResidualProductModel": CalibratedRanker(loss=MAP(threshold=2)),
 }
 OTHERS = [
     CalibratedLabelRanker(Ridge()), LowRankClassifier(), DocumentModel(), PairModel(),
-    PairwiseRidge(), BilinearPairs(), ScoresAndPairs(), ScoresAndProducts(), BlendedRegressor(),
+    PairwiseRidge(), BilinearPairs(), ResidualPairModel(), ResidualProductModel(), BlendedRegressor(),
 ]
 
 

@@ -16,8 +16,6 @@ from sklearn_rankcal import (
     mean_cost_loss,
     preference_labels,
 )
-from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
@@ -28,6 +26,8 @@ from sklearn_rankcal.models import (
     PairModel,
     PairwiseRidge,
 )
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, RelevanceProducts
 
 DATA = make_ranking(25, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -43,8 +43,8 @@ INVARIANT = {
     "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(normalize=True)),
     "BilinearPairs": (BilinearPairs(), "pd"),
     "BilinearPairs, symmetric": (BilinearPairs(symmetric=True), MAP(threshold=2)),
-    "ScoresAndPairs": (None, "pd"),
-    "ScoresAndProducts": (None, MAP(threshold=2)),
+    "ResidualPairModel": (None, "pd"),
+    "ResidualProductModel": (None, MAP(threshold=2)),
     "PairModel": (PairModel(), "pd"),
     "default": (None, "ndcg"),
     "DocumentModel": (DocumentModel(), "ndcg"),

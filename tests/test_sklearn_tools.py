@@ -61,12 +61,12 @@ from sklearn_rankcal import (
     QueryKFold,
     RelevanceRegressor,
     ScoreRegressor,
-    _reading,
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.model_selection import query_cross_val_predict
+from sklearn_rankcal.rankers import _base
 
 DATA = make_ranking(24, (4, 9), 5, n_informative=3, random_state=0)
 SHUFFLE = np.random.RandomState(0).permutation(len(DATA.y))  # rows of a query stand apart
@@ -974,7 +974,7 @@ def test_validation_curve_hides_errors_unless_asked(routing):
 @pytest.fixture
 def no_second_line(monkeypatch):
     """Without the look at local variables of scikit-learn's functions."""
-    monkeypatch.setattr(_reading, "split_under_way", lambda: None)
+    monkeypatch.setattr(_base, "split_under_way", lambda: None)
 
 
 @both_routings

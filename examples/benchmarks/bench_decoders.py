@@ -187,7 +187,7 @@ def quality(n_instances: int) -> None:
             base = np.mean([lost(u, random_topological(u, threshold, rng)) for _ in range(20)])
             losses = {name: lost(u, decode_preferences(u, name).ranks) for name in methods}
             losses["first descent"] = lost(
-                u, decode_preferences(u, "local_search", n_kicks=0).ranks
+                u, decode_preferences(u, "local_search", n_perturbations=0).ranks
             )
             exact = decode_preferences(u, "exact", time_limit=60)
             losses["exact"] = lost(u, exact.ranks)
@@ -362,8 +362,8 @@ def map_decoders(n_instances: int) -> None:
                 )
             methods = {
                 "diagonal": lambda u: 1 - decode_average_precision(u, "diagonal").objective,
-                "local_search, n_kicks=0": lambda u: 1
-                - decode_average_precision(u, "local_search", n_kicks=0).objective,
+                "local_search, n_perturbations=0": lambda u: 1
+                - decode_average_precision(u, "local_search", n_perturbations=0).objective,
                 "local_search": lambda u: 1
                 - decode_average_precision(u, "local_search").objective,
                 "SciPy faq": lambda u: assigned(u, "faq"),

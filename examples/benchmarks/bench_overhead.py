@@ -41,8 +41,8 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.models import default_regressor
+from sklearn_rankcal.queries._queries import Queries
 
 QUERY_SIZE = 120
 CHUNK = 1 << 14

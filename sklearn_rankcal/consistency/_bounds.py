@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 
 def regret_bound(

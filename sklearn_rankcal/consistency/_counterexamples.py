@@ -14,8 +14,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     all_targets,
@@ -25,6 +23,8 @@ from sklearn_rankcal.consistency._distributions import (
 from sklearn_rankcal.consistency._rankings import all_ranks, goals
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._pairs import SCORE_SIZES
+from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import entry_matrices, flat_targets
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def resolve(
         )
     labels, queries = as_queries(distribution.labels)
     loss = get_loss(loss).resolve(labels)
-    undefined = np.isnan(loss.goal(Ranked(queries, np.arange(queries.n_rows)), labels))
+    undefined = np.isnan(loss.calibrated_measure(Ranking(queries, np.arange(queries.n_rows)), labels))
     if not undefined.any():
         return loss, distribution
     chance = distribution.probabilities[~undefined]

@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, check_ranks
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     all_targets,
@@ -23,6 +20,9 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._average_precision import DP_LARGEST
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.measures._formulas import Ranking, check_ranks
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,8 +52,8 @@ def goals(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
     for first in range(0, len(ranks), step):
         some = ranks[first : first + step]
         repeated, queries = as_queries(np.repeat(labels, len(some), axis=0))
-        ranked = Ranked.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
-        values[:, first : first + step] = loss.goal(ranked, repeated).reshape(m, -1)
+        ranked = Ranking.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
+        values[:, first : first + step] = loss.calibrated_measure(ranked, repeated).reshape(m, -1)
     return values
 
 

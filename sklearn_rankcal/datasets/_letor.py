@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._text_files import Lines
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._text_files import Lines
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

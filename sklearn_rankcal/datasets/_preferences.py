@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal._queries import Queries, sizes_to_groups
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
+from sklearn_rankcal.queries._queries import Queries, sizes_to_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

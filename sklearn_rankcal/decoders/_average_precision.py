@@ -21,7 +21,7 @@ from sklearn_rankcal.decoders._search import SearchOptions, check_options, searc
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Kicks of the local search, which has few valleys here.
-N_KICKS = 60
+N_PERTURBATIONS = 60
 #: "auto" is exact up to this size: a few milliseconds a query.
 DP_SIZE = 16
 #: "exact" goes no further: 128 MB and about a second, compiled.
@@ -37,7 +37,7 @@ def decode_average_precision(
     method: str = "auto",
     *,
     sizes: ArrayLike | None = None,
-    n_kicks: int = N_KICKS,
+    n_perturbations: int = N_PERTURBATIONS,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
@@ -63,7 +63,7 @@ def decode_average_precision(
           general, see the examples.
     sizes : array-like of shape (n_queries,), default=None
         With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
-    n_kicks : int, default=60
+    n_perturbations : int, default=60
         Local searches after the first ones, up to 100,000, each from a random disturbance of the
         best order.
     time_limit : float, default=None
@@ -117,7 +117,7 @@ def decode_average_precision(
     ([2, 3, 1, 4], 0.7472)
     """
     matrices = Matrices(u, sizes)
-    options = check_options(method, METHODS, n_kicks, time_limit, random_state)
+    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     solve = partial(_decode_matrices, method=method, options=options)
     return matrices.result(run(solve, matrices.stack, matrices.sizes, n_jobs))
 

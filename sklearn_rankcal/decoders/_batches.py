@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal._numbers import read_array, read_whole
 from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.utils._numbers import read_array, read_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

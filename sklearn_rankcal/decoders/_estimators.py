@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import _average_precision, _preferences
 from sklearn_rankcal.decoders._backend import kernels
 from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, account, run
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
-from sklearn_rankcal.decoders._sort import TieKeys, check_scores
+from sklearn_rankcal.decoders._sort import TieBreakers, check_scores
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,7 +38,7 @@ class _MatrixDecoder(BaseEstimator):
         self,
         u: NDArray[np.float64],
         queries: Queries,
-        tie_keys: TieKeys | None = None,
+        tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,
     ) -> DecodeResult:
         """Rankings from surrogate predictions.
@@ -52,8 +52,8 @@ class _MatrixDecoder(BaseEstimator):
             ``numpy.triu_indices(r)``.
         queries : Queries
             Which rows belong together.
-        tie_keys : callable, default=None
-            ``tie_keys(rows)`` gives a key of each row. Documents are then taken in ascending order
+        tie_breakers : callable, default=None
+            ``tie_breakers(rows)`` gives a key of each row. Documents are then taken in ascending order
             of their keys wherever the order of the documents counts. None: in row order.
         n_jobs : int, default=None
             Queries decoded at the same time, through joblib.
@@ -67,7 +67,7 @@ class _MatrixDecoder(BaseEstimator):
         options = check_options(
             self.method,
             self.methods,
-            getattr(self, "n_kicks", 0),
+            getattr(self, "n_perturbations", 0),
             getattr(self, "time_limit", None),
             getattr(self, "random_state", 0),
         )
@@ -86,9 +86,9 @@ class _MatrixDecoder(BaseEstimator):
                 raise ValueError(f"u has entries beyond {LARGEST_ENTRY:.0e}: sums would overflow.")
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         number = None  # of the document at each place, when keys order them
-        if tie_keys is not None:
+        if tie_breakers is not None:
             owner = np.repeat(np.arange(queries.n_queries), sizes)
-            number = np.lexsort((tie_keys(rows), owner)) - offsets[owner]
+            number = np.lexsort((tie_breakers(rows), owner)) - offsets[owner]
 
         def stack(which: Ints, r: int) -> Floats:
             width = self._n_entries(np.array([r]))[0]
@@ -153,7 +153,7 @@ class GreedyDAG(_PreferenceDecoder):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries._queries import Queries
     >>> from sklearn_rankcal.decoders import GreedyDAG
     >>> d = np.array([1.0, -1.0, 2.0])  # 0 beats 1, 2 beats 0, 1 beats 2 by more
     >>> GreedyDAG().decode(d, Queries.single(3)).ranks.tolist()
@@ -173,7 +173,7 @@ class ExactPreferences(_PreferenceDecoder):
     ----------
     time_limit : float, default=None
         Seconds for each query. None: no limit, and an error beyond 100 documents in one cycle.
-    n_kicks : int, default=300
+    n_perturbations : int, default=300
         Kicks of the local search that it starts from.
     random_state : int, RandomState instance or None, default=0
         Seeds the kicks.
@@ -184,11 +184,11 @@ class ExactPreferences(_PreferenceDecoder):
     def __init__(
         self,
         time_limit: float | None = None,
-        n_kicks: int = _preferences.N_KICKS,
+        n_perturbations: int = _preferences.N_PERTURBATIONS,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.time_limit = time_limit
-        self.n_kicks = n_kicks
+        self.n_perturbations = n_perturbations
         self.random_state = random_state
 
 
@@ -197,7 +197,7 @@ class LocalSearchPreferences(_PreferenceDecoder):
 
     Parameters
     ----------
-    n_kicks : int, default=300
+    n_perturbations : int, default=300
         Local searches after the first ones.
     time_limit : float, default=None
         Seconds for each query.
@@ -209,11 +209,11 @@ class LocalSearchPreferences(_PreferenceDecoder):
 
     def __init__(
         self,
-        n_kicks: int = _preferences.N_KICKS,
+        n_perturbations: int = _preferences.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.n_kicks = n_kicks
+        self.n_perturbations = n_perturbations
         self.time_limit = time_limit
         self.random_state = random_state
 
@@ -223,7 +223,7 @@ class AutoPreferences(LocalSearchPreferences):
 
     Parameters
     ----------
-    n_kicks : int, default=300
+    n_perturbations : int, default=300
         Local searches after the first ones, where components of more than 16 documents need them.
     time_limit : float, default=None
         Seconds for each query.
@@ -278,7 +278,7 @@ class ExactAveragePrecision(_AveragePrecisionDecoder):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries._queries import Queries
     >>> from sklearn_rankcal.decoders import ExactAveragePrecision
     >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
     >>> ExactAveragePrecision().decode(u, Queries.single(3)).ranks.tolist()
@@ -293,7 +293,7 @@ class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
 
     Parameters
     ----------
-    n_kicks : int, default=60
+    n_perturbations : int, default=60
         Local searches after the first ones.
     time_limit : float, default=None
         Seconds for each query.
@@ -305,11 +305,11 @@ class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
 
     def __init__(
         self,
-        n_kicks: int = _average_precision.N_KICKS,
+        n_perturbations: int = _average_precision.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.n_kicks = n_kicks
+        self.n_perturbations = n_perturbations
         self.time_limit = time_limit
         self.random_state = random_state
 
@@ -319,7 +319,7 @@ class AutoAveragePrecision(LocalSearchAveragePrecision):
 
     Parameters
     ----------
-    n_kicks : int, default=60
+    n_perturbations : int, default=60
         Local searches after the first ones, beyond 16 documents.
     time_limit : float, default=None
         Seconds for each query.

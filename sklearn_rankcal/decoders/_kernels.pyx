@@ -876,7 +876,7 @@ def preference_search(
     A row of `kicks` holds moves (from, to) as fractions of r. Returns order and sweeps made: the
     best order so far as soon as `late()` is true.
     """
-    cdef Py_ssize_t r = d.shape[0], n_kicks = kicks.shape[0], k, c, a, b
+    cdef Py_ssize_t r = d.shape[0], n_perturbations = kicks.shape[0], k, c, a, b
     order_array = np.array(start, dtype=np.int64)
     kept_array = order_array.copy()
     cdef int64_t[::1] order = order_array
@@ -890,7 +890,7 @@ def preference_search(
             &d[0, 0], &order[0], r, tolerance, max_sweeps, &sweeps, &change, &pace
         )
         memcpy(&kept[0], &order[0], r * sizeof(int64_t))
-        for k in range(n_kicks):
+        for k in range(n_perturbations):
             if is_late:
                 break
             change = 0.0
@@ -977,7 +977,7 @@ def average_precision_search(
     Py_ssize_t max_sweeps, late=None,
 ):
     """As `preference_search`, for sum_{j <= i} u_ij / max(rank_i, rank_j), to be large."""
-    cdef Py_ssize_t r = u.shape[0], n_kicks = kicks.shape[0], k, c
+    cdef Py_ssize_t r = u.shape[0], n_perturbations = kicks.shape[0], k, c
     order_array = np.array(start, dtype=np.int64)
     kept_array = order_array.copy()
     prefix_array = np.empty(r)
@@ -1000,7 +1000,7 @@ def average_precision_search(
         )
         memcpy(&kept[0], &order[0], r * sizeof(int64_t))
         memcpy(&kept_prefix[0], &prefix[0], r * sizeof(double))
-        for k in range(n_kicks):
+        for k in range(n_perturbations):
             if is_late:
                 break
             gain = 0.0

@@ -23,7 +23,7 @@ from sklearn_rankcal.decoders._search import SearchOptions, check_options, searc
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Kicks of the local search: nearly always the optimum up to 100 documents, in milliseconds.
-N_KICKS = 300
+N_PERTURBATIONS = 300
 #: Components up to this size go to subset dynamic programming: a few milliseconds.
 DP_SIZE = 16
 #: Seconds that NumPy takes for Algorithm 1, divided by r^2; for subsets, divided by 2^r r.
@@ -42,7 +42,7 @@ def decode_preferences(
     *,
     sizes: ArrayLike | None = None,
     order: str = "ranked_pairs",
-    n_kicks: int = N_KICKS,
+    n_perturbations: int = N_PERTURBATIONS,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
@@ -79,7 +79,7 @@ def decode_preferences(
         Which topological order of the edges that ``"greedy_dag"`` keeps: the one that keeps
         deleted edges too, from the heaviest to the lightest, where that closes no cycle; or the
         first in document order.
-    n_kicks : int, default=300
+    n_perturbations : int, default=300
         Local searches after the first ones, up to 100,000, each from a random disturbance of the
         best order; a third of them from the Borda order, the others from ranked pairs.
     time_limit : float, default=None
@@ -136,7 +136,7 @@ def decode_preferences(
     ([4, 2, 1, 3], 6.0, 3.0)
     """
     matrices = Matrices(u, sizes, only_differences=True)
-    options = check_options(method, METHODS, n_kicks, time_limit, random_state)
+    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
     return matrices.result(run(solve, matrices.stack, matrices.sizes, n_jobs))

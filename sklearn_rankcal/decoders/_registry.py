@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._names import did_you_mean
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
+from sklearn_rankcal.utils._names import did_you_mean
 
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
     ("scores", "sort"): Sort,

@@ -33,25 +33,25 @@ SECONDS_NUMPY = 5e-6
 class SearchOptions(NamedTuple):
     """What iterated local search needs to know."""
 
-    n_kicks: int
+    n_perturbations: int
     seed: int
     time_limit: float | None = None
 
 
-def draw_kicks(n_kicks: int, seed: int) -> Floats:
+def draw_kicks(n_perturbations: int, seed: int) -> Floats:
     """The kicks of a search, drawn once for all queries of a batch."""
-    return _kept_kicks(n_kicks, seed) if n_kicks <= KEPT_KICKS else _draw_kicks(n_kicks, seed)
+    return _kept_kicks(n_perturbations, seed) if n_perturbations <= KEPT_KICKS else _draw_kicks(n_perturbations, seed)
 
 
-def _draw_kicks(n_kicks: int, seed: int) -> Floats:
-    """(n_kicks, 2 * most moves) moves from and to, as fractions of r; a move may stay."""
+def _draw_kicks(n_perturbations: int, seed: int) -> Floats:
+    """(n_perturbations, 2 * most moves) moves from and to, as fractions of r; a move may stay."""
     rng = np.random.default_rng(seed)
     least, most = MOVES
-    moves = rng.random((n_kicks, most, 2))
+    moves = rng.random((n_perturbations, most, 2))
     start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
-    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_kicks, 1))
+    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_perturbations, 1))
     moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
-    kicks = moves.reshape(n_kicks, 2 * most)
+    kicks = moves.reshape(n_perturbations, 2 * most)
     kicks.flags.writeable = False
     return kicks
 
@@ -62,18 +62,18 @@ _kept_kicks = lru_cache(maxsize=8)(_draw_kicks)
 def check_options(
     method: str,
     methods: Iterable[str],
-    n_kicks: int,
+    n_perturbations: int,
     time_limit: float | None,
     random_state: int | np.random.RandomState | None,
 ) -> SearchOptions:
     """The options of a decoding function, checked."""
     if not isinstance(method, str) or method not in methods:
         raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
-    if not isinstance(n_kicks, Integral) or isinstance(n_kicks, bool) or n_kicks < 0:
-        raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
-    if n_kicks > LARGEST_N_KICKS:
+    if not isinstance(n_perturbations, Integral) or isinstance(n_perturbations, bool) or n_perturbations < 0:
+        raise ValueError(f"n_perturbations must be an integer, 0 or more; got {n_perturbations!r}.")
+    if n_perturbations > LARGEST_N_KICKS:
         raise ValueError(
-            f"n_kicks must be at most {LARGEST_N_KICKS:,}; got {n_kicks!r}. For a longer search, "
+            f"n_perturbations must be at most {LARGEST_N_KICKS:,}; got {n_perturbations!r}. For a longer search, "
             "keep the best of several with different random_state."
         )
     timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
@@ -83,7 +83,7 @@ def check_options(
         seed = int(random_state)  # a RandomState takes longer to make than many a query to decode
     else:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-    return SearchOptions(int(n_kicks), seed, None if time_limit is None else float(time_limit))
+    return SearchOptions(int(n_perturbations), seed, None if time_limit is None else float(time_limit))
 
 
 def search(
@@ -101,10 +101,10 @@ def search(
     what they found counts only if it is better than what the first descents did.
     """
     late = until(ends)
-    expect((options.n_kicks + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
+    expect((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
     # what the sums along a row can be off by, added up; a smaller gain is no gain
     tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
-    kicks = draw_kicks(options.n_kicks, options.seed)
+    kicks = draw_kicks(options.n_perturbations, options.seed)
     found: list[Ints] = []
     sweeps = 0
     for start in starts:

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._numbers import check_no_mask, read_numbers
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import queries_equal_neighbours
 from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.measures._formulas import equal_neighbours
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 
-TieKeys = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
 
 
 def decode_scores(
-    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_keys: ArrayLike | None = None
+    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_breakers: ArrayLike | None = None
 ) -> DecodeResult:
     """Sort by score: exact for every positional loss (P2, theorem 3.2).
 
@@ -27,7 +27,7 @@ def decode_scores(
         Finite; larger is better.
     groups : array-like of shape (n_documents,), default=None
         Query id of each row; None: one query.
-    tie_keys : array-like of shape (n_documents,), default=None
+    tie_breakers : array-like of shape (n_documents,), default=None
         Equal scores are ordered by ascending key, then by row. None: by row.
 
     Returns
@@ -55,11 +55,11 @@ def decode_scores(
         Queries.single(len(values)) if groups is None else Queries.from_groups(groups, len(values))
     )
     keys = None
-    if tie_keys is not None:
-        check_no_mask(tie_keys, "tie_keys")
-        key_array = np.asarray(tie_keys)
+    if tie_breakers is not None:
+        check_no_mask(tie_breakers, "tie_breakers")
+        key_array = np.asarray(tie_breakers)
         if key_array.shape != values.shape:
-            raise ValueError(f"tie_keys has shape {key_array.shape}, scores {values.shape}.")
+            raise ValueError(f"tie_breakers has shape {key_array.shape}, scores {values.shape}.")
         keys = lambda rows: key_array[rows]  # noqa: E731
     return Sort().decode(values, queries, keys)
 
@@ -92,7 +92,7 @@ class Sort(BaseEstimator):
     space = "scores"
 
     def decode(
-        self, u: NDArray[np.float64], queries: Queries, tie_keys: TieKeys | None = None
+        self, u: NDArray[np.float64], queries: Queries, tie_breakers: TieBreakers | None = None
     ) -> DecodeResult:
         """Positions from scores.
 
@@ -102,21 +102,21 @@ class Sort(BaseEstimator):
             Scores, finite.
         queries : Queries
             Which rows belong together.
-        tie_keys : callable, default=None
-            ``tie_keys(rows)`` gives the key of each of those rows; called for tied rows only.
+        tie_breakers : callable, default=None
+            ``tie_breakers(rows)`` gives the key of each of those rows; called for tied rows only.
 
         Returns
         -------
         result : DecodeResult
         """
         order = queries.sort(u)
-        if tie_keys is not None:
-            equal = queries_equal_neighbours(u[order], queries)
+        if tie_breakers is not None:
+            equal = equal_neighbours(u[order], queries)
             tied = equal.copy()
             tied[:-1] |= equal[1:]
             places = np.flatnonzero(tied)
             if len(places):
                 block = np.cumsum(~equal)[places]
                 rows = order[places]
-                order[places] = rows[np.lexsort((tie_keys(rows), block))]
+                order[places] = rows[np.lexsort((tie_breakers(rows), block))]
         return DecodeResult(queries.rank(order), np.nan, np.nan, True, "sort")

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._numbers import (
+from sklearn_rankcal.queries._queries import Queries, as_objects
+from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
     frame_columns,
     is_missing,
     read_numbers,
 )
-from sklearn_rankcal._queries import Queries, as_objects
-from sklearn_rankcal._text_files import Lines, parse_number
+from sklearn_rankcal.utils._text_files import Lines, parse_number
 
 
 def read_edges(

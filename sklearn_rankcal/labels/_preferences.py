@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import check_no_mask
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._checks import check_judgement, check_pairs, check_weight
 from sklearn_rankcal.labels._relevance import (
     bare_pairs,
@@ -21,6 +19,8 @@ from sklearn_rankcal.labels._relevance import (
     put_together,
     whole_queries,
 )
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import check_no_mask
 
 PREFERENCE_DTYPE = np.dtype(
     [
@@ -207,7 +207,7 @@ class Preferences:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries._queries import Queries
     >>> from sklearn_rankcal.labels._preferences import Preferences
     >>> rows = np.array([[1, 0], [0, 2], [1, 0]])
     >>> preferences = Preferences.from_pairs(*rows.T, np.ones(3), Queries.single(3))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._numbers import LARGEST_WHOLE
-from sklearn_rankcal._text_files import Lines
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._numbers import LARGEST_WHOLE
+from sklearn_rankcal.utils._text_files import Lines
 
 Floats = NDArray[np.float64]
 _PREFLIB_TYPES = ("soc", "soi", "toc", "toi")

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_rankcal._numbers import check_no_mask, read_array, read_numbers
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "

@@ -8,11 +8,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from sklearn_rankcal._names import did_you_mean
+from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
-from sklearn_rankcal.losses._low_rank import LowRankLoss
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
@@ -25,6 +24,7 @@ from sklearn_rankcal.losses._positional import (
     Recall,
     Spearman,
 )
+from sklearn_rankcal.utils._names import did_you_mean
 
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,

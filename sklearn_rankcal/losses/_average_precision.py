@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._pair_targets import RelevanceProducts
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, average_precision
 from sklearn_rankcal.losses._base import BinaryLoss, NormalizedLoss, check_cutoff
+from sklearn_rankcal.measures._formulas import Ranking, average_precision
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import RelevanceProducts
 
 
 class _AveragePrecision(NormalizedLoss, BinaryLoss):
@@ -55,10 +55,10 @@ class MAP(_AveragePrecision):
     def _targets(
         self, relevance: NDArray[np.float64], queries: Queries, a: float
     ) -> RelevanceProducts:
-        worth = super().encode_grades(relevance)
+        worth = super().encode_documents(relevance)
         return RelevanceProducts(worth, queries, self._shrunken(worth, queries, a))
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return average_precision(ranked, self.relevant(relevance), None)
 
     def regret_constant(self, n_documents: int) -> float:
@@ -125,5 +125,5 @@ class MAPByScores(_AveragePrecision):
         check_cutoff("k", self.k)
         super().check(relevance)
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return average_precision(ranked, self.relevant(relevance), self.k)

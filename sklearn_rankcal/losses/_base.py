@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
 from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.queries._queries import Queries
 
 #: No table has more rows than this.
 LARGEST_CUTOFF = 2**63 - 1
@@ -21,7 +21,7 @@ class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
 
     Subclass it to add a loss: `encode` makes the targets, `measure` computes the ranking measure
-    from a `Ranked`, and `check_loss` (`sklearn_rankcal.utils.estimator_checks`) tests both against
+    from a `Ranking`, and `check_loss` (`sklearn_rankcal.estimator_checks`) tests both against
     exhaustive enumeration.
 
     Attributes
@@ -39,7 +39,7 @@ class Loss(BaseEstimator):
     calibrated_everywhere : bool
         Whether that is every distribution.
     calibrated_over_by_grades : str
-        The same of a classifier in the regressor's place, which learns `encode_grades`.
+        The same of a classifier in the regressor's place, which learns `encode_documents`.
     positive_only : bool
         Whether labels must be non-negative.
     takes_preferences : bool
@@ -90,12 +90,12 @@ class Loss(BaseEstimator):
         """
         return self.encode(relevance, queries)
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The measure of each query, higher is better, NaN where undefined.
 
         Parameters
         ----------
-        ranked : Ranked
+        ranked : Ranking
             The rows of every query, best first.
         relevance : ndarray of shape (n_documents,)
             Labels, row layout.
@@ -106,7 +106,7 @@ class Loss(BaseEstimator):
         """
         raise NotImplementedError
 
-    def goal(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def calibrated_measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the targets are calibrated for, per query, higher is better.
 
         The measure; unless that is a quotient whose denominator the targets leave out.
@@ -125,7 +125,7 @@ class Loss(BaseEstimator):
         """
         return None
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets that depend on a document's own label alone, for a classifier's `predict_proba`.
 
         Raises
@@ -168,7 +168,7 @@ class Loss(BaseEstimator):
     ) -> NDArray[np.float64]:
         """`measure` of rankings given as positions, 1 = top."""
         self.accept(relevance)
-        return self.measure(Ranked.from_ranks(ranks, queries), relevance)
+        return self.measure(Ranking.from_ranks(ranks, queries), relevance)
 
 
 class NormalizedLoss(Loss):
@@ -219,7 +219,7 @@ class NormalizedLoss(Loss):
         )
 
     def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """The normaliser of each query from `encode_grades`, 0 where the loss is undefined."""
+        """The normaliser of each query from `encode_documents`, 0 where the loss is undefined."""
         raise NotImplementedError
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
@@ -233,7 +233,7 @@ class NormalizedLoss(Loss):
         return self._targets(relevance, queries, self.shrinkage)
 
     def _targets(self, relevance: NDArray[np.float64], queries: Queries, a: float) -> Any:
-        worth = self.encode_grades(relevance)
+        worth = self.encode_documents(relevance)
         normalizer = self._shrunken(worth, queries, a)
         scale = np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)
         return worth * queries.broadcast(scale)
@@ -250,7 +250,7 @@ class NormalizedLoss(Loss):
         return normalizer
 
     def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return self.normalizer(self.encode_grades(relevance), queries) > 0
+        return self.normalizer(self.encode_documents(relevance), queries) > 0
 
     def check(self, relevance: NDArray[np.float64]) -> None:
         a = self.shrinkage
@@ -277,7 +277,7 @@ class BinaryLoss(Loss):
     def check(self, relevance: NDArray[np.float64]) -> None:
         self.relevant(relevance)
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.relevant(relevance).astype(np.float64)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, expected_reciprocal_rank
 from sklearn_rankcal.losses._base import Loss, check_cutoff, check_real, exp2_minus_1
+from sklearn_rankcal.measures._formulas import Ranking, expected_reciprocal_rank
+from sklearn_rankcal.queries._queries import Queries
 
 
 class ERR(Loss):
@@ -75,10 +75,10 @@ class ERR(Loss):
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self.satisfaction(relevance)
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.satisfaction(relevance)
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         # satisfaction is asked for part of the labels, the top grade is that of all
         return expected_reciprocal_rank(
             ranked, relevance, self.resolve(relevance).satisfaction, self.k

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._pair_targets import (
-    PreferenceDifferences,
-    RelevanceDifferences,
-    equal_squares,
-    square_chunks,
-)
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import (
-    Ranked,
+from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._rankings import weighing
+from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.measures._formulas import (
+    Ranking,
     _divide,
     discordant_weight,
     preference_weight,
     scaled_labels,
 )
-from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.labels._rankings import weighing
-from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import (
+    PreferenceDifferences,
+    RelevanceDifferences,
+    equal_squares,
+    square_chunks,
+)
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 H = str | Callable[[Floats], Floats]
@@ -83,7 +83,7 @@ class _Disagreement(Loss):
     def defined(self, relevance: Any, queries: Queries) -> NDArray[np.bool_]:
         return self.total(relevance, queries) > 0
 
-    def lost(self, ranked: Ranked, relevance: Any) -> Floats:
+    def lost(self, ranked: Ranking, relevance: Any) -> Floats:
         """Preference weight of each query that the ranking contradicts; a tied pair costs half."""
         if isinstance(relevance, Preferences):
             queries, i, j = ranked.queries, relevance.winner, relevance.loser
@@ -97,21 +97,21 @@ class _Disagreement(Loss):
                 weight = discordant_weight(ranked, relevance, self.h == "graded")
             return _finite(weight, ranked.queries)
         if ranked.start is not None:  # it costs 0 in one of these orders and 1 in the other
-            best = self.lost(ranked.broken_by(-relevance), relevance)
-            return (best + self.lost(ranked.broken_by(relevance), relevance)) / 2
+            best = self.lost(ranked.break_ties(-relevance), relevance)
+            return (best + self.lost(ranked.break_ties(relevance), relevance)) / 2
         return self._weight(relevance, ranked.queries, ranked.queries.rank(ranked.order))
 
-    def share_lost(self, ranked: Ranked, relevance: Any) -> Floats:
+    def share_lost(self, ranked: Ranking, relevance: Any) -> Floats:
         """Share of each query's preference weight that is contradicted; NaN where there is none."""
         # without grades labels are only compared, and scaling could round small ones to a tie
         if self.h == "graded" and not isinstance(relevance, Preferences):
             relevance = scaled_labels(relevance, ranked.queries)
         return _divide(self.lost(ranked, relevance), self.total(relevance, ranked.queries))
 
-    def measure(self, ranked: Ranked, relevance: Any) -> Floats:
+    def measure(self, ranked: Ranking, relevance: Any) -> Floats:
         return 1.0 - self.share_lost(ranked, relevance)
 
-    def goal(self, ranked: Ranked, relevance: Any) -> Floats:
+    def calibrated_measure(self, ranked: Ranking, relevance: Any) -> Floats:
         """Minus the weight lost, which is what the targets without `normalize` are made for."""
         return self.measure(ranked, relevance) if self.normalize else -self.lost(ranked, relevance)
 

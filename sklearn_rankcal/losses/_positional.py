@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, _divide, ideal, positional
 from sklearn_rankcal.losses._base import (
     BinaryLoss,
     Loss,
@@ -24,6 +21,9 @@ from sklearn_rankcal.losses._base import (
     check_real,
     exp2_minus_1,
 )
+from sklearn_rankcal.measures._formulas import Ranking, _divide, ideal, positional
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
 
 #: Sums of smaller utilities stay finite, over any query that fits into memory.
 LARGEST_WORTH = 1e300
@@ -52,7 +52,7 @@ class PositionalLoss(Loss):
         """The targets are the utilities."""
         return self.utilities(relevance, queries)
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         queries = ranked.queries
         value = positional(ranked, self.utilities(relevance, queries), self.discounts)
         return np.where(self.defined(relevance, queries), value, np.nan)
@@ -82,8 +82,8 @@ class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
         """b(y) times the normaliser: the part of the measure that no ranking changes."""
         return 0.0
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        worth = self.encode_grades(relevance)
+    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        worth = self.encode_documents(relevance)
         value = positional(ranked, worth, self.discounts) + self.offset(worth, ranked.queries)
         return _divide(value, self.normalizer(worth, ranked.queries))
 
@@ -158,9 +158,9 @@ class ERU(PositionalLoss):
             )
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode_grades(relevance)
+        return self.encode_documents(relevance)
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.maximum(relevance - self.neutral, 0.0)
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
@@ -197,9 +197,9 @@ class DCG(PositionalLoss):
             apply_gain(relevance.max(keepdims=True), self.gain)  # the named gains increase
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode_grades(relevance)
+        return self.encode_documents(relevance)
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return apply_gain(relevance, self.gain)
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
@@ -338,7 +338,7 @@ class Spearman(PositionalLoss):
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         """(mean - midrank_i) / sd: unit variance in every query, whatever its size."""
-        ranked = Ranked.from_scores(relevance, queries)
+        ranked = Ranking.from_scores(relevance, queries)
         middle = queries.repeat((queries.sizes - 1) / 2)
         if ranked.start is None or ranked.stop is None:
             above = middle - queries.place.astype(np.float64)

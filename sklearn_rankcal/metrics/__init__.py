@@ -17,7 +17,7 @@ from sklearn_rankcal.metrics._functions import (
     mrr_score,
     ndcg_score,
     pairwise_disagreement_loss,
-    precision_at_q_score,
+    precision_at_k_score,
     recall_at_k_score,
     spearman_score,
 )
@@ -47,7 +47,7 @@ __all__ = [
     "ndcg_score",
     "paired_bootstrap",
     "pairwise_disagreement_loss",
-    "precision_at_q_score",
+    "precision_at_k_score",
     "recall_at_k_score",
     "spearman_score",
 ]

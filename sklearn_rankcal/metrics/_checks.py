@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels import agreed_queries, is_structured, read_labels
 from sklearn_rankcal.losses import PD
+from sklearn_rankcal.measures._formulas import TIES, Ranking, check_ranks
 from sklearn_rankcal.metrics._registry import PerQuery
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_array
 
 
 @dataclass
@@ -28,7 +28,7 @@ class RankingData:
     """Checked input of a metric: what is true, how it was ranked, and each query's weight."""
 
     relevance: NDArray[np.float64]
-    ranked: Ranked
+    ranked: Ranking
     weight: NDArray[np.float64] | None
 
     def score(
@@ -91,10 +91,10 @@ def read_ranking(
     queries = known or Queries.single(len(relevance))
     weight = check_weight(sample_weight, len(relevance))
     if ranks is not None:
-        ranked = Ranked.from_ranks(check_ranks(ranks, queries), queries)
+        ranked = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
         scores = check_scores(y_score, len(relevance), "y_score")
-        ranked = Ranked.from_scores(scores, queries, ties, relevance)
+        ranked = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
             warnings.warn(
                 "The scores look like positions: in every query they are the numbers 1 to r, and "
@@ -142,7 +142,7 @@ def looks_like_positions(
     seen[place + queries.repeat(queries.offsets[:-1])] = True
     if not seen.all():
         return False
-    share = PD().share_lost(Ranked.from_scores(scores, queries), relevance)
+    share = PD().share_lost(Ranking.from_scores(scores, queries), relevance)
     lost = share[~np.isnan(share)]
     return bool(len(lost) and lost.mean() >= 0.5)
 

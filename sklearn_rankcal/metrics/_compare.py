@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_numbers
 from sklearn_rankcal.metrics._checks import read_ranking
 from sklearn_rankcal.metrics._registry import get_metrics
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_numbers
 
 _CELLS = 1 << 22  # resampled queries held at a time
 _MOST_RESAMPLES = 10_000_000  # each keeps a mean of 8 bytes

@@ -98,7 +98,7 @@ def evaluate_rankings(
 
 
 @_documented
-def precision_at_q_score(
+def precision_at_k_score(
     y_true: Any,
     y_score: ArrayLike | None = None,
     *,
@@ -129,8 +129,8 @@ def precision_at_q_score(
 
     Examples
     --------
-    >>> from sklearn_rankcal.metrics import precision_at_q_score
-    >>> precision_at_q_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], q=2)  # one query
+    >>> from sklearn_rankcal.metrics import precision_at_k_score
+    >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], q=2)  # one query
     0.5
     """
     per_query = of_loss(Precision(q, threshold=threshold))

@@ -1,4 +1,4 @@
-"""METRICS: ranking measures by name, each a function of a `Ranked` and the labels, per query."""
+"""METRICS: ranking measures by name, each a function of a `Ranking` and the labels, per query."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._names import did_you_mean
-from sklearn_rankcal._ranked import Ranked, reciprocal_rank
 from sklearn_rankcal.losses import (
     AUC,
     DCG,
@@ -27,8 +25,10 @@ from sklearn_rankcal.losses import (
     split_cutoff,
 )
 from sklearn_rankcal.losses._base import binary_relevance, check_cutoff
+from sklearn_rankcal.measures._formulas import Ranking, reciprocal_rank
+from sklearn_rankcal.utils._names import did_you_mean
 
-PerQuery = Callable[[Ranked, Any], NDArray[np.float64]]
+PerQuery = Callable[[Ranking, Any], NDArray[np.float64]]
 
 
 def _mrr(k: int | None = None, threshold: float | None = None) -> PerQuery:
@@ -41,7 +41,7 @@ def _mrr(k: int | None = None, threshold: float | None = None) -> PerQuery:
 def _disagreement(graded: bool = False, normalize: bool = True) -> PerQuery:
     loss = PD("graded" if graded else "binary")
 
-    def per_query(ranked: Ranked, labels: Any) -> NDArray[np.float64]:
+    def per_query(ranked: Ranking, labels: Any) -> NDArray[np.float64]:
         return loss.share_lost(ranked, labels) if normalize else loss.lost(ranked, labels)
 
     return per_query
@@ -55,7 +55,7 @@ def _kendall() -> PerQuery:
 def of_loss(loss: Loss) -> PerQuery:
     """The measure of a loss as a function of (ranked, relevance)."""
 
-    def per_query(ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def per_query(ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         loss.check(relevance)
         return loss.measure(ranked, relevance)
 

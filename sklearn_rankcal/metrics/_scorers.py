@@ -8,20 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._label_ranker import _labels, _read
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._reading import RankerMixin
-from sklearn_rankcal._tables import is_frame, split_column
-from sklearn_rankcal._wrappers import (
-    ScoreRegressor,
-    call_ranker,
-    innermost,
-    refuse_hidden_ranker,
-)
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import (
     GROUPS_REMEDY,
@@ -32,8 +18,22 @@ from sklearn_rankcal.labels import (
     read_either,
 )
 from sklearn_rankcal.losses import PD, split_cutoff
+from sklearn_rankcal.measures._formulas import Ranking
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.rankers._base import RankerMixin
+from sklearn_rankcal.rankers._label_ranker import _labels, _read
+from sklearn_rankcal.rankers._wrappers import (
+    ScoreRegressor,
+    call_ranker,
+    innermost,
+    refuse_hidden_ranker,
+)
+from sklearn_rankcal.utils._features import is_dataframe, split_column
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_numbers
 
 
 class RankingScorer:
@@ -128,7 +128,7 @@ class RankingScorer:
             labels, of_labels = read_either(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
             if isinstance(final, RankerMixin):
-                ranked = Ranked.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
+                ranked = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
             else:
                 refuse_hidden_ranker(final, "The scorer")
                 takes_groups = isinstance(final, ScoreRegressor)
@@ -138,7 +138,7 @@ class RankingScorer:
                     else estimator.predict(X)
                 )
                 scores = check_scores(predicted, len(y), "predict(X)")
-                ranked = Ranked.from_scores(scores, rows)
+                ranked = Ranking.from_scores(scores, rows)
         metric = METRICS[split_cutoff(name)[0]]
         if isinstance(labels, Preferences) and not metric.takes_preferences:
             raise ValueError(
@@ -162,7 +162,7 @@ class RankingScorer:
         if of_labels is not None:
             return of_labels, of_labels.codes
         column = getattr(final, "group_column", None)
-        if column is not None and is_frame(X):
+        if column is not None and is_dataframe(X):
             ids = split_column(X, column)[1]
             return Queries.from_groups(ids, n_rows), ids
         raise ValueError(
@@ -202,7 +202,7 @@ def _ranks_labels(final: Any, y: Any) -> bool:
 
 def _read_label_ranking(
     ranks: Any, y: Any, final: Any, graded: bool
-) -> tuple[Labels, Ranked]:
+) -> tuple[Labels, Ranking]:
     """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
     ranks = read_numbers(ranks, "predict(X)")
     kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
@@ -214,7 +214,7 @@ def _read_label_ranking(
         )
     scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
     labels, _ = _labels(kind, Y, PD("graded" if graded else "binary"))
-    return labels, Ranked.from_scores(scores, Queries.uniform(*shape))
+    return labels, Ranking.from_scores(scores, Queries.uniform(*shape))
 
 
 def get_ranking_scorer(

@@ -1,8 +1,8 @@
 """Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
 
 `DocumentModel` shows it one row per document and predicts scores, `PairModel` one row per pair.
-`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form; `ScoresAndPairs`,
-for pairwise disagreement, and `ScoresAndProducts`, for average precision, join the two kinds.
+`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form; `ResidualPairModel`,
+for pairwise disagreement, and `ResidualProductModel`, for average precision, join the two kinds.
 `BlendedRegressor` is a regressor of many outputs.
 """
 
@@ -12,7 +12,7 @@ from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._pairs import PairModel
-from sklearn_rankcal.models._scores_and_pairs import ScoresAndPairs, ScoresAndProducts
+from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
 
 __all__ = [
     "BilinearPairs",
@@ -20,8 +20,8 @@ __all__ = [
     "DocumentModel",
     "PairModel",
     "PairwiseRidge",
-    "ScoresAndPairs",
-    "ScoresAndProducts",
+    "ResidualPairModel",
+    "ResidualProductModel",
     "default_regressor",
     "is_model",
 ]

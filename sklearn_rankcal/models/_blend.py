@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sklearn_rankcal._parameters import check_count
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._scales import mean_one, target_exponent
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import mean_one, target_exponent
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")

@@ -12,14 +12,14 @@ from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_rankcal._arrays import read_arrays
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._pair_targets import SQUARE_ENTRIES, PairTargets, square_chunks
-from sklearn_rankcal._parameters import check_count, check_flag, check_methods
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._scales import below_one, exponent_of
-from sklearn_rankcal._tables import check_table, content_keys, take_rows
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.rankers._arrays import read_arrays
+from sklearn_rankcal.targets._pairs import SQUARE_ENTRIES, PairTargets, square_chunks
+from sklearn_rankcal.utils._features import check_features, hash_rows, take_rows
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, exponent_of
 
 Floats = NDArray[np.float64]
 _N0 = 300  # training queries at which an "auto" penalty without folds is 1
@@ -447,7 +447,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         return self
 
     def _table(self, X: Any) -> Any:
-        return numeric_table(X) if self.feature_map is None else check_table(X)
+        return numeric_table(X) if self.feature_map is None else check_features(X)
 
     def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
         """z of rows of the table, (*rows.shape, m + 1)."""
@@ -530,7 +530,7 @@ def _folds(X: Any, order: NDArray[np.int64], queries: Queries, n_folds: int) -> 
     if n_folds == 1:
         return np.zeros(queries.n_queries, dtype=np.int64)
     some = X[:, :8] if isinstance(X, np.ndarray) else X  # enough to tell queries from each other
-    keys = np.add.reduceat(content_keys(some, order), queries.offsets[:-1])
+    keys = np.add.reduceat(hash_rows(some, order), queries.offsets[:-1])
     folds = np.empty(queries.n_queries, dtype=np.int64)
     folds[np.argsort(keys, kind="stable")] = np.arange(queries.n_queries) % n_folds
     return folds

@@ -16,12 +16,12 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rankcal._context import add_context, check_context
-from sklearn_rankcal._parameters import check_flag, check_methods
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
-from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.utils._parameters import check_flag, check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
 
 _MAX_CLASSES = 100
 _CHUNK = 1 << 17  # rows predicted at a time
@@ -233,7 +233,7 @@ def _fit(regressor: Any, table: Any, goal: NDArray[Any], weights: dict[str, Any]
 def _positions(X: Any) -> NDArray[np.int64]:
     """Positions of the numeric columns."""
     columns = numeric_columns(X)
-    if not is_frame(X):
+    if not is_dataframe(X):
         return np.array(columns, dtype=np.int64)
     place = {name: number for number, name in enumerate(X.columns)}
     return np.array([place[name] for name in columns], dtype=np.int64)

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._pair_targets import PairTargets, entry_counts, square_chunks
-from sklearn_rankcal._parameters import check_count, check_flag, check_methods
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._scales import below_one, check_weight_range, target_exponent
-from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import PairTargets, entry_counts, square_chunks
+from sklearn_rankcal.utils._features import hash_rows
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, check_weight_range, target_exponent
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -121,7 +121,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
         seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
-        keys = content_keys(table, np.arange(queries.n_rows))
+        keys = hash_rows(table, np.arange(queries.n_rows))
         if sample_weight is not None:
             keys = _mixed(keys ^ _mixed(_bits(sample_weight / sample_weight.max())))
         first, second, goal, drawn = self._draw(table, targets, queries, keys, seeds[0])

@@ -109,7 +109,7 @@ def _decode(case, function, methods, symmetric):
     if method == "greedy_dag":
         given["order"] = case.choose(["ranked_pairs", "topological"])
     if method in ("local_search", "auto", "exact") and case.chance(0.3):
-        given["n_kicks"] = 3
+        given["n_perturbations"] = 3
     if form in ("one", "layout"):
         u = _matrix(case, r, symmetric)
         shown = u
@@ -176,7 +176,7 @@ def bad_matrix(case):
         case.refuses(function, bad, case.choose(methods))
         return
     name, values = case.choose([
-        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]), ("n_kicks", [-1, 2.5, True, "3", None]),
+        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]), ("n_perturbations", [-1, 2.5, True, "3", None]),
         ("time_limit", [0, -1, "1", True, float("nan"), []]),
         ("random_state", ["x", 2.5, []]), ("method", ["best", None, 3, [], ["auto"]]),
     ])  # fmt: skip
@@ -189,7 +189,7 @@ def scores(case):
     codes = draw_codes(case)
     u = draw_numbers(case, codes)
     keys = case.rng.integers(0, 3, len(codes)) if case.chance(0.4) else None
-    outcome = case.attempt(_D.decode_scores, u.value, draw_groups(case, codes), tie_keys=keys)
+    outcome = case.attempt(_D.decode_scores, u.value, draw_groups(case, codes), tie_breakers=keys)
     if outcome.error is not None:
         case.expect(not u.sure or u.exact is None, "refuses good scores", outcome.describe())
         return

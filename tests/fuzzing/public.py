@@ -31,7 +31,7 @@ from sklearn_rankcal import (
     relevance_labels,
     sizes_to_groups,
 )
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries._queries import Queries
 
 __all__ = [
     "CalibratedLabelRanker",

@@ -52,7 +52,7 @@ _LOSSES = {
     "dcg": (lambda: _L.DCG(), lambda **a: _M.dcg_score(**a)),
     "precision": (
         lambda: _L.Precision(2, threshold=2),
-        lambda **a: _M.precision_at_q_score(q=2, threshold=2, **a),
+        lambda **a: _M.precision_at_k_score(q=2, threshold=2, **a),
     ),
     "recall": (
         lambda: _L.Recall(2, threshold=1, shrinkage=0.0),
@@ -143,18 +143,18 @@ _CHEAP = {
     "by_scores": lambda: public.CalibratedRanker(Ridge(), loss="pd_by_scores"),
     "document": lambda: public.CalibratedRanker(_MODELS.DocumentModel(Ridge()), loss="spearman"),
     "scores_and_pairs": lambda: public.CalibratedRanker(
-        _MODELS.ScoresAndPairs(_MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0)),
+        _MODELS.ResidualPairModel(_MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0)),
         loss="pd",
     ),
     "scores_and_products": lambda: public.CalibratedRanker(
-        _MODELS.ScoresAndProducts(
+        _MODELS.ResidualProductModel(
             _MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0, symmetric=True)
         ),
         loss=_L.MAP(threshold=2),
     ),
 }
-COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ScoresAndPairs",
-                 "ScoresAndProducts", "is_model")  # fmt: skip
+COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ResidualPairModel",
+                 "ResidualProductModel", "is_model")  # fmt: skip
 
 
 def _fitted(case):

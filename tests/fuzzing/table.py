@@ -80,6 +80,9 @@ _BASE = "a base class for losses of a user's own: check_loss tests its subclasse
 #: Public names that no call draws, and why.
 EXEMPT = {
     "__version__": "a constant",
+    "Queries": "what extensions receive: tests/test_queries.py",
+    "check_weight": "what extensions use, drawn through sample_weight",
+    "mean_over_queries": "what extensions use, drawn through every mean of a metric",
     "MissingGroupsWarning": "a warning: tests/test_ranker.py says when it comes",
     "PositionsAsScoresWarning": "a warning: tests/test_metrics.py says when it comes",
     "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import check_table, is_frame, split_column
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
 from sklearn_rankcal.utils._sklearn_compat import (
     argument_of,
     calls_under_way,
@@ -164,7 +164,7 @@ def loud(estimator: Any, verbose: int) -> None:
                 estimator.set_params(**{name: verbose})
 
 
-class QueryReader:
+class QueryInputMixin:
     """How a ranker reads its input; it has `group_column` and, once fitted, `grouped_`."""
 
     group_column: str | None
@@ -245,7 +245,7 @@ class QueryReader:
     def _table_and_queries(
         self, X: Any, groups: ArrayLike | None, reset: bool
     ) -> tuple[Any, Queries | None]:
-        table = check_table(X)
+        table = check_features(X)
         validate_data(self, X=table, reset=reset, skip_check_array=True)
         queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
         if self.group_column is not None:
@@ -323,7 +323,7 @@ def _splitter_cuts_queries(column: str | None) -> bool:
     if split is None:
         return False
     X, ids, train, test = split
-    if column is not None and is_frame(X) and column in list(X.columns):
+    if column is not None and is_dataframe(X) and column in list(X.columns):
         ids = X[column]
     if ids is None or len(ids) != _num_samples(X):  # RFECV has cut the groups already
         return False

@@ -19,17 +19,17 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import get_tags
 
-from sklearn_rankcal._pair_targets import entry_counts, flat_targets
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._reading import RankerMixin
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.measures._formulas import Ranking
 from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.rankers._base import RankerMixin
+from sklearn_rankcal.targets._pairs import entry_counts, flat_targets
 
 __all__ = [
     "check_loss",
@@ -128,7 +128,7 @@ def check_ranker(ranker: Any) -> None:
     --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn_rankcal import CalibratedRanker
-    >>> from sklearn_rankcal.utils.estimator_checks import check_ranker
+    >>> from sklearn_rankcal.estimator_checks import check_ranker
     >>> check_ranker(CalibratedRanker(Ridge()))
     """
     for check in yield_ranker_checks():
@@ -384,7 +384,7 @@ def check_loss(
 
     Examples
     --------
-    >>> from sklearn_rankcal.utils.estimator_checks import check_loss
+    >>> from sklearn_rankcal.estimator_checks import check_loss
     >>> check_loss("ndcg@2", n_distributions=20)
     """
     loss = get_loss(loss)
@@ -415,8 +415,8 @@ def _measure(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> floa
 
 
 def _goal(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> float:
-    ranked = Ranked.from_ranks(_ranks(order), Queries.single(len(y)))
-    return float(loss.goal(ranked, y)[0])
+    ranked = Ranking.from_ranks(_ranks(order), Queries.single(len(y)))
+    return float(loss.calibrated_measure(ranked, y)[0])
 
 
 def _targets(loss: Loss, y: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -436,7 +436,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
         targets = targets[np.argsort(shuffle)]
     assert np.isfinite(targets).all(), "targets must be finite, 0 where the loss is undefined"
     scores = random.randint(0, 3, size=len(y)).astype(float)
-    values = loss.measure(Ranked.from_scores(scores[shuffle], queries), y[shuffle])
+    values = loss.measure(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
     defined = loss.defined(y[shuffle], queries)
     assert values.shape == defined.shape == (queries.n_queries,)
     np.testing.assert_array_equal(np.isnan(values), ~defined, "measure is NaN where not defined")
@@ -449,7 +449,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
             label = y[shuffle][queries.codes == q]
             here = targets[_entries(loss.space, queries, q)]
         np.testing.assert_allclose(here, _targets(loss, label, alone), atol=1e-12)
-        value = loss.measure(Ranked.from_scores(scores[rows], alone), y[rows])
+        value = loss.measure(Ranking.from_scores(scores[rows], alone), y[rows])
         np.testing.assert_allclose(values[q], value[0], atol=1e-12)
 
 
@@ -471,7 +471,7 @@ def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> N
             if (np.diff(scores[list(order)]) <= 0).all()
         ]
         mean = np.mean([_measure(loss, y, order) for order in orders])
-        value = loss.measure(Ranked.from_scores(scores, Queries.single(r)), y)[0]
+        value = loss.measure(Ranking.from_scores(scores, Queries.single(r)), y)[0]
         np.testing.assert_allclose(value, mean, atol=1e-10, err_msg=f"y={y}, scores={scores}")
 
 

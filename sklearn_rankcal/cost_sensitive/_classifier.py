@@ -29,15 +29,15 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal._averages import check_weight
-from sklearn_rankcal._numbers import check_no_mask
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._reading import seeded
-from sklearn_rankcal._scales import below_one, mean_one, target_exponent
-from sklearn_rankcal._tables import check_table, take_rows
-from sklearn_rankcal.losses._low_rank import CHUNK, LowRankLoss, _read_matrix
+from sklearn_rankcal.cost_sensitive._low_rank import CHUNK, LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.queries._weights import check_weight
+from sklearn_rankcal.rankers._base import seeded
+from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, mean_one, target_exponent
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
@@ -204,7 +204,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
                 f"{type(self.regressor).__name__} is a classifier; the targets are numbers, which "
                 "a regressor learns."
             )
-        X = check_table(X)
+        X = check_features(X)
         check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
@@ -286,7 +286,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:
         """The table, u, and probabilities of the labels that the recalibrator knows."""
         check_is_fitted(self)
-        X = check_table(X)
+        X = check_features(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
         if self.regressor_ is None:
             return X, np.empty((X.shape[0], 0)), None

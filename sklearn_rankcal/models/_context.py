@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tables import (
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._features import (
     append_columns,
-    check_table,
+    check_features,
     column_values,
-    is_frame,
+    is_dataframe,
     numeric_columns,
 )
 
@@ -87,7 +87,7 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
     kinds = check_context(context)
     if not kinds:
         raise ValueError(f"context must name at least one of {', '.join(map(repr, CONTEXTS))}.")
-    table = check_table(X)
+    table = check_features(X)
     return add_context(table, Queries.from_groups(groups, table.shape[0]), kinds)[0]
 
 
@@ -138,7 +138,7 @@ def add_context(
             "context features need at least one numeric column of a dense table; pass "
             "context=None."
         )
-    frame = is_frame(X)
+    frame = is_dataframe(X)
     values = column_values(X, columns)
     n_rows, n_columns = values.shape
     first = 0 if frame else n_columns
@@ -261,12 +261,12 @@ def _exact_sum(
 def _ranks(
     block: NDArray[np.float64], missing: NDArray[np.bool_], queries: Queries
 ) -> NDArray[np.float64]:
-    from sklearn_rankcal._ranked import Ranked
+    from sklearn_rankcal.measures._formulas import Ranking
 
     result = np.empty_like(block)
     for column in range(block.shape[1]):  # one sort per feature
         values = np.where(missing[:, column], np.inf, block[:, column])
-        ranked = Ranked.from_scores(-values, queries)  # ascending values, missing ones last
+        ranked = Ranking.from_scores(-values, queries)  # ascending values, missing ones last
         known = queries.repeat(queries.reduce(np.add, (~missing[:, column]).astype(np.float64)))
         place = (
             queries.place + 0.5

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.extmath import svd_flip
 
-from sklearn_rankcal._numbers import read_array, read_numbers
+from sklearn_rankcal.utils._numbers import read_array, read_numbers
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150

@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal._reading import QueryOrder, RankerMixin
 from sklearn_rankcal.labels import is_structured, read_labels, relevance_labels
+from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 
 # -------------------------------------------------------------------- finding the ranker
 

@@ -68,7 +68,7 @@ def read_numbers(
 
     Examples
     --------
-    >>> from sklearn_rankcal._numbers import read_numbers
+    >>> from sklearn_rankcal.utils._numbers import read_numbers
     >>> read_numbers([[1, True], [0.5, 3]], "y").tolist()
     [[1.0, 1.0], [0.5, 3.0]]
     >>> read_numbers([2**53 + 1, 0.5], "y")
@@ -117,7 +117,7 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._numbers import read_whole
+    >>> from sklearn_rankcal.utils._numbers import read_whole
     >>> read_whole([3.0, 1.0], "ranks").tolist()
     [3, 1]
     >>> read_whole(np.array([2**63], dtype=np.uint64), "judgement")

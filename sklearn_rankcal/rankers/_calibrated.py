@@ -15,23 +15,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal._arrays import ranker_from_arrays, ranker_to_arrays
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._context import check_context
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._pair_targets import PairTargets
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import QueryOrder, RankerMixin, loud, seeded
-from sklearn_rankcal._reports import ReportingRanker
-from sklearn_rankcal._scales import check_unit, mean_one
-from sklearn_rankcal._tables import (
-    check_no_text,
-    content_keys,
-    dense_table,
-    numeric_columns,
-    take_rows,
-)
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import take_labels
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
@@ -39,11 +22,28 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ScoresAndPairs,
-    ScoresAndProducts,
+    ResidualPairModel,
+    ResidualProductModel,
     default_regressor,
     is_model,
 )
+from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.rankers._arrays import ranker_from_arrays, ranker_to_arrays
+from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin, loud, seeded
+from sklearn_rankcal.rankers._reports import ReportingRanker
+from sklearn_rankcal.targets._pairs import PairTargets
+from sklearn_rankcal.utils._features import (
+    check_no_text,
+    dense_table,
+    hash_rows,
+    numeric_columns,
+    take_rows,
+)
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 
 
@@ -69,7 +69,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         `sklearn_rankcal.models`, taken as it is. None is `HistGradientBoostingRegressor` set for
         ranking data (`models.default_regressor`), for which a sparse X is made dense up to 4 GiB
         (`Ridge` or LightGBM take X sparse). For ``loss="pd"`` and ``"map"`` a regressor is wrapped
-        in a `PairModel`, and None is `ScoresAndPairs` or `ScoresAndProducts`.
+        in a `PairModel`, and None is `ResidualPairModel` or `ResidualProductModel`.
     loss : str or Loss, default="ndcg"
         What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
@@ -270,7 +270,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         inner = model.regressor if loss.space == "scores" else None
         by_grades = inner is not None and is_classifier(inner)
         targets = (
-            self.loss_.encode_grades(labels)
+            self.loss_.encode_documents(labels)
             if by_grades
             else self.loss_.training_targets(labels, queries)
         )
@@ -354,7 +354,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             clone(self.regressor)
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
-        models = {"pairs": ScoresAndPairs, "sym_pairs": ScoresAndProducts}
+        models = {"pairs": ResidualPairModel, "sym_pairs": ResidualProductModel}
         model = documents if space == "scores" else models[space](documents)
         return seeded(model, self.random_state)
 
@@ -499,7 +499,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         if self.loss_.space == "scores":
             started = time.perf_counter()
             u = self.model_.predict(X, queries)
-            ranks = self.decoder_.decode(u, queries, lambda rows: content_keys(X, rows)).ranks
+            ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
             self._say(f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started)
             return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)

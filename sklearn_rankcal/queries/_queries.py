@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._numbers import is_missing, read_whole
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._numbers import is_missing, read_whole
 
 _MANY_ROWS, _SOME_ROWS = 10**8, 10**6  # of `sizes_to_groups`, where n_rows is not given
 _LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
@@ -89,7 +89,7 @@ class Queries:
 
         Examples
         --------
-        >>> from sklearn_rankcal._queries import Queries
+        >>> from sklearn_rankcal.queries._queries import Queries
         >>> queries = Queries.from_groups(["b", "a", "b"])
         >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])

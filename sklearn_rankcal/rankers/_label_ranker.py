@@ -16,14 +16,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import seeded
-from sklearn_rankcal._reports import predicts_pairs
-from sklearn_rankcal._scales import check_unit, target_exponent
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weigh, weighing
@@ -31,6 +23,14 @@ from sklearn_rankcal.losses import PD, BinaryLoss, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.rankers._base import seeded
+from sklearn_rankcal.rankers._reports import predicts_pairs
+from sklearn_rankcal.targets._pairs import entry_matrices, flat_targets
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import check_unit, target_exponent
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import weigh
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._memory import check_memory
 
 Floats = NDArray[np.float64]
 #: Matrix entries made at a time: 16 MB.

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_rankcal._pair_targets import PairTargets, Residuals, square_chunks
-from sklearn_rankcal._parameters import check_methods
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._scales import below_one
 from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import PairTargets, Residuals, square_chunks
+from sklearn_rankcal.utils._parameters import check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one
 
 Floats = NDArray[np.float64]
 _PENALTY = 3000.0  # products are noisier than differences: ten times that of `BilinearPairs`
 
 
-class _ScoresAnd(VersionedPickle, BaseEstimator):
+class _ResidualModel(VersionedPickle, BaseEstimator):
     """Fits scores, then pairs to what they leave; predicts the sum."""
 
     space: str
@@ -35,7 +35,7 @@ class _ScoresAnd(VersionedPickle, BaseEstimator):
         targets: PairTargets,
         queries: Queries,
         sample_weight: Floats | None = None,
-    ) -> _ScoresAnd:
+    ) -> _ResidualModel:
         """Fit the scores, then the pairs on what they leave.
 
         Parameters
@@ -99,7 +99,7 @@ class _ScoresAnd(VersionedPickle, BaseEstimator):
         raise NotImplementedError
 
 
-class ScoresAndPairs(_ScoresAnd):
+class ResidualPairModel(_ResidualModel):
     """A score for each document, and a skew-symmetric form for what scores cannot express.
 
     Predicts s_i - s_j + z_i' A z_j: `scores` is fitted to the net Borda targets, which is where
@@ -134,7 +134,7 @@ class ScoresAndPairs(_ScoresAnd):
         return ScoreDifferences(scores, queries)
 
 
-class ScoresAndProducts(_ScoresAnd):
+class ResidualProductModel(_ResidualModel):
     """A score for each document, products of scores, and a symmetric form for what they leave.
 
     Predicts u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j. `scores` is fitted to

@@ -1,7 +1,7 @@
-"""Ranked: the labels of every query read best first. What every metric is computed from.
+"""Ranking: the labels of every query read best first. What every metric is computed from.
 
 Scores or ranks come in; an order of the rows and, where scores tie, the blocks of equal scores
-come out. The formulas shared by losses and metrics follow: each takes a `Ranked` and returns one
+come out. The formulas shared by losses and metrics follow: each takes a `Ranking` and returns one
 value per query.
 """
 
@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from sklearn_rankcal._numbers import read_whole
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._tied_cascade import LONG_BLOCK, block_value, by_documents
+from sklearn_rankcal.measures._tied_cascade import LONG_BLOCK, block_value, by_documents
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_whole
 
 _FEW_LEVELS = 32  # distinct labels up to which a pass per level beats a radix partition
 TIES = ("average", "first", "worst", "best")
 
 
 @dataclass
-class Ranked:
+class Ranking:
     """Rows of every query, best first.
 
     Parameters
@@ -49,36 +49,36 @@ class Ranked:
         queries: Queries,
         ties: str = "average",
         relevance: NDArray[np.float64] | None = None,
-    ) -> Ranked:
+    ) -> Ranking:
         """Sort scores; `ties` says what equal scores mean (see `sklearn_rankcal.metrics`)."""
         order = queries.sort(scores)
         if ties == "first":
             return cls(queries, order)
-        tied = queries_equal_neighbours(scores[order], queries)
+        tied = equal_neighbours(scores[order], queries)
         if not tied.any():
             return cls(queries, order)
         ranked = cls(queries, order, *_blocks(tied, queries))
         if ties == "average":
             return ranked
         assert relevance is not None
-        return ranked.broken_by(-relevance if ties == "best" else relevance)
+        return ranked.break_ties(-relevance if ties == "best" else relevance)
 
     @classmethod
-    def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranked:
+    def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranking:
         """From positions, 1 = top, a permutation of 1 .. r in each query (trusted)."""
         order = np.empty(queries.n_rows, dtype=np.int64)
         grouped = queries.gather(ranks) - 1 + queries.repeat(queries.offsets[:-1])
         order[grouped] = np.arange(queries.n_rows) if queries.order is None else queries.order
         return cls(queries, order)
 
-    def broken_by(self, key: NDArray[Any]) -> Ranked:
+    def break_ties(self, key: NDArray[Any]) -> Ranking:
         """The same with ties broken by ascending `key` (row layout); equal keys keep row order."""
         if self.start is None:
             return self
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
-        return Ranked(self.queries, self.order[np.lexsort((key[self.order], block))])
+        return Ranking(self.queries, self.order[np.lexsort((key[self.order], block))])
 
-    def head(self, k: int | None) -> Ranked:
+    def head(self, k: int | None) -> Ranking:
         """The first k places of every query alone, with whole blocks where ties reach across."""
         if k is None or k >= self.queries.sizes.max():
             return self
@@ -89,7 +89,7 @@ class Ranked:
         offsets = np.append(0, np.cumsum(kept))
         place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
         at = place + np.repeat(self.queries.offsets[:-1], kept)
-        top = Ranked(Queries(offsets), self.order[at])
+        top = Ranking(Queries(offsets), self.order[at])
         if self.start is not None and self.stop is not None:
             top.start, top.stop = self.start[at], self.stop[at]
         return top
@@ -103,7 +103,7 @@ class Ranked:
         return self.queries.reduce(np.add, values)
 
 
-def queries_equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool_]:
+def equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool_]:
     """Whether each place of a grouped array equals the place before it in the same query."""
     same = np.empty(len(grouped), dtype=bool)
     same[0] = False
@@ -126,7 +126,7 @@ def _blocks(
 
 
 def positional(
-    ranked: Ranked, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
+    ranked: Ranking, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """sum_i utility_i phi(sigma(i)) of each query; tied rows share their block's mean discount."""
     phi = discount(int(ranked.queries.sizes.max()))
@@ -147,7 +147,7 @@ def ideal(
 ) -> NDArray[np.float64]:
     """max over rankings of sum_i utility_i phi(sigma(i)), one value per query."""
     phi = discount(int(queries.sizes.max()))
-    best = Ranked(queries, np.arange(queries.n_rows)).head(_depth(phi))
+    best = Ranking(queries, np.arange(queries.n_rows)).head(_depth(phi))
     values = best.take(queries.sort_values(utility))
     return best.sum(values * phi[best.queries.place])
 
@@ -161,7 +161,7 @@ def _depth(phi: NDArray[np.float64]) -> int:
 
 
 def _tied_counts(
-    ranked: Ranked, relevant: NDArray[np.int64]
+    ranked: Ranking, relevant: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Per place: relevant rows above its block, in its block, and the block's length."""
     assert ranked.start is not None and ranked.stop is not None
@@ -173,7 +173,7 @@ def _tied_counts(
 
 
 def average_precision(
-    ranked: Ranked, relevant: NDArray[np.bool_], k: int | None = None
+    ranked: Ranking, relevant: NDArray[np.bool_], k: int | None = None
 ) -> NDArray[np.float64]:
     """(1 / number relevant) sum over relevant rows at places <= k of the precision there.
 
@@ -196,7 +196,7 @@ def average_precision(
 
 
 def reciprocal_rank(
-    ranked: Ranked, relevant: NDArray[np.bool_], k: int | None = None
+    ranked: Ranking, relevant: NDArray[np.bool_], k: int | None = None
 ) -> NDArray[np.float64]:
     """1 / position of the first relevant row (0 beyond k), the mean of it over ties.
 
@@ -230,7 +230,7 @@ def _log_binomial(n: NDArray[Any], k: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def expected_reciprocal_rank(
-    ranked: Ranked,
+    ranked: Ranking,
     relevance: NDArray[np.float64],
     satisfaction: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     k: int | None = None,
@@ -261,7 +261,7 @@ def expected_reciprocal_rank(
 
 
 def _tied_values(
-    passing: NDArray[np.float64], ranked: Ranked, k: int | None
+    passing: NDArray[np.float64], ranked: Ranking, k: int | None
 ) -> NDArray[np.float64]:
     """(E_(t-1) - E_t) / (k0 + t) at the t-th place of each block; a long block's sum at its first.
 
@@ -289,7 +289,7 @@ def _tied_values(
 
 
 def discordant_weight(
-    ranked: Ranked, relevance: NDArray[np.float64], graded: bool = False
+    ranked: Ranking, relevance: NDArray[np.float64], graded: bool = False
 ) -> NDArray[np.float64]:
     """Total weight of the pairs y_i > y_j whose row i is not above row j; a tie costs half.
 
@@ -312,7 +312,7 @@ def discordant_weight(
 
 
 def _discordant_by_level(
-    ranked: Ranked, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
+    ranked: Ranking, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
 ) -> NDArray[np.float64]:
     """For each level, the lower labels that stand above it, or above all labels from it on."""
     queries = ranked.queries
@@ -375,23 +375,23 @@ def _sum_of_gaps(
     return total.astype(np.float64, copy=False)
 
 
-def _discordant_by_radix(ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _discordant_by_radix(ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
     """The number of discordant pairs: half of what the rows of each query take part in."""
     if ranked.start is not None:  # a tied pair costs 0 in one of these orders and 1 in the other
-        best = _discordant_by_radix(ranked.broken_by(-relevance), relevance)
-        worst = _discordant_by_radix(ranked.broken_by(relevance), relevance)
+        best = _discordant_by_radix(ranked.break_ties(-relevance), relevance)
+        worst = _discordant_by_radix(ranked.break_ties(relevance), relevance)
         return (best + worst) / 2
     _, low_above, _ = _partition(ranked, relevance, both_sides=False)
     return ranked.queries.reduce(np.add, low_above).astype(np.float64)
 
 
 def _discordant_across(
-    ranked: Ranked, relevance: NDArray[np.float64]
+    ranked: Ranking, relevance: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Labels of each query in ascending order, and the discordant pairs across each gap."""
     if ranked.start is not None:  # a tied pair costs 0 in one of these orders and 1 in the other
-        grouped, best = _discordant_across(ranked.broken_by(-relevance), relevance)
-        _, worst = _discordant_across(ranked.broken_by(relevance), relevance)
+        grouped, best = _discordant_across(ranked.break_ties(-relevance), relevance)
+        _, worst = _discordant_across(ranked.break_ties(relevance), relevance)
         return grouped, (best + worst) / 2
     grouped, low_above, high_below = _partition(ranked, relevance)
     # a pair is across the gap while its lower label has been passed and its higher has not
@@ -399,7 +399,7 @@ def _discordant_across(
 
 
 def _partition(
-    ranked: Ranked, relevance: NDArray[np.float64], both_sides: bool = True
+    ranked: Ranking, relevance: NDArray[np.float64], both_sides: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Labels of each query in ascending order, and each row's discordant pairs, without ties.
 
@@ -468,7 +468,7 @@ def preference_weight(
         passed = queries.place + 1
         return _sum_of_gaps(queries, ascending, passed * (queries.repeat(queries.sizes) - passed))
     # the place in its run of equal labels counts the equal pairs a row closes
-    same = queries_equal_neighbours(descending, queries)
+    same = equal_neighbours(descending, queries)
     start, _ = _blocks(same, queries)
     equal = queries.reduce(np.add, queries.place - start)
     return (queries.sizes * (queries.sizes - 1) / 2 - equal).astype(np.float64)

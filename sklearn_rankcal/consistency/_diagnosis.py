@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._pair_targets import (
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.plotting import make_axes
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.targets._pairs import (
     SQUARE_ENTRIES,
     entry_counts,
     entry_matrices,
     flat_targets,
 )
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.plotting import make_axes
 
 Floats = NDArray[np.float64]
 TOL = 1e-9

@@ -11,17 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal._diagnosis import Diagnosis, rounding_slack, scores_suffice, squared_errors
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._pair_targets import check_squares, entry_counts
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import QueryReader
-from sklearn_rankcal._tables import content_keys, take_rows
+from sklearn_rankcal.consistency._diagnosis import (
+    Diagnosis,
+    rounding_slack,
+    scores_suffice,
+    squared_errors,
+)
 from sklearn_rankcal.decoders import GreedyDAG
 from sklearn_rankcal.labels import agreed_queries, read_either, take_labels
 from sklearn_rankcal.labels._relevance import is_structured
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.rankers._base import QueryInputMixin
+from sklearn_rankcal.targets._pairs import check_squares, entry_counts
+from sklearn_rankcal.utils._features import hash_rows, take_rows
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_array
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
 
@@ -31,7 +36,7 @@ def predicts_pairs(ranker: Any) -> bool:
     return get_loss(ranker.loss).space != "scores"
 
 
-class ReportingRanker(QueryReader):
+class ReportingRanker(QueryInputMixin):
     """`predict_preferences`, `decode_report` and `diagnose` of a fitted `CalibratedRanker`."""
 
     loss: str | Loss
@@ -53,7 +58,7 @@ class ReportingRanker(QueryReader):
         started, done = time.perf_counter(), 0
         for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
             rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
-            rows = rows[np.lexsort((content_keys(X, rows), part.codes))]
+            rows = rows[np.lexsort((hash_rows(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
             done += part.n_queries  # the caller has dealt with these before it asks for more
             self._say(f"{done} of {queries.n_queries} queries predicted and decoded", started)

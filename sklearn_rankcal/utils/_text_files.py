@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any
 
-from sklearn_rankcal._memory import check_memory
+from sklearn_rankcal.utils._memory import check_memory
 
 Path = str | PathLike[str]
 #: A line of a text file may have so many characters.
@@ -165,7 +165,7 @@ def parse_number(text: str) -> float:
 
     Examples
     --------
-    >>> from sklearn_rankcal._text_files import parse_number
+    >>> from sklearn_rankcal.utils._text_files import parse_number
     >>> parse_number("-1.5e3")
     -1500.0
     >>> parse_number("nan")

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from sklearn_rankcal._numbers import check_no_mask
+from sklearn_rankcal.utils._numbers import check_no_mask
 
 
-def is_frame(X: Any) -> bool:
+def is_dataframe(X: Any) -> bool:
     """Whether `X` is a pandas or polars data frame."""
     return hasattr(X, "iloc") or hasattr(X, "with_columns")
 
@@ -28,7 +28,7 @@ def _is_polars(X: Any) -> bool:
     return hasattr(X, "with_columns")
 
 
-def check_table(X: Any) -> Any:
+def check_features(X: Any) -> Any:
     """`X` as a frame, a CSR matrix or a 2-D array of any dtype; NaN is left to the regressor.
 
     Raises
@@ -36,7 +36,7 @@ def check_table(X: Any) -> Any:
     ValueError, TypeError
         Not two-dimensional, no rows or columns, complex numbers, masked entries.
     """
-    if is_frame(X):
+    if is_dataframe(X):
         if hasattr(X, "collect"):
             raise TypeError("X is a lazy frame; call .collect() first.")
         if len(X.shape) != 2:
@@ -55,7 +55,7 @@ def check_table(X: Any) -> Any:
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
     """The frame without column `name`, and that column."""
-    if not is_frame(X):
+    if not is_dataframe(X):
         raise ValueError(
             f"group_column={name!r} needs X as a data frame with that column; got "
             f"{type(X).__name__}. In a pipeline, keep frames with set_output(transform='pandas'); "
@@ -106,7 +106,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
         table = X.copy()
         table[column] = X[column].iloc[rows].set_axis(X.index)
         return table
-    if is_frame(X):
+    if is_dataframe(X):
         return X.with_columns(X[column][rows])
     if not sparse.issparse(X):
         table = X.copy()
@@ -123,7 +123,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
 
 def numeric_columns(X: Any) -> list[Any]:
     """Columns with numbers (not booleans, not categories): indices, or names of a frame."""
-    if not is_frame(X):
+    if not is_dataframe(X):
         dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
         return list(range(X.shape[1])) if dense else []
     if _is_polars(X):
@@ -150,7 +150,7 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     ValueError
         A sparse table, a column that is not there, or that is not numbers.
     """
-    if not is_frame(X):
+    if not is_dataframe(X):
         if sparse.issparse(X):
             raise ValueError(
                 "X is sparse, but the ranker was fitted on a dense table, with context columns."
@@ -198,11 +198,11 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
 
     Categories of pandas and polars are not text.
     """
-    if sparse.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OSU"):
+    if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
         return []
     found = []
-    for column in X.columns if is_frame(X) else range(X.shape[1]):
-        values = X[column] if is_frame(X) else X[:, column]
+    for column in X.columns if is_dataframe(X) else range(X.shape[1]):
+        values = X[column] if is_dataframe(X) else X[:, column]
         if getattr(values, "ndim", 1) != 1:  # two columns of one name: the regressor will say so
             continue
         dtype = values.dtype
@@ -232,8 +232,8 @@ def _like_a_number(value: Any) -> bool:
 def check_no_text(X: Any, who: str) -> None:
     """Raise where a column holds text, and say which."""
     for column, example in text_columns(X):
-        name = f"{column!r}" if is_frame(X) else f"number {column}"
-        ids = f"If it holds query ids, say group_column={column!r}; " if is_frame(X) else ""
+        name = f"{column!r}" if is_dataframe(X) else f"number {column}"
+        ids = f"If it holds query ids, say group_column={column!r}; " if is_dataframe(X) else ""
         raise ValueError(
             f"Column {name} of X holds text or times (as {example!r}), but {who} takes numbers. "
             f"{ids}otherwise drop the column or encode it, for example with sklearn's "
@@ -248,7 +248,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def content_keys(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """A number per row that depends on the row's own values only.
 
     The same for arrays, sparse matrices and frames with the same values, whatever the dtype that
@@ -256,7 +256,7 @@ def content_keys(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """
     if len(rows) > _CHUNK:
         starts = range(0, len(rows), _CHUNK)
-        return np.concatenate([content_keys(X, rows[a : a + _CHUNK]) for a in starts])
+        return np.concatenate([hash_rows(X, rows[a : a + _CHUNK]) for a in starts])
     part = take_rows(X, rows)
     keys = np.zeros(len(rows), dtype=np.uint64)
     if sparse.issparse(part):
@@ -264,9 +264,9 @@ def content_keys(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
         cells = _mix(part.data.astype(np.float64), part.indices.astype(np.uint64))
         total = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
         return total[part.indptr[1:]] - total[part.indptr[:-1]]
-    columns = list(part.columns) if is_frame(part) else range(part.shape[1])
+    columns = list(part.columns) if is_dataframe(part) else range(part.shape[1])
     for number, column in enumerate(columns):
-        values = np.asarray(part[column]) if is_frame(part) else part[:, column]
+        values = np.asarray(part[column]) if is_dataframe(part) else part[:, column]
         keys += _mix(_as_numbers(values), np.uint64(number))
     return keys
 

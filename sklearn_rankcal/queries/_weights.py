@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:

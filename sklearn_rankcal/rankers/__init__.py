@@ -1,0 +1,1 @@
+"""Rankers: estimators that learn to rank documents, or a fixed set of labels."""

@@ -1,0 +1,1 @@
+"""Targets: what a model learns. Labels come in; numbers per document, or per pair, come out."""
