@@ -216,7 +216,8 @@ def check_ranker_better_than_constant(ranker: Any) -> None:
     ranks = fitted.predict(test.X[~half], groups=test.groups[~half])
     tau = kendall_tau_score(test.y[~half], ranks=ranks, groups=test.groups[~half])
     best = kendall_tau_score(
-        test.y[~half], ranks=_within(test.latent[~half], test.groups[~half]),
+        test.y[~half],
+        ranks=_within(test.latent[~half], test.groups[~half]),
         groups=test.groups[~half],
     )
     assert tau > 0.3 * best, f"Kendall's tau {tau:.3f}, attainable about {best:.3f}"
@@ -486,10 +487,12 @@ def _check_calibration(loss: Loss, levels: tuple[float, ...], r: int, random: An
     if not without_shrinkage(loss).calibrated_everywhere:
         labels, chance = labels[:1], np.ones(1)  # a point mass satisfies every noise condition
     orders = list(itertools.permutations(range(r)))
-    risk = np.array([
-        sum(p * _goal(loss, y, order) for p, y in zip(chance, labels, strict=True))
-        for order in orders
-    ])
+    risk = np.array(
+        [
+            sum(p * _goal(loss, y, order) for p, y in zip(chance, labels, strict=True))
+            for order in orders
+        ]
+    )
     expected = sum(
         p * _targets(loss, y, Queries.single(r)) for p, y in zip(chance, labels, strict=True)
     )
@@ -522,4 +525,3 @@ def _sorted_values(
     """The expected measure of every order that sorts the scores (rounding aside)."""
     sorts = [bool((np.diff(scores[list(order)]) <= 1e-12).all()) for order in orders]
     return risk[sorts]
-

@@ -65,9 +65,7 @@ class QueryKFold(BaseCrossValidator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(
-        self, X: Any = None, y: Any = None, groups: ArrayLike | None = None
-    ) -> int:
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: ArrayLike | None = None) -> int:
         """Number of folds."""
         return self.n_splits
 
@@ -201,9 +199,7 @@ def query_cross_val_predict(
         estimator = RelevanceRegressor(estimator)
     splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
     splits = (
-        list(splitter.split(X, labels, groups))
-        if hasattr(splitter, "split")
-        else list(splitter)
+        list(splitter.split(X, labels, groups)) if hasattr(splitter, "split") else list(splitter)
     )
     _check_folds(splits, queries)
     folds = Parallel(n_jobs=n_jobs)(

@@ -18,9 +18,7 @@ def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib: pip install 'sklearn_rankcal[plot]'."
-        ) from error
+        raise ImportError("Plots need matplotlib: pip install 'sklearn_rankcal[plot]'.") from error
     return plt.subplots(n_rows, n_columns, layout="constrained", **options)[1]
 
 

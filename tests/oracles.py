@@ -46,8 +46,7 @@ def recall(y, order, k):
 
 def eru(y, order, neutral=0.0, half_life=5.0):
     return sum(
-        max(y[d] - neutral, 0) * 2 ** ((1 - (j + 1)) / (half_life - 1))
-        for j, d in enumerate(order)
+        max(y[d] - neutral, 0) * 2 ** ((1 - (j + 1)) / (half_life - 1)) for j, d in enumerate(order)
     )
 
 
@@ -182,11 +181,8 @@ def row_sums(y):
 def log_odds(y, c=0.5):
     r = len(y)
     return [
-        sum(
-            math.log((y[i][j] + c) / (y[j][i] + c))
-            for j in range(r)
-            if y[i][j] > 0 or y[j][i] > 0
-        ) / r
+        sum(math.log((y[i][j] + c) / (y[j][i] + c)) for j in range(r) if y[i][j] > 0 or y[j][i] > 0)
+        / r
         for i in range(r)
     ]
 

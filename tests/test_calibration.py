@@ -316,9 +316,7 @@ def test_disturbed_ties_are_what_the_search_is_about():
     """Undisturbed, documents tied by the expected scores keep their order, which is best here."""
     tied = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
     assert ranking_regret([1, 2, 3, 4], (tied, [0.5, 0.5]), "map") == pytest.approx(0)
-    found = find_counterexample(
-        "map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0
-    )
+    found = find_counterexample("map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0)
     np.testing.assert_allclose(found.distribution.probabilities, 0.5)
 
 
@@ -455,7 +453,9 @@ def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
         if not isinstance(loss, NormalizedLoss):
             assert ranker.calibrated_over_ == loss.calibrated_over
             grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
-            np.testing.assert_array_equal(loss.encode_documents(grades), loss.encode(grades, queries))
+            np.testing.assert_array_equal(
+                loss.encode_documents(grades), loss.encode(grades, queries)
+            )
 
 
 # ------------------------------------------------------------------ what the claims leave out

@@ -273,8 +273,10 @@ def reinforce_by_loops(u):
 
 
 def low_noise_by_loops(u):
-    w = [[a - b for a, b in zip(row, column, strict=True)]
-         for row, column in zip(u, np.transpose(u), strict=True)]
+    w = [
+        [a - b for a, b in zip(row, column, strict=True)]
+        for row, column in zip(u, np.transpose(u), strict=True)
+    ]
     return tuple(
         (i, j, k)
         for i, j, k in itertools.product(range(len(w)), repeat=3)
@@ -315,12 +317,14 @@ def test_conditions_are_loops_over_documents(r):
         symmetric, scores = half + np.triu(half, 1).T, rng.integers(0, 4, r)
         order = np.arange(r)[:, None] < np.arange(r)
         u = np.where(rng.random() < 0.5, u * order * np.subtract.outer(range(r), range(r)) ** 2, u)
-        for k, (got, wanted) in enumerate([
-            (satisfies_reinforce(symmetric), reinforce_by_loops(symmetric.tolist())),
-            (is_low_noise(u), low_noise_by_loops(u.tolist())),
-            (satisfies_dag(u), components_by_loops(u.tolist())),
-            (satisfies_score_condition(u, scores), score_condition_by_loops(u, scores)),
-        ]):
+        for k, (got, wanted) in enumerate(
+            [
+                (satisfies_reinforce(symmetric), reinforce_by_loops(symmetric.tolist())),
+                (is_low_noise(u), low_noise_by_loops(u.tolist())),
+                (satisfies_dag(u), components_by_loops(u.tolist())),
+                (satisfies_score_condition(u, scores), score_condition_by_loops(u, scores)),
+            ]
+        ):
             assert got.violations == wanted
             assert bool(got) == got.holds == (not wanted)
             held[k, int(got.holds)] += 1

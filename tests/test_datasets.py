@@ -295,8 +295,10 @@ def test_mallows_draws_are_those_of_the_model():
     chance /= chance.sum()
     share = [(ranks == a).all(axis=1).mean() for a in orders]
     np.testing.assert_allclose(share, chance, atol=4.5 * 0.5 / np.sqrt(n))
-    pairs = [[sum(p for p, a in zip(chance, orders, strict=True) if a[i] < a[j])
-              for j in range(4)] for i in range(4)]
+    pairs = [
+        [sum(p for p, a in zip(chance, orders, strict=True) if a[i] < a[j]) for j in range(4)]
+        for i in range(4)
+    ]
     np.testing.assert_allclose(mallows_probabilities(centre[None], noise)[0], pairs, atol=1e-12)
 
 

@@ -176,7 +176,11 @@ ONE = np.ones((3, 3))
         (ONE, {"method": "exact", "time_limit": -1.0}, "time_limit.*-1"),
         (ONE, {"method": "exact", "time_limit": np.nan}, "time_limit.*nan"),
         (ONE, {"method": "local_search", "n_perturbations": -1}, "n_perturbations.*-1"),
-        (ONE, {"n_perturbations": 10**10}, "n_perturbations must be at most 100,000; got 10000000000.*random_st"),
+        (
+            ONE,
+            {"n_perturbations": 10**10},
+            "n_perturbations must be at most 100,000; got 10000000000.*random_st",
+        ),
         (ONE, {"n_perturbations": 2.0}, "n_perturbations must be an integer.*2.0"),
         (ONE, {"time_limit": "1"}, "time_limit must be a positive number.*'1'"),
         (ONE, {"n_jobs": 0}, "n_jobs must be None or an integer other than 0; got 0"),

@@ -276,7 +276,9 @@ def test_local_search_is_not_worse_than_where_it_starts(family):
     us = many(family, (2, 4, 7, 12, 30, 45), 5, seed=2)
     slack = np.array([rounding(u) for u in us])
     for n_perturbations in (0, 3):
-        found = check(decode_preferences(us, "local_search", n_perturbations=n_perturbations), us).objective
+        found = check(
+            decode_preferences(us, "local_search", n_perturbations=n_perturbations), us
+        ).objective
         for method in ("borda", "greedy_dag"):
             assert (found <= decode_preferences(us, method).objective + slack).all(), method
     for u in us[-5:]:

@@ -45,9 +45,9 @@ def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetri
         if symmetric:
             wanted.append(bool(satisfies_reinforce(matrix)))
         else:
-            wanted.append(len(matrix) < 2 or bool(
-                satisfies_score_condition(matrix, matrix.sum(axis=1))
-            ))
+            wanted.append(
+                len(matrix) < 2 or bool(satisfies_score_condition(matrix, matrix.sum(axis=1)))
+            )
     assert 40 < sum(wanted) < 180
     assert scores_suffice(u, queries, symmetric).tolist() == wanted
 
@@ -156,9 +156,7 @@ def test_judges_of_preferences_take_their_noise_out():
     train, test = (make_preferences(60, **options, random_state=seed) for seed in (0, 1))
     ranker = CalibratedRanker(BilinearPairs(), loss="pd").fit(train.X, train.y)
     once, twice = ranker.diagnose(test.X, y=test.y), ranker.diagnose(test.X, y=[test.y, test.y])
-    np.testing.assert_allclose(
-        twice.per_query["squared_error"], once.per_query["squared_error"]
-    )
+    np.testing.assert_allclose(twice.per_query["squared_error"], once.per_query["squared_error"])
 
 
 def test_the_bound_is_not_below_the_regret_when_the_estimate_is():

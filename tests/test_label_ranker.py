@@ -202,9 +202,9 @@ def test_pairwise_disagreement_by_scores(data):
     assert by_weights.regressor_.coef_.shape == (4, 3)
     np.testing.assert_array_equal(by_weights.predict(data.X), ranks)
     Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.4, np.nan, data.Y)
-    borda = CalibratedLabelRanker(
-        LinearRegression(), decoder="borda", missing="pairwise"
-    ).fit(data.X, Y)
+    borda = CalibratedLabelRanker(LinearRegression(), decoder="borda", missing="pairwise").fit(
+        data.X, Y
+    )
     pairwise = CalibratedLabelRanker(
         LinearRegression(), loss="pd_by_scores", missing="pairwise"
     ).fit(data.X, Y)

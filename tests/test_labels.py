@@ -94,9 +94,7 @@ def check(preferences, groups, y):
     np.testing.assert_allclose(preferences.differences(), flat)
     assert preferences.differences().dtype == preferences.total().dtype == np.float64
     for inside, valid in preferences.queries.buckets():
-        for matrix, places, some in zip(
-            preferences.matrices(inside), inside, valid, strict=True
-        ):
+        for matrix, places, some in zip(preferences.matrices(inside), inside, valid, strict=True):
             order = preferences.queries.order
             rows = places[some] if order is None else order[places[some]]
             padded = np.zeros_like(matrix)
@@ -262,7 +260,9 @@ def test_labels_survive_scikit_learn(n_jobs):
             for _, test in cv.split(X, labels, **extra)
         ]
         search = GridSearchCV(
-            make_pipeline(StandardScaler(), Counts()), {"counts__level": [1, 2]}, cv=cv,
+            make_pipeline(StandardScaler(), Counts()),
+            {"counts__level": [1, 2]},
+            cv=cv,
             n_jobs=n_jobs,
         )
         with parallel_config("threading"):  # other processes cannot import this test
@@ -544,7 +544,10 @@ def test_preflib_files(path):
 @pytest.mark.skipif(not FILES, reason="the PrefLib files are not here")
 def test_preflib_names():
     assert read_preflib(PREFLIB / "netflix.soc").alternatives == [
-        "Mean Girls", "Beverly Hills Cop", "The Mummy Returns", "Mission: Impossible II",
+        "Mean Girls",
+        "Beverly Hills Cop",
+        "The Mummy Returns",
+        "Mission: Impossible II",
     ]
     # 9 has no name here, nor is it listed; the others are named in another order
     names = read_preflib(PREFLIB / "education_courses2.soi").alternatives
@@ -622,9 +625,7 @@ def test_read_edges_finds_the_rows(data):
     """Ids of rows in, the same pairs of rows out; without rows, the same up to their order."""
     groups, pairs, weight = data
     ids = [f"d{row % 7}{row}" for row in range(len(groups))]
-    edges = [
-        (groups[i], ids[i], ids[j], w) for (i, j), w in zip(pairs, weight, strict=True)
-    ]
+    edges = [(groups[i], ids[i], ids[j], w) for (i, j), w in zip(pairs, weight, strict=True)]
     found = read_edges(edges, groups=groups, documents=ids)
     assert found.pairs.tolist() == [list(p) for p in pairs]
     assert found.weight.tolist() == weight and found.documents.tolist() == ids
@@ -704,5 +705,7 @@ def test_preferences_of_a_user_reach_a_decoder():
     preferences = read_preferences(labels)
     assert isinstance(preferences, Preferences)
     assert decode_preferences(preferences.matrices(np.arange(3)[None])[0]).ranks.tolist() == [
-        1, 2, 3,
+        1,
+        2,
+        3,
     ]

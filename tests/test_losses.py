@@ -117,9 +117,7 @@ def test_targets_of_math():
     np.testing.assert_allclose(NDCG(1).encode(y, queries), [1, 0, 1 / 7, 1])
     np.testing.assert_allclose(DCG(gain="linear").encode(y, queries), y)
     np.testing.assert_allclose(ERU(1).encode(y, queries), [2, 0, 0, 0])
-    np.testing.assert_allclose(
-        ERR(max_relevance=4).encode(y, queries), [7 / 16, 0, 1 / 16, 1 / 16]
-    )
+    np.testing.assert_allclose(ERR(max_relevance=4).encode(y, queries), [7 / 16, 0, 1 / 16, 1 / 16])
     b = (y > 0).astype(float)
     np.testing.assert_allclose(Recall().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
     np.testing.assert_allclose(MAPByScores().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
@@ -134,9 +132,7 @@ def test_shrinkage_tends_to_the_calibrated_targets(kind):
     y = rng.integers(0, 2, size=4000).astype(float)
     few, many = Queries.from_groups(np.arange(40) // 8), Queries.from_groups(np.arange(4000) // 8)
     loss = kind()
-    np.testing.assert_array_equal(
-        kind(shrinkage=0).training_targets(y, many), loss.encode(y, many)
-    )
+    np.testing.assert_array_equal(kind(shrinkage=0).training_targets(y, many), loss.encode(y, many))
     equal = kind(shrinkage=1).training_targets(y, many)
     assert len(np.unique(equal[equal > 0].round(12))) == 1
 
@@ -492,9 +488,7 @@ def test_names(name, wanted):
     assert type(loss) is type(wanted) and loss.get_params() == wanted.get_params()
 
 
-ONE_PAIR = Preferences.from_pairs(
-    np.array([0]), np.array([1]), np.ones(1), Queries.single(2)
-)
+ONE_PAIR = Preferences.from_pairs(np.array([0]), np.array([1]), np.ones(1), Queries.single(2))
 
 
 @pytest.mark.parametrize("h", ["binary", "graded"])
@@ -619,9 +613,7 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
     y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
     queries = Queries.from_groups(rng.integers(0, 3, 500))
     ranked = Ranking.from_scores(scores, queries)
-    for rows, value in zip(
-        oracles.split(queries.codes), NDCG(5).measure(ranked, y), strict=True
-    ):
+    for rows, value in zip(oracles.split(queries.codes), NDCG(5).measure(ranked, y), strict=True):
         rows = np.array(rows)
         order = rows[np.argsort(-scores[rows])]
         best = rows[np.argsort(-y[rows])]

@@ -760,7 +760,12 @@ def test_compare_rankings_counts_defined_queries_and_weights():
     result = m.compare_rankings(y, first, second, metric="mrr", groups=groups, n_resamples=50)
     assert (result.n_queries, result.first, result.second) == (2, 1.0, 0.75)
     weighted = m.compare_rankings(
-        y, first, second, metric="mrr", groups=groups, sample_weight=[3, 3, 1, 1, 1, 1],
+        y,
+        first,
+        second,
+        metric="mrr",
+        groups=groups,
+        sample_weight=[3, 3, 1, 1, 1, 1],
         n_resamples=50,
     )
     assert weighted.second == pytest.approx((3 * 0.5 + 1) / 4)

@@ -125,8 +125,12 @@ def test_masks_of_two_dimensions_are_seen():
 
 
 @pytest.mark.parametrize(
-    "pairs", [np.ma.array([[0, 1], [1, 2]], mask=[[0, 1], [0, 0]]),
-              [[0, np.ma.masked], [1, 2]], [np.ma.array([0, 1], mask=[0, 1]), [1, 2]]]
+    "pairs",
+    [
+        np.ma.array([[0, 1], [1, 2]], mask=[[0, 1], [0, 0]]),
+        [[0, np.ma.masked], [1, 2]],
+        [np.ma.array([0, 1], mask=[0, 1]), [1, 2]],
+    ],
 )
 def test_masked_pairs_are_refused(pairs):
     with pytest.raises(ValueError, match="masked entries"):

@@ -158,9 +158,7 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
         shown, goal, mass, size / share * (spread[a] * spread[b]) ** 2 * (a + b > 0)
     )
     np.testing.assert_allclose(model.matrix_[a, b], of_pairs, atol=1e-7)
-    np.testing.assert_array_equal(
-        model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T
-    )
+    np.testing.assert_array_equal(model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T)
     # the documents themselves, where those are targets
     wanted = dict(zip(zip(i, j, strict=True), shown @ of_pairs, strict=True))
     if symmetric:
@@ -236,7 +234,8 @@ def test_units_of_a_feature_map_do_not_matter(data, symmetric):
     scales = [1.0, 1e8, np.array([1e-6, 1e4, 1.0, 1e9])]
     ranks = [
         CalibratedRanker(BilinearPairs(FunctionTransformer(), symmetric=symmetric), loss=loss)
-        .fit(X * scale, y, groups=groups).predict(X * scale, groups=groups)
+        .fit(X * scale, y, groups=groups)
+        .predict(X * scale, groups=groups)
         for scale in scales
     ]
     assert (ranks[1] == ranks[0]).mean() > 0.95 and (ranks[2] == ranks[0]).mean() > 0.95
@@ -418,7 +417,10 @@ def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
         (BilinearPairs(alpha=-1), "alpha must be 'auto' or a finite number >= 0; got -1"),
         (BilinearPairs(alpha=np.inf), "finite number >= 0; got inf"),
         (BilinearPairs(n_components=0), "n_components must be a whole number >= 1; got 0"),
-        (ResidualPairModel(pairs=BilinearPairs(symmetric=True)), "pairs must predict pairs, not sym"),
+        (
+            ResidualPairModel(pairs=BilinearPairs(symmetric=True)),
+            "pairs must predict pairs, not sym",
+        ),
     ],
 )
 def test_bad_parameters(data, model, message):
@@ -575,9 +577,7 @@ def test_preferences_of_relevance_are_relevance(data, preferences):
         ours, theirs = (loss.encode(z, queries) for z in (read_preferences(labels), y))
         if loss.space == "pairs":
             np.testing.assert_allclose(ours.flat(), theirs.flat(), atol=1e-12)
-            np.testing.assert_allclose(
-                ours.row_sums(weight), theirs.row_sums(weight), atol=1e-12
-            )
+            np.testing.assert_allclose(ours.row_sums(weight), theirs.row_sums(weight), atol=1e-12)
         else:
             np.testing.assert_allclose(ours, theirs, atol=1e-12)
         regressor = BilinearPairs(StandardScaler()) if loss.space == "pairs" else LinearRegression()

@@ -136,9 +136,7 @@ def test_diagonal_of_any_targets(data):
     np.testing.assert_allclose(
         super(RelevanceProducts, targets).diagonal(), targets.diagonal(), atol=1e-15
     )
-    np.testing.assert_allclose(
-        targets.diagonal(), y / np.bincount(groups, y)[groups], atol=1e-15
-    )
+    np.testing.assert_allclose(targets.diagonal(), y / np.bincount(groups, y)[groups], atol=1e-15)
 
 
 # ------------------------------------------------------------------ in the ranker

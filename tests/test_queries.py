@@ -44,8 +44,7 @@ def test_partition_matches_a_dictionary(groups):
     queries = Queries.from_groups(groups, len(listed))
     order = np.arange(len(listed)) if queries.order is None else queries.order
     parts = [
-        order[a:b].tolist()
-        for a, b in zip(queries.offsets[:-1], queries.offsets[1:], strict=True)
+        order[a:b].tolist() for a, b in zip(queries.offsets[:-1], queries.offsets[1:], strict=True)
     ]
     assert parts == oracles.split(listed)
     assert [listed[p[0]] for p in parts] == list(queries.ids)
@@ -75,9 +74,10 @@ def test_reductions_match_loops(groups, seed):
     grouped = queries.cumsum(queries.gather(values))
     np.testing.assert_allclose(grouped, np.concatenate([np.cumsum(values[p]) for p in parts]))
     np.testing.assert_array_equal(queries.scatter(queries.gather(values)), values)
-    np.testing.assert_array_equal(queries.codes, [
-        next(n for n, p in enumerate(parts) if row in p) for row in range(len(groups))
-    ])
+    np.testing.assert_array_equal(
+        queries.codes,
+        [next(n for n, p in enumerate(parts) if row in p) for row in range(len(groups))],
+    )
 
 
 @given(groups_strategy, st.integers(0, 2**32 - 1))

@@ -296,8 +296,10 @@ def test_score_is_the_measure_of_predict():
         ranks = ranker.predict(X, G)
         values = [
             {
-                "ndcg@3": lambda y, o: oracles.dcg(y, o, 3)
-                / max(oracles.dcg(y, np.argsort([-v for v in y]), 3), 1e-300),
+                "ndcg@3": lambda y, o: (
+                    oracles.dcg(y, o, 3)
+                    / max(oracles.dcg(y, np.argsort([-v for v in y]), 3), 1e-300)
+                ),
                 "dcg": oracles.dcg,
                 "eru": oracles.eru,
                 "err": lambda y, o: oracles.err(y, o, top=max(Y)),
@@ -359,15 +361,22 @@ def test_column_names_reach_the_regressor(kind):
 
 def test_categories_and_missing_values_pass_through():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "price": np.where(rng.uniform(size=len(Y)) < 0.2, np.nan, X[:, 0]),
-        "brand": pd.Categorical(rng.choice(["a", "b", "c"], size=len(Y))),
-        "stock": pd.array(rng.integers(0, 9, size=len(Y)), dtype="Int64"),
-        "new": rng.integers(0, 2, size=len(Y)).astype(bool),
-    })
+    frame = pd.DataFrame(
+        {
+            "price": np.where(rng.uniform(size=len(Y)) < 0.2, np.nan, X[:, 0]),
+            "brand": pd.Categorical(rng.choice(["a", "b", "c"], size=len(Y))),
+            "stock": pd.array(rng.integers(0, 9, size=len(Y)), dtype="Int64"),
+            "new": rng.integers(0, 2, size=len(Y)).astype(bool),
+        }
+    )
     ranker = CalibratedRanker().fit(frame, Y, G)
     assert ranker.model_.regressor_.feature_names_in_.tolist() == [
-        "price", "brand", "stock", "new", "price__zscore", "stock__zscore",
+        "price",
+        "brand",
+        "stock",
+        "new",
+        "price__zscore",
+        "stock__zscore",
     ]
     assert ranker.model_.regressor_.is_categorical_.tolist() == [False, True] + 4 * [False]
     shuffle = rng.permutation(len(Y))
@@ -740,7 +749,8 @@ def test_errors_about_text_name_the_column():
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(title=[f"t{i}" for i in range(len(X))])
     frame["when"] = pd.Timestamp("2020-01-01")
     for ranker in (
-        CalibratedRanker(), CalibratedRanker(PairwiseRidge(), loss="pd"),
+        CalibratedRanker(),
+        CalibratedRanker(PairwiseRidge(), loss="pd"),
         CalibratedRanker(Ridge(), loss="pd"),
     ):
         with pytest.raises(ValueError, match=r"Column 'title' of X holds text .*'t0'"):

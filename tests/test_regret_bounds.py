@@ -148,9 +148,7 @@ def test_the_bound_with_a_gap():
         result = decode_preferences(u, "greedy_dag")
         best = decode_preferences(u, "exact")
         distance = ((np.triu(u - u.T) - np.triu(mean - mean.T)) ** 2).sum()
-        losses = [
-            oracles.preference_loss(mean.tolist(), order) for order in oracles.all_orders(5)
-        ]
+        losses = [oracles.preference_loss(mean.tolist(), order) for order in oracles.all_orders(5)]
         lost = oracles.preference_loss(mean.tolist(), np.argsort(result.ranks).tolist())
         gap = max(result.objective - best.objective, 0.0)
         assert lost - min(losses) <= regret_bound("pd", distance, 5, gap) + 1e-9

@@ -40,8 +40,15 @@ RANKERS = {
     "ResidualProductModel": CalibratedRanker(loss=MAP(threshold=2)),
 }
 OTHERS = [
-    CalibratedLabelRanker(Ridge()), LowRankClassifier(), DocumentModel(), PairModel(),
-    PairwiseRidge(), BilinearPairs(), ResidualPairModel(), ResidualProductModel(), BlendedRegressor(),
+    CalibratedLabelRanker(Ridge()),
+    LowRankClassifier(),
+    DocumentModel(),
+    PairModel(),
+    PairwiseRidge(),
+    BilinearPairs(),
+    ResidualPairModel(),
+    ResidualProductModel(),
+    BlendedRegressor(),
 ]
 
 

@@ -32,8 +32,9 @@ from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, Re
 DATA = make_ranking(25, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 WEIGHT = np.random.default_rng(0).uniform(0.5, 2, len(Y))
-PAIRS = np.array([(i, j) for i in range(len(Y)) for j in range(len(Y))
-                  if G[i] == G[j] and Y[i] > Y[j]])
+PAIRS = np.array(
+    [(i, j) for i in range(len(Y)) for j in range(len(Y)) if G[i] == G[j] and Y[i] > Y[j]]
+)
 PAIR_WEIGHT = np.random.default_rng(1).uniform(0.5, 2, len(PAIRS))
 EXPONENTS = [-1000, -660, -300, -90, -30, 30, 90, 300, 660, 1000]  # of 2, so that all is exact
 
@@ -67,8 +68,12 @@ def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
 @pytest.mark.parametrize("exponent", [-45, 45, 700])
 @pytest.mark.parametrize(
     "regressor",
-    [Ridge(), make_pipeline(StandardScaler(), Ridge()), PairModel(Ridge()),
-     HistGradientBoostingRegressor(max_iter=5)],
+    [
+        Ridge(),
+        make_pipeline(StandardScaler(), Ridge()),
+        PairModel(Ridge()),
+        HistGradientBoostingRegressor(max_iter=5),
+    ],
     ids=["regressor", "pipeline", "pairs", "boosting"],
 )
 def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, exponent):
@@ -81,9 +86,9 @@ def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, e
 def test_a_regressor_of_the_user_gets_the_weights_as_they_are():
     """Its penalty is against their sum: a row of weight 2 is that row twice."""
     one, two = (
-        CalibratedRanker(Ridge(), loss="dcg", context=None).fit(
-            X[rows], Y[rows], groups=G[rows], sample_weight=weight
-        ).coef_
+        CalibratedRanker(Ridge(), loss="dcg", context=None)
+        .fit(X[rows], Y[rows], groups=G[rows], sample_weight=weight)
+        .coef_
         for rows, weight in (
             (np.arange(len(Y)), np.full(len(Y), 2.0)),
             (np.repeat(np.arange(len(Y)), 2), None),
@@ -214,9 +219,9 @@ def test_decisions_do_not_depend_on_the_unit_of_costs_or_weights():
         (HistGradientBoostingRegressor(max_iter=5), ((-600, 0), (-60, 0), (400, 0))),
     ):
         fits = [
-            LowRankClassifier(
-                regressor, loss_matrix=np.ldexp(costs, cost), **options
-            ).fit(table, y, sample_weight=np.ldexp(weight, unit))
+            LowRankClassifier(regressor, loss_matrix=np.ldexp(costs, cost), **options).fit(
+                table, y, sample_weight=np.ldexp(weight, unit)
+            )
             for cost, unit in ((0, 0), *units)
         ]
         wanted = fits[0].predict(table)

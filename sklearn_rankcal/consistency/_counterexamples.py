@@ -131,8 +131,11 @@ def find_counterexample(
 
     >>> from sklearn_rankcal.consistency import find_counterexample, satisfies_dag
     >>> found = find_counterexample(
-    ...     "pd", lambda y: (y - y.transpose(0, 2, 1)).sum(axis=2), condition=satisfies_dag,
-    ...     random_state=0)
+    ...     "pd",
+    ...     lambda y: (y - y.transpose(0, 2, 1)).sum(axis=2),
+    ...     condition=satisfies_dag,
+    ...     random_state=0,
+    ... )
     >>> found.regret > 0.1
     True
 

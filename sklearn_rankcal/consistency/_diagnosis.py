@@ -227,8 +227,11 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
     mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
     rest = _residual(loss, u - mean, queries)
     noise = sum(
-        np.bincount(owner, _residual(loss, np.where(keep, target - mean, 0.0), queries) ** 2,
-                    queries.n_queries)
+        np.bincount(
+            owner,
+            _residual(loss, np.where(keep, target - mean, 0.0), queries) ** 2,
+            queries.n_queries,
+        )
         for target, keep in zip(targets, kept, strict=True)
     )
     squares = np.bincount(owner, rest**2, queries.n_queries).astype(np.float64)

@@ -155,7 +155,9 @@ def resolve(
         )
     labels, queries = as_queries(distribution.labels)
     loss = get_loss(loss).resolve(labels)
-    undefined = np.isnan(loss.calibrated_measure(Ranking(queries, np.arange(queries.n_rows)), labels))
+    undefined = np.isnan(
+        loss.calibrated_measure(Ranking(queries, np.arange(queries.n_rows)), labels)
+    )
     if not undefined.any():
         return loss, distribution
     chance = distribution.probabilities[~undefined]
@@ -164,9 +166,7 @@ def resolve(
     return loss, LabelDistribution(distribution.labels[~undefined], chance / chance.sum())
 
 
-def expected_targets(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> Floats:
+def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss) -> Floats:
     """E[alpha(Y)]: what least squares on the targets of a loss tends to.
 
     Parameters
@@ -209,9 +209,7 @@ def expected_targets(
     return _as_entries(flat, loss, distribution)
 
 
-def expected_sizes(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> Floats:
+def expected_sizes(distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss) -> Floats:
     """Expected absolute values of what `expected_targets` adds up, of the same shape.
 
     E[Y_ij] + E[Y_ji] for ``"pd"``, also on the diagonal, where it is 0; E|alpha| for others, or

@@ -457,8 +457,11 @@ def mean_cost_loss(
     >>> from sklearn_rankcal import mean_cost_loss
     >>> costs = [[0, 1, 0.2], [5, 0, 0.2]]
     >>> mean_cost_loss(
-    ...     ["well", "ill", "ill"], ["well", "well", "don't know"], costs,
-    ...     classes=["well", "ill"], targets=["well", "ill", "don't know"],
+    ...     ["well", "ill", "ill"],
+    ...     ["well", "well", "don't know"],
+    ...     costs,
+    ...     classes=["well", "ill"],
+    ...     targets=["well", "ill", "don't know"],
     ... )
     1.73...
     """

@@ -83,9 +83,7 @@ def draw_pairs(probabilities: Floats, random: np.random.RandomState) -> Bools:
     return above
 
 
-def draw_plackett_luce(
-    scores: Floats, noise: float, random: np.random.RandomState
-) -> Ints:
+def draw_plackett_luce(scores: Floats, noise: float, random: np.random.RandomState) -> Ints:
     """Ranks of a draw: items chosen one after the other, with odds exp(s / noise)."""
     return ranks_of_scores(scores / noise + random.gumbel(size=scores.shape))
 

@@ -135,9 +135,7 @@ def make_label_ranking(
     )
 
 
-def label_ranking_from_classes(
-    X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3
-) -> Ints:
+def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3) -> Ints:
     """Rank the classes of a classification problem, sample by sample, as naive Bayes does.
 
     So the benchmark of label ranking was made: a Gaussian naive Bayes classifier is trained on all

@@ -212,9 +212,7 @@ def _what_is_wrong(text: str) -> str:
     return f"{text.strip()[:80]!r} is not SVMlight with whole numbers as qid:. {_WANTED}."
 
 
-def _dense(
-    parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool
-) -> NDArray[Any]:
+def _dense(parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool) -> NDArray[Any]:
     """All rows as an array, refused where it would be nearly empty or too large."""
     n_rows = sum(len(part.labels) for part in parts)
     held = sum(len(part.indices) for part in parts)

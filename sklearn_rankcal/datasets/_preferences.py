@@ -113,9 +113,7 @@ def make_preferences(
     True
     """
     _judges.check_kind(kind, KINDS)
-    low, high = (
-        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    )
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     _judges.check_numbers(
         noise,
         n_queries=(n_queries, 1),

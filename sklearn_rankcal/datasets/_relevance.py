@@ -81,9 +81,7 @@ def make_ranking(
     from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
     from sklearn_rankcal.metrics._registry import find_metric
 
-    low, high = (
-        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    )
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     for name, value, least in (
         ("n_queries", n_queries, 1),
         ("n_documents", low, 1),

@@ -53,8 +53,8 @@ class _MatrixDecoder(BaseEstimator):
         queries : Queries
             Which rows belong together.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` gives a key of each row. Documents are then taken in ascending order
-            of their keys wherever the order of the documents counts. None: in row order.
+            ``tie_breakers(rows)`` gives a key of each row. Documents are then taken in ascending
+            order of their keys wherever the order of the documents counts. None: in row order.
         n_jobs : int, default=None
             Queries decoded at the same time, through joblib.
 
@@ -97,8 +97,9 @@ class _MatrixDecoder(BaseEstimator):
             if number is None:
                 return matrices
             listed = number[offsets[which][:, None] + np.arange(r)]
-            return matrices[np.arange(len(which))[:, None, None], listed[:, :, None],
-                            listed[:, None, :]]
+            return matrices[
+                np.arange(len(which))[:, None, None], listed[:, :, None], listed[:, None, :]
+            ]
 
         decoded = run(partial(self._decode, options=options), stack, sizes, n_jobs)
         ranks = np.empty(queries.n_rows, dtype=np.int64)

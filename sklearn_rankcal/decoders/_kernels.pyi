@@ -18,10 +18,18 @@ def subset_dp(
     cost: Floats, own: Floats, scale: Floats, limit: float, of_rest: bool
 ) -> tuple[Ints, float]: ...
 def preference_search(
-    d: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int,
+    d: Floats,
+    start: Ints,
+    kicks: Floats,
+    tolerance: float,
+    max_sweeps: int,
     late: Late = None,
 ) -> tuple[Ints, int]: ...
 def average_precision_search(
-    u: Floats, start: Ints, kicks: Floats, tolerance: float, max_sweeps: int,
+    u: Floats,
+    start: Ints,
+    kicks: Floats,
+    tolerance: float,
+    max_sweeps: int,
     late: Late = None,
 ) -> tuple[Ints, int]: ...

@@ -156,9 +156,7 @@ def _eliminate(d: Floats, late: Late) -> tuple[Ints, Floats]:
     return order, threshold
 
 
-def _close(
-    kept: NDArray[np.bool_], order: Ints, late: Late
-) -> tuple[list[int], list[int]]:
+def _close(kept: NDArray[np.bool_], order: Ints, late: Late) -> tuple[list[int], list[int]]:
     """Closure as Python integers of r bits: who is below each document, and who above."""
     r = len(order)
     edges = _integers(kept[order[:, None], order])
@@ -450,7 +448,12 @@ def _average_precision_move(
 
 
 def _average_precision_descent(
-    u: Floats, order: Ints, prefix: Floats, step: Floats, tolerance: float, max_sweeps: int,
+    u: Floats,
+    order: Ints,
+    prefix: Floats,
+    step: Floats,
+    tolerance: float,
+    max_sweeps: int,
     late: Late,
 ) -> tuple[float, int]:
     r = len(u)

@@ -23,7 +23,7 @@ REACH = 0.2
 #: A descent ends by itself; rounding alone could keep it going, so it is bounded.
 MAX_SWEEPS = 1000
 #: Kicks that may be asked for: 38 MB of them.
-LARGEST_N_KICKS = 100_000
+MOST_PERTURBATIONS = 100_000
 #: Beyond this many the kicks are not kept for the next query.
 KEPT_KICKS = 2000
 #: Seconds that NumPy takes for a local search of r documents, divided by r^2.
@@ -40,7 +40,11 @@ class SearchOptions(NamedTuple):
 
 def draw_kicks(n_perturbations: int, seed: int) -> Floats:
     """The kicks of a search, drawn once for all queries of a batch."""
-    return _kept_kicks(n_perturbations, seed) if n_perturbations <= KEPT_KICKS else _draw_kicks(n_perturbations, seed)
+    return (
+        _kept_kicks(n_perturbations, seed)
+        if n_perturbations <= KEPT_KICKS
+        else _draw_kicks(n_perturbations, seed)
+    )
 
 
 def _draw_kicks(n_perturbations: int, seed: int) -> Floats:
@@ -69,12 +73,16 @@ def check_options(
     """The options of a decoding function, checked."""
     if not isinstance(method, str) or method not in methods:
         raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
-    if not isinstance(n_perturbations, Integral) or isinstance(n_perturbations, bool) or n_perturbations < 0:
+    if (
+        not isinstance(n_perturbations, Integral)
+        or isinstance(n_perturbations, bool)
+        or n_perturbations < 0
+    ):
         raise ValueError(f"n_perturbations must be an integer, 0 or more; got {n_perturbations!r}.")
-    if n_perturbations > LARGEST_N_KICKS:
+    if n_perturbations > MOST_PERTURBATIONS:
         raise ValueError(
-            f"n_perturbations must be at most {LARGEST_N_KICKS:,}; got {n_perturbations!r}. For a longer search, "
-            "keep the best of several with different random_state."
+            f"n_perturbations must be at most {MOST_PERTURBATIONS:,}; got {n_perturbations!r}. "
+            "For a longer search, keep the best of several with different random_state."
         )
     timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
     if time_limit is not None and not (timed and time_limit > 0):
@@ -83,7 +91,9 @@ def check_options(
         seed = int(random_state)  # a RandomState takes longer to make than many a query to decode
     else:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-    return SearchOptions(int(n_perturbations), seed, None if time_limit is None else float(time_limit))
+    return SearchOptions(
+        int(n_perturbations), seed, None if time_limit is None else float(time_limit)
+    )
 
 
 def search(

@@ -225,9 +225,7 @@ class Preferences:
         self._pair_offsets: Ints | None = None
 
     @classmethod
-    def from_pairs(
-        cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries
-    ) -> Preferences:
+    def from_pairs(cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries) -> Preferences:
         """Sort pairs of rows and add up the weights of equal ones. O(n_pairs log n_pairs)."""
         place = queries.scatter(np.arange(queries.n_rows))
         key = place[winner] * queries.n_rows + loser

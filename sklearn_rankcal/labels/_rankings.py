@@ -126,9 +126,7 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     """
     positions = check_ranks(ranks)
     if positions.ndim != 2:
-        raise ValueError(
-            f"ranks must have shape (n_samples, n_labels); it has {positions.shape}."
-        )
+        raise ValueError(f"ranks must have shape (n_samples, n_labels); it has {positions.shape}.")
     weights = (positions[:, :, None] < positions[:, None, :]).astype(np.float64)
     if groups is None:
         return weights

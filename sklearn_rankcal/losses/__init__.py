@@ -95,9 +95,7 @@ def split_cutoff(name: str) -> tuple[str, int | None]:
     if not at:
         return base, None
     if not cutoff.isdecimal() or int(cutoff) < 1:
-        raise ValueError(
-            f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'."
-        )
+        raise ValueError(f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'.")
     return base, int(cutoff)
 
 

@@ -46,9 +46,7 @@ class MAP(_AveragePrecision):
     def calibrated_over(self) -> str:
         return self._as_shrunken("every distribution, decoded exactly (P1, theorem 3)")
 
-    def __init__(
-        self, *, threshold: float | None = None, shrinkage: str | float = "auto"
-    ) -> None:
+    def __init__(self, *, threshold: float | None = None, shrinkage: str | float = "auto") -> None:
         self.threshold = threshold
         self.shrinkage = shrinkage
 

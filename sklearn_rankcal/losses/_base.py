@@ -106,7 +106,9 @@ class Loss(BaseEstimator):
         """
         raise NotImplementedError
 
-    def calibrated_measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def calibrated_measure(
+        self, ranked: Ranking, relevance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """What the targets are calibrated for, per query, higher is better.
 
         The measure; unless that is a quotient whose denominator the targets leave out.

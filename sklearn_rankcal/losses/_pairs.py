@@ -221,8 +221,7 @@ class PDByScores(_Disagreement):
 
     calibrated_everywhere = False
     calibrated_over = (
-        "the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies "
-        "E[f_i(Y)] > E[f_j(Y)]"
+        "the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]"
     )
 
     def __init__(
@@ -362,7 +361,5 @@ SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
     "log_odds": lambda c: _mean_over_others(
         lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)
     ),
-    "least_squares": lambda c: lambda y: np.broadcast_to(
-        y.sum(axis=(1, 2))[:, None], y.shape[:2]
-    ),
+    "least_squares": lambda c: lambda y: np.broadcast_to(y.sum(axis=(1, 2))[:, None], y.shape[:2]),
 }

@@ -307,9 +307,7 @@ class AUC(NormalizedPositionalLoss, BinaryLoss):
 
     _half = 1000
 
-    def __init__(
-        self, *, threshold: float | None = None, shrinkage: str | float = "auto"
-    ) -> None:
+    def __init__(self, *, threshold: float | None = None, shrinkage: str | float = "auto") -> None:
         self.threshold = threshold
         self.shrinkage = shrinkage
 
@@ -416,8 +414,8 @@ class Positional(PositionalLoss):
         if values.shape != relevance.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"utility must return one finite number per document, shape {relevance.shape}; "
-                f"got shape {values.shape}" + ("." if values.shape != relevance.shape else
-                                               " with NaN or infinity.")
+                f"got shape {values.shape}"
+                + ("." if values.shape != relevance.shape else " with NaN or infinity.")
             )
         if not (np.abs(values) < LARGEST_WORTH).all():
             raise ValueError(
@@ -470,8 +468,10 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
         raise ValueError(f"gain returned NaN for the relevance {relevance[row]:g}.")
     # sums of gains must stay finite too, and products with discounts precise
     if not (np.abs(gains) < LARGEST_WORTH).all():
-        remedy = "Use gain='linear', or rescale the labels." if gain == "exp2" else (
-            "Rescale the labels."
+        remedy = (
+            "Use gain='linear', or rescale the labels."
+            if gain == "exp2"
+            else ("Rescale the labels.")
         )
         raise ValueError(
             f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. {remedy}"

@@ -333,8 +333,8 @@ def _discordant_by_level(
             above = (running[start] + running[stop]) * (high / 2)
         before_query = running[queries.offsets[:-1]]
         count = ranked.sum(above) - before_query * ranked.sum(high.astype(np.int64))
-        total += gaps.up_to(level, ranked.sum(same.astype(np.int32)) > 0, count) if graded else (
-            count
+        total += (
+            gaps.up_to(level, ranked.sum(same.astype(np.int32)) > 0, count) if graded else (count)
         )
     return total
 
@@ -507,8 +507,11 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
     if not outside.any():
         seen[grouped - 1 + queries.repeat(queries.offsets[:-1])] = True
     if outside.any() or not seen.all():
-        bad = np.flatnonzero(~queries.reduce(np.logical_and, seen) if not outside.any() else
-                             queries.reduce(np.logical_or, outside))[0]
+        bad = np.flatnonzero(
+            ~queries.reduce(np.logical_and, seen)
+            if not outside.any()
+            else queries.reduce(np.logical_or, outside)
+        )[0]
         shown = grouped[queries.offsets[bad] : queries.offsets[bad + 1]][:10]
         raise ValueError(
             f"ranks must be a permutation of 1 .. r in every query (1 = top); in query "

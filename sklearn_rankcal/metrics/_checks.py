@@ -166,9 +166,7 @@ def _flatten(
     return y_true.ravel(), flat[0], flat[1], flat[2], Queries.uniform(*shape)
 
 
-def fill_undefined(
-    values: NDArray[np.float64], zero_division: str | float
-) -> NDArray[np.float64]:
+def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> NDArray[np.float64]:
     """Per-query values with the undefined ones (NaN) kept, for "skip", or set to 0 or 1."""
     if isinstance(zero_division, str):
         if zero_division == "skip":

@@ -135,15 +135,22 @@ def compare_rankings(
     >>> comparison = compare_rankings(y, good, noise, groups=groups)
     >>> comparison.low > 0, comparison.n_queries
     (True, 50)
-    >>> several = compare_rankings(y, good, noise, groups=groups, metric=["ndcg@5", "map"],
-    ...                            threshold=2)
+    >>> several = compare_rankings(
+    ...     y, good, noise, groups=groups, metric=["ndcg@5", "map"], threshold=2
+    ... )
     >>> {name: comparison.difference > 0 for name, comparison in several.items()}
     {'ndcg@5': True, 'map': True}
     """
     names = [metric] if isinstance(metric, str) else metric
     values, weight = _values_per_query(
-        y_true, {"first": first, "second": second}, names, parameters,
-        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
+        y_true,
+        {"first": first, "second": second},
+        names,
+        parameters,
+        as_ranks=as_ranks,
+        groups=groups,
+        ties=ties,
+        sample_weight=sample_weight,
     )
     found = {
         name: paired_bootstrap(
@@ -221,11 +228,15 @@ def compare_systems(
     >>> from sklearn_rankcal.metrics import compare_systems
     >>> rng = np.random.default_rng(0)
     >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
-    >>> systems = {"good": y + rng.normal(size=500), "noise": rng.normal(size=500),
-    ...            "other noise": rng.normal(size=500)}
+    >>> systems = {
+    ...     "good": y + rng.normal(size=500),
+    ...     "noise": rng.normal(size=500),
+    ...     "other noise": rng.normal(size=500),
+    ... }
     >>> table = compare_systems(y, systems, groups=groups, metrics=["ndcg@5", "mrr"], threshold=2)
-    >>> for row in zip(table["metric"], table["first"], table["second"],
-    ...                table["adjusted_p_value"] < 0.05):
+    >>> for row in zip(
+    ...     table["metric"], table["first"], table["second"], table["adjusted_p_value"] < 0.05
+    ... ):
     ...     print(*row)
     ndcg@5 good noise True
     ndcg@5 good other noise True
@@ -254,8 +265,14 @@ def compare_systems(
         )
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     values, weight = _values_per_query(
-        y_true, systems, names, parameters,
-        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
+        y_true,
+        systems,
+        names,
+        parameters,
+        as_ranks=as_ranks,
+        groups=groups,
+        ties=ties,
+        sample_weight=sample_weight,
     )
     rows = [(name, first, second) for name in names for first, second in pairs]
     found = [
@@ -312,8 +329,14 @@ def _values_per_query(
     for system, ranking in systems.items():
         scores, ranks = (None, ranking) if as_ranks else (ranking, None)
         data = read_ranking(
-            y_true, scores, ranks, groups, ties, sample_weight,
-            positions_as="rankings with as_ranks=True", stacklevel=5,
+            y_true,
+            scores,
+            ranks,
+            groups,
+            ties,
+            sample_weight,
+            positions_as="rankings with as_ranks=True",
+            stacklevel=5,
         )
         values[system] = {
             name: per_query(data.ranked, data.relevance)

@@ -134,8 +134,18 @@ def precision_at_k_score(
     0.5
     """
     per_query = of_loss(Precision(q, threshold=threshold))
-    return _score(per_query, "precision@q", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "precision@q",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -177,8 +187,18 @@ def recall_at_k_score(
     0.5
     """
     per_query = of_loss(Recall(k, threshold=threshold))
-    return _score(per_query, "recall@k", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "recall@k",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -218,8 +238,18 @@ def dcg_score(
     3.0
     """
     per_query = of_loss(DCG(k, gain=gain))
-    return _score(per_query, "dcg", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "dcg",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -261,8 +291,18 @@ def ndcg_score(
     0.73
     """
     per_query = of_loss(NDCG(k, gain=gain))
-    return _score(per_query, "ndcg", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "ndcg",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -303,8 +343,18 @@ def map_score(
     0.833
     """
     per_query = of_loss(MAPByScores(k, threshold=threshold))
-    return _score(per_query, "map", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "map",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -344,8 +394,18 @@ def eru_score(
     0.5
     """
     per_query = of_loss(ERU(neutral, half_life))
-    return _score(per_query, "eru", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "eru",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -386,8 +446,18 @@ def err_score(
     0.5
     """
     per_query = of_loss(ERR(k, max_relevance=max_relevance))
-    return _score(per_query, "err", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "err",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -427,8 +497,18 @@ def mrr_score(
     0.5
     """
     per_query = _mrr(k, threshold)
-    return _score(per_query, "mrr", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "mrr",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -465,8 +545,18 @@ def auc_score(
     0.75
     """
     per_query = of_loss(AUC(threshold=threshold))
-    return _score(per_query, "auc", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "auc",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -503,8 +593,18 @@ def spearman_score(
     0.75
     """
     per_query = of_loss(Spearman())
-    return _score(per_query, "spearman", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "spearman",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -541,8 +641,18 @@ def kendall_tau_score(
     0.667
     """
     per_query = _kendall()
-    return _score(per_query, "kendall_tau", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "kendall_tau",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )
 
 
 @_documented
@@ -584,5 +694,15 @@ def pairwise_disagreement_loss(
     2.5
     """
     per_query = _disagreement(graded, normalize)
-    return _score(per_query, "pairwise_disagreement", y_true, y_score, ranks, groups, ties,
-                  zero_division, sample_weight, return_per_query)
+    return _score(
+        per_query,
+        "pairwise_disagreement",
+        y_true,
+        y_score,
+        ranks,
+        groups,
+        ties,
+        zero_division,
+        sample_weight,
+        return_per_query,
+    )

@@ -97,9 +97,7 @@ METRICS: dict[str, Metric] = {
     "map": Metric(_loss_metric(MAPByScores), "k"),
     "mrr": Metric(_mrr, "k"),
     "ndcg": Metric(_loss_metric(NDCG), "k"),
-    "pairwise_disagreement": Metric(
-        _disagreement, greater_is_better=False, takes_preferences=True
-    ),
+    "pairwise_disagreement": Metric(_disagreement, greater_is_better=False, takes_preferences=True),
     "precision": Metric(_loss_metric(Precision), "q"),
     "recall": Metric(_loss_metric(Recall), "k"),
     "spearman": Metric(_loss_metric(Spearman)),
@@ -200,8 +198,11 @@ def get_metrics(names: Sequence[str], parameters: dict[str, Any]) -> list[tuple[
             having = [name for name, other in METRICS.items() if parameter in other.parameters]
             raise TypeError(
                 f"{' and '.join(map(repr, names))} "
-                + (f"have no parameter {parameter!r}. " if len(names) > 1 else
-                   f"has no parameter {parameter!r}. ")
+                + (
+                    f"have no parameter {parameter!r}. "
+                    if len(names) > 1
+                    else f"has no parameter {parameter!r}. "
+                )
                 + " ".join(map(_described, names, found))
                 + (f" Metrics that have it: {', '.join(having)}." if having else "")
             )

@@ -200,9 +200,7 @@ def _ranks_labels(final: Any, y: Any) -> bool:
     return np.ndim(y) > 1 and np.shape(y)[1] > 1
 
 
-def _read_label_ranking(
-    ranks: Any, y: Any, final: Any, graded: bool
-) -> tuple[Labels, Ranking]:
+def _read_label_ranking(ranks: Any, y: Any, final: Any, graded: bool) -> tuple[Labels, Ranking]:
     """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
     ranks = read_numbers(ranks, "predict(X)")
     kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
@@ -253,8 +251,13 @@ def get_ranking_scorer(
     >>> from sklearn_rankcal.metrics import get_ranking_scorer
     >>> data = make_ranking(n_queries=40, random_state=0)
     >>> labels = relevance_labels(data.y, data.groups)  # no metadata routing needed
-    >>> scores = cross_val_score(CalibratedRanker(Ridge()), data.X, labels, cv=QueryKFold(4),
-    ...                          scoring=get_ranking_scorer("map", threshold=2))
+    >>> scores = cross_val_score(
+    ...     CalibratedRanker(Ridge()),
+    ...     data.X,
+    ...     labels,
+    ...     cv=QueryKFold(4),
+    ...     scoring=get_ranking_scorer("map", threshold=2),
+    ... )
     >>> scores.shape
     (4,)
     """

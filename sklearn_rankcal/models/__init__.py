@@ -1,8 +1,8 @@
 """Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
 
 `DocumentModel` shows it one row per document and predicts scores, `PairModel` one row per pair.
-`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form; `ResidualPairModel`,
-for pairwise disagreement, and `ResidualProductModel`, for average precision, join the two kinds.
+`PairwiseRidge` and `BilinearPairs` fit all pairs of every query in closed form;
+`ResidualPairModel`, for pairwise disagreement, and `ResidualProductModel`, for average precision, join the two kinds.
 `BlendedRegressor` is a regressor of many outputs.
 """
 

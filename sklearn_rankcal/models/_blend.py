@@ -154,9 +154,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> BlendedRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedRegressor:
         """Fit the three regressors and weigh them.
 
         Parameters

@@ -432,7 +432,9 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         if self.feature_map is not None:
             raise ValueError("from_arrays needs feature_map=None, as to_arrays does.")
         shapes: dict[str, tuple[str, ...]] = {
-            "center": ("d",), "axes": ("d", "m"), "matrix": ("m + 1", "m + 1")
+            "center": ("d",),
+            "axes": ("d", "m"),
+            "matrix": ("m + 1", "m + 1"),
         }
         if self.symmetric:
             shapes["diagonal"] = ("m + 1",)

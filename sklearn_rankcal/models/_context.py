@@ -135,8 +135,7 @@ def add_context(
     columns = numeric_columns(X) if columns is None else columns
     if not columns:
         raise ValueError(
-            "context features need at least one numeric column of a dense table; pass "
-            "context=None."
+            "context features need at least one numeric column of a dense table; pass context=None."
         )
     frame = is_dataframe(X)
     values = column_values(X, columns)

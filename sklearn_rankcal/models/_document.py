@@ -124,8 +124,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         self._kinds = check_context(self.context)
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
-        regressor = default_regressor(X.shape[0]) if self.regressor is None else (
-            clone(self.regressor)
+        regressor = (
+            default_regressor(X.shape[0]) if self.regressor is None else (clone(self.regressor))
         )
         weights = weight_argument(regressor, sample_weight, own=self.regressor is None)
         self._columns = numeric_columns(X)

@@ -290,9 +290,7 @@ class Queries:
             yield np.minimum(inside, self.n_rows - 1), valid
             sizes = sizes[stop:]
 
-    def squares(
-        self, entries: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    def squares(self, entries: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """`buckets` cut so that (queries, width, width) has about `entries` entries."""
         for inside, valid in self.buckets():
             step = max(1, entries // inside.shape[1] ** 2)
@@ -381,9 +379,7 @@ def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         row = int(np.flatnonzero(masked.reshape(len(values), -1).any(axis=1))[0])
         raise _missing_id(row, "masked")
     kind = values.dtype.kind
-    missing = (
-        ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
-    )
+    missing = ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
     if missing is not None and missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise _missing_id(row, values[row])
@@ -557,7 +553,6 @@ def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.
         raise ValueError(f"{name} must be 1-D; it has shape {array.shape}.")
     if not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
         raise ValueError(
-            f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; "
-            f"got {array!r}."
+            f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; got {array!r}."
         )
     return array

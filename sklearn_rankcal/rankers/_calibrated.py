@@ -304,8 +304,10 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         if reset and self.group_column is not None:
             self._group_place: int = list(X.columns).index(self.group_column)
         if self._needs_dense():
-            who = "the default regressor" if self.regressor is None else (
-                type(self.regressor).__name__
+            who = (
+                "the default regressor"
+                if self.regressor is None
+                else (type(self.regressor).__name__)
             )
             check_no_text(table, who)
             table = dense_table(table)
@@ -350,8 +352,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
-        regressor = default_regressor(X.shape[0]) if self.regressor is None else (
-            clone(self.regressor)
+        regressor = (
+            default_regressor(X.shape[0]) if self.regressor is None else (clone(self.regressor))
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
         models = {"pairs": ResidualPairModel, "sym_pairs": ResidualProductModel}
@@ -602,9 +604,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         check_is_fitted(self)
         if isinstance(self.model_, PairwiseRidge):
             return self._with_group_column(self.model_.coef_)
-        return self._with_group_column(
-            self.model_.fold_coefficients(self.model_.regressor_.coef_)
-        )
+        return self._with_group_column(self.model_.fold_coefficients(self.model_.regressor_.coef_))
 
     def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values per column that the model saw, with a 0 where `group_column` stands in X."""
@@ -629,9 +629,6 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             regressor = default_regressor(1)
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = self._needs_dense() or (
-            inner.sparse and context in (None, "auto")
-        )
+        tags.input_tags.sparse = self._needs_dense() or (inner.sparse and context in (None, "auto"))
         tags.input_tags.categorical = inner.categorical
         return tags
-

@@ -235,7 +235,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         if not judged.all():
             regressors = [
                 self._fit_one(X[rows], goal[rows, None], None if weight is None else weight[rows])
-                if rows.any() else None
+                if rows.any()
+                else None
                 for goal, rows in zip(differences.T, judged.T, strict=True)
             ]
             if self.missing == "pairwise":
@@ -444,10 +445,12 @@ def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | 
 
 def _predict_each(regressors: list[Any], X: Any) -> Floats:
     """One column for each regressor, 0 where there is none."""
-    return np.column_stack([
-        np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
-        for one in regressors
-    ])
+    return np.column_stack(
+        [
+            np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
+            for one in regressors
+        ]
+    )
 
 
 def _by_pairs(loss: Loss) -> bool:

@@ -162,9 +162,7 @@ class ReportingRanker(QueryInputMixin):
         return report | {name: np.concatenate(columns) for name, columns in parts.items()}
 
     @checks_keywords
-    def diagnose(
-        self, X: Any, groups: ArrayLike | None = None, y: Any = None
-    ) -> Diagnosis:
+    def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
         """Certify rankings: best for the predictions? scores enough? how much can be lost?
 
         Parameters

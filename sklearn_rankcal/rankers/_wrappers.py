@@ -153,9 +153,7 @@ def refuse_hidden_ranker(estimator: Any, who: str) -> None:
 # -------------------------------------------------------------------- through any wrapper
 
 
-def predict_scores(
-    estimator: Any, X: Any, groups: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
     """Scores of a ranker wherever it is: alone, in a pipeline, in a search, frozen.
 
     ``pipe.decision_function(X, groups=groups)`` works only when metadata routing is on, and a
@@ -481,8 +479,9 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     >>> data = make_ranking(n_queries=40, random_state=0)
     >>> labels = relevance_labels(data.y, data.groups)
     >>> baseline = RelevanceRegressor(Ridge())
-    >>> cross_val_score(baseline, data.X, labels, cv=QueryKFold(4),
-    ...                 scoring=get_ranking_scorer("ndcg@10")).shape
+    >>> cross_val_score(
+    ...     baseline, data.X, labels, cv=QueryKFold(4), scoring=get_ranking_scorer("ndcg@10")
+    ... ).shape
     (4,)
     """
 

@@ -209,9 +209,7 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
         if _is_polars(X):
             looked_at = not (dtype.is_numeric() or str(dtype).startswith(("Bool", "Cat", "Enum")))
         else:
-            looked_at = getattr(dtype, "kind", "O") not in "biufc" and not hasattr(
-                values, "cat"
-            )
+            looked_at = getattr(dtype, "kind", "O") not in "biufc" and not hasattr(values, "cat")
         if looked_at:
             texts = (v for v in values if not _like_a_number(v))
             found += [(column, example) for example in [next(texts, None)] if example is not None]

@@ -17,9 +17,7 @@ _CUTOFF = re.compile(r"(?P<base>.*?)(?:_at_|_cut_|[@_ ]+)?(?P<cutoff>[1-9][0-9]*
 GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "query_id", "queries")
 
 
-def did_you_mean(
-    name: str, known: Iterable[str], others: Mapping[str, str] | None = None
-) -> str:
+def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
     """`` Did you mean 'ndcg@10'?``, or nothing where no known name is near.
 
     Parameters

@@ -83,9 +83,9 @@ def read_numbers(
     if missing and isinstance(values, np.ma.MaskedArray):
         mask, values = np.ma.getmaskarray(values), values.data
     array = read_array(values, name, missing=missing)
-    if array.dtype.kind == "f" and (array.dtype == np.float64 or (
-        keep_float32 and array.dtype.itemsize < 8
-    )):
+    if array.dtype.kind == "f" and (
+        array.dtype == np.float64 or (keep_float32 and array.dtype.itemsize < 8)
+    ):
         numbers = array
     elif array.dtype.kind == "O":
         numbers = _floats_of_objects(array, name)
@@ -261,9 +261,7 @@ def _real_objects(array: NDArray[Any], name: str, missing: bool) -> NDArray[Any]
     """An object array, every entry checked to be a real number."""
     listed = array.reshape(-1).tolist()
     odd = {
-        kind
-        for kind in set(map(type, listed))
-        if not issubclass(kind, (Real, Decimal, np.bool_))
+        kind for kind in set(map(type, listed)) if not issubclass(kind, (Real, Decimal, np.bool_))
     }
     if not odd:
         return array
@@ -313,9 +311,7 @@ def _floats_of_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 def _check_rounding(integers: NDArray[Any], name: str) -> None:
     """Refuse 64-bit integers that float64 does not hold."""
-    if not integers.size or (
-        integers.max() <= LARGEST_WHOLE and integers.min() >= -LARGEST_WHOLE
-    ):
+    if not integers.size or (integers.max() <= LARGEST_WHOLE and integers.min() >= -LARGEST_WHOLE):
         return
     for value in integers.reshape(-1).tolist():
         if int(float(value)) != value:
@@ -334,8 +330,7 @@ def _check_distinct(numbers: list[Any], name: str) -> None:
     """Refuse numbers of more precision than float64 where two of them become equal."""
     if len(set(numbers)) > len(set(map(float, numbers))):
         raise ValueError(
-            f"{name} has different numbers that become equal as float64. Scale or round them "
-            "first."
+            f"{name} has different numbers that become equal as float64. Scale or round them first."
         )
 
 

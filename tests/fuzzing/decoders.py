@@ -158,10 +158,12 @@ def exact_votes(case):
 
 def bad_matrix(case):
     """Matrices and options without a meaning."""
-    function, methods = case.choose([
-        (_D.decode_preferences, _PREFERENCES),
-        (_D.decode_average_precision, _AVERAGE_PRECISION),
-    ])
+    function, methods = case.choose(
+        [
+            (_D.decode_preferences, _PREFERENCES),
+            (_D.decode_average_precision, _AVERAGE_PRECISION),
+        ]
+    )
     good = np.eye(3)
     bad = case.choose([
         [], [[]], np.zeros((2, 3)), np.zeros((0, 0)), [[np.nan, 0], [0, 0]], [[0, np.inf], [1, 0]],
@@ -176,7 +178,8 @@ def bad_matrix(case):
         case.refuses(function, bad, case.choose(methods))
         return
     name, values = case.choose([
-        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]), ("n_perturbations", [-1, 2.5, True, "3", None]),
+        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]),
+        ("n_perturbations", [-1, 2.5, True, "3", None]),
         ("time_limit", [0, -1, "1", True, float("nan"), []]),
         ("random_state", ["x", 2.5, []]), ("method", ["best", None, 3, [], ["auto"]]),
     ])  # fmt: skip

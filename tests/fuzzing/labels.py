@@ -52,9 +52,11 @@ def relevance(case):
     kept = [i for i in order if codes[i] != 0] or order.tolist()
     read, queries = case.call(_L.read_labels, labels[kept])
     case.expect(read.tolist() == labels["relevance"][kept].tolist(), "reads other labels")
-    case.expect([codes[i] for i in kept] == [
-        list(dict.fromkeys(codes[i] for i in kept))[k] for k in queries.codes
-    ], "reads other queries")
+    case.expect(
+        [codes[i] for i in kept]
+        == [list(dict.fromkeys(codes[i] for i in kept))[k] for k in queries.codes],
+        "reads other queries",
+    )
     cut = [i for i in order if i != rows_of(codes)[0][0]]
     if codes.count(0) > 1:
         case.refuses(_L.read_labels, labels[cut], words=("incomplete", "quer"))

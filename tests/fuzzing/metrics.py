@@ -47,8 +47,10 @@ def _gain(value, gain):
         return value
     if not 0 <= value <= 900:
         raise NoOracle
-    return Fraction(2**value.numerator - 1) if value.denominator == 1 else math.expm1(
-        float(value) * math.log(2)
+    return (
+        Fraction(2**value.numerator - 1)
+        if value.denominator == 1
+        else math.expm1(float(value) * math.log(2))
     )
 
 
@@ -234,8 +236,15 @@ def value(case):
     else:
         parameters = _parameters(case, names, y.exact)
         try:
-            wanted = _expected(measure, y.exact, scores.exact, codes, ties, parameters,
-                               name == "pairwise_disagreement")
+            wanted = _expected(
+                measure,
+                y.exact,
+                scores.exact,
+                codes,
+                ties,
+                parameters,
+                name == "pairwise_disagreement",
+            )
             wanted = [float(zero) if v != v and zero != "skip" else v for v in wanted]
             mean = _mean(wanted, codes, weights)
         except (NoOracle, OverflowError):
@@ -355,8 +364,9 @@ def relations(case):
         _unrelated(case, function, y, scores, codes, given, first.value, names)
     elif relation == "split":
         parts = [
-            case.call(function, y[codes == q], scores[codes == q], groups=codes[codes == q],
-                      **given)[0]
+            case.call(
+                function, y[codes == q], scores[codes == q], groups=codes[codes == q], **given
+            )[0]
             for q in dict.fromkeys(codes.tolist())
         ]
         case.equal(parts, first.value, "a query alone has another value", 1e-12)
@@ -373,15 +383,21 @@ def relations(case):
         if "max_relevance" in given:
             given["max_relevance"] = 1
         own = [v.ravel() for v in table]
-        flat = case.attempt(function, *own, groups=np.repeat(np.arange(shape[0]), shape[1]),
-                            **given)
+        flat = case.attempt(
+            function, *own, groups=np.repeat(np.arange(shape[0]), shape[1]), **given
+        )
         both = case.attempt(function, *table, **given)
         case.expect((flat.error is None) == (both.error is None), "layouts differ")
         if flat.error is None:
             case.equal(both.value, flat.value, "layouts differ", 1e-12)
     else:
-        other = case.call(function, y, np.ldexp(scores, case.choose([-30, 20]))
-                          if np.abs(scores).max() < 1e200 else scores, groups=codes, **given)
+        other = case.call(
+            function,
+            y,
+            np.ldexp(scores, case.choose([-30, 20])) if np.abs(scores).max() < 1e200 else scores,
+            groups=codes,
+            **given,
+        )
         if np.abs(scores[scores != 0]).min(initial=1.0) > 1e-200:
             case.equal(other, first.value, "depends on the scale of scores", 1e-12)
 
@@ -402,8 +418,9 @@ def _unrelated(case, function, y, scores, codes, given, values, names):
     def join(one, other):
         return np.concatenate([other, one] if before else [one, other])
 
-    other = case.attempt(function, join(y, more), join(scores, away),
-                         groups=join(codes, np.full(3, -7)), **given)
+    other = case.attempt(
+        function, join(y, more), join(scores, away), groups=join(codes, np.full(3, -7)), **given
+    )
     if other.error is not None:
         return
     kept = other.value[1:] if before else other.value[:-1]

@@ -194,8 +194,16 @@ def same(case):
         other = case.call(ranker.predict, X[codes == q], groups=codes[codes == q])
         case.expect(other.tolist() == ranks[codes == q].tolist(), "depends on the batch", kind)
     elif relation == "layout":
-        shown = case.choose([np.asfortranarray(X), read_only(X.copy()), X[::-1].copy()[::-1],
-                             X.tolist(), np.repeat(X, 2, axis=1)[:, ::2], np.ma.array(X)])
+        shown = case.choose(
+            [
+                np.asfortranarray(X),
+                read_only(X.copy()),
+                X[::-1].copy()[::-1],
+                X.tolist(),
+                np.repeat(X, 2, axis=1)[:, ::2],
+                np.ma.array(X),
+            ]
+        )
         other = case.call(ranker.predict, shown, groups=codes)
         case.expect(other.tolist() == ranks.tolist(), "depends on the layout", kind)
     elif relation == "copy":
