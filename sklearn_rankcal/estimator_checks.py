@@ -22,14 +22,14 @@ from sklearn.utils import get_tags
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
+from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
-from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.rankers._base import RankerMixin
-from sklearn_rankcal.targets._pairs import entry_counts, flat_targets
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, flat_targets
 
 __all__ = [
     "check_loss",
@@ -76,17 +76,17 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     }
     space = get_loss(estimator.loss).space
     wrapped = not is_model(estimator.regressor) or isinstance(estimator.regressor, PairModel)
-    if space == "pairs" and wrapped:
+    if space == PAIRS and wrapped:
         reasons["check_sample_weight_equivalence_on_dense_data"] = (
             "a regressor on pairs sees a repeated row as a pair with itself too, and the "
             "default trees bin columns by rows, not by weight. PairwiseRidge passes."
         )
-    elif space == "pairs" and isinstance(estimator.regressor, BilinearPairs):
+    elif space == PAIRS and isinstance(estimator.regressor, BilinearPairs):
         reasons["check_sample_weight_equivalence_on_dense_data"] = (
             "predictions agree up to rounding, but of cyclic preferences several rankings can be "
             "best, and rounding chooses. predict_preferences passes."
         )
-    if space == "sym_pairs" or (space == "scores" and not _targets_are_per_row(estimator)):
+    if space == SYMMETRIC_PAIRS or (space == SCORES and not _targets_are_per_row(estimator)):
         weight = (
             "the loss's targets depend on the whole query (its normaliser): repeating a row "
             "changes the targets of the others, weighting it does not. Weights are regression "
@@ -391,12 +391,12 @@ def check_loss(
     loss = get_loss(loss)
     assert loss.calibrated_over, "calibrated_over must say where the loss is calibrated"
     if levels is None:
-        binary = isinstance(loss, BinaryLoss) and loss.threshold is None
+        binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
         levels = (0.0, 1.0) if binary else (0.0, 1.0, 2.0, 3.0)
     random = np.random.RandomState(random_state)
     top = np.array(levels)
     loss = loss.resolve(top)
-    get_decoder("auto", loss.space, loss.default_decoder)
+    get_decoder("auto", loss.space)
     clone(loss)
     _check_layouts(loss, levels, random)
     for r in n_documents:
@@ -416,8 +416,8 @@ def _measure(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> floa
 
 
 def _goal(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> float:
-    ranked = Ranking.from_ranks(_ranks(order), Queries.single(len(y)))
-    return float(loss.calibrated_measure(ranked, y)[0])
+    ranking = Ranking.from_ranks(_ranks(order), Queries.single(len(y)))
+    return float(loss.calibrated_measure(ranking, y)[0])
 
 
 def _targets(loss: Loss, y: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -432,31 +432,31 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     shuffle = random.permutation(len(y))
     queries = Queries.from_groups(groups[shuffle])
     targets = _targets(loss, y[shuffle], queries)
-    if loss.space == "scores":
+    if not loss.space.is_pairwise:
         assert targets.shape == y.shape, "encode returns one target per row"
         targets = targets[np.argsort(shuffle)]
     assert np.isfinite(targets).all(), "targets must be finite, 0 where the loss is undefined"
     scores = random.randint(0, 3, size=len(y)).astype(float)
-    values = loss.measure(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
+    values = loss.measure.per_query(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
     defined = loss.defined(y[shuffle], queries)
     assert values.shape == defined.shape == (queries.n_queries,)
     np.testing.assert_array_equal(np.isnan(values), ~defined, "measure is NaN where not defined")
     for q, group in enumerate(queries.ids):
         rows = np.flatnonzero(groups == group)
         alone = Queries.single(len(rows))
-        if loss.space == "scores":
+        if not loss.space.is_pairwise:
             here, label = targets[rows], y[rows]
         else:  # in the order in which the shuffled rows of the query come
             label = y[shuffle][queries.codes == q]
             here = targets[_entries(loss.space, queries, q)]
         np.testing.assert_allclose(here, _targets(loss, label, alone), atol=1e-12)
-        value = loss.measure(Ranking.from_scores(scores[rows], alone), y[rows])
+        value = loss.measure.per_query(Ranking.from_scores(scores[rows], alone), y[rows])
         np.testing.assert_allclose(values[q], value[0], atol=1e-12)
 
 
-def _entries(space: str, queries: Queries, q: int) -> slice:
+def _entries(space: Space, queries: Queries, q: int) -> slice:
     """Where a query's pairs are in the vector of all."""
-    counts = entry_counts(queries.sizes, space == "sym_pairs")
+    counts = space.n_entries(queries.sizes)
     stops = np.cumsum(counts)
     return slice(int(stops[q] - counts[q]), int(stops[q]))
 
@@ -472,7 +472,7 @@ def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> N
             if (np.diff(scores[list(order)]) <= 0).all()
         ]
         mean = np.mean([_measure(loss, y, order) for order in orders])
-        value = loss.measure(Ranking.from_scores(scores, Queries.single(r)), y)[0]
+        value = loss.measure.per_query(Ranking.from_scores(scores, Queries.single(r)), y)[0]
         np.testing.assert_allclose(value, mean, atol=1e-10, err_msg=f"y={y}, scores={scores}")
 
 
@@ -496,7 +496,7 @@ def _check_calibration(loss: Loss, levels: tuple[float, ...], r: int, random: An
     expected = sum(
         p * _targets(loss, y, Queries.single(r)) for p, y in zip(chance, labels, strict=True)
     )
-    if loss.space != "scores":
+    if loss.space.is_pairwise:
         exact = get_decoder("exact", loss.space)
         order = tuple(np.argsort(exact.decode(expected, Queries.single(r)).ranks).tolist())
         value = risk[orders.index(order)]

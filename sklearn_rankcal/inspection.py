@@ -12,11 +12,8 @@ from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
 from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.losses import split_cutoff
-from sklearn_rankcal.measures._formulas import Ranking, check_ranks
-from sklearn_rankcal.metrics._registry import METRICS, get_metric
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._weights import check_weight
+from sklearn_rankcal.measures import get_measure
+from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
 
 __all__ = ["permutation_importance"]
@@ -53,7 +50,7 @@ def permutation_importance(
     groups : array-like of shape (n_documents,), default=None
         Query id of each row, where neither `y` nor the ranker's `group_column` tells it.
     metric : str, default="ndcg@10"
-        A key of `metrics.METRICS`, with its cutoff.
+        A key of `measures.MEASURES`, with its cutoff.
     threshold : float, default=None
         Relevance from which a document counts as relevant, where the metric is binary.
     n_repeats : int, default=5
@@ -122,23 +119,24 @@ def permutation_importance(
     weight = check_weight(sample_weight, n_rows)
     is_ranker = get_tags(ranker).estimator_type == "ranker"  # its predict returns positions
     parameters = {} if threshold is None else {"threshold": threshold}
-    measure, greater_is_better = get_metric(metric, **parameters)
-    if isinstance(labels, Preferences) and not METRICS[split_cutoff(metric)[0]].takes_preferences:
+    measure = get_measure(metric, **parameters)
+    if isinstance(labels, Preferences) and not measure.takes_preferences:
         raise ValueError(
             f"The metric {metric!r} needs a relevance of every row. Labels made of preferences go "
             "with 'kendall_tau' and 'pairwise_disagreement'."
         )
-    sign = 1.0 if greater_is_better else -1.0
+    measure.check(labels)
+    sign = 1.0 if measure.greater_is_better else -1.0
 
     def measured(table: Any) -> NDArray[np.float64]:
         if is_ranker:
-            ranked = Ranking.from_ranks(
+            ranking = Ranking.from_ranks(
                 check_ranks(ranker.predict(table, groups=codes), queries), queries
             )
         else:
             scores = np.asarray(ranker.predict(table)).reshape(-1)
-            ranked = Ranking.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
-        return sign * measure(ranked, labels)
+            ranking = Ranking.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
+        return sign * measure.per_query(ranking, labels)
 
     baseline = measured(X)
     defined = ~np.isnan(baseline)

@@ -36,8 +36,8 @@ def ranks_of(order):
 # ------------------------------------------------------------------ measures of one query
 
 
-def precision(y, order, q):
-    return sum(y[d] for d in order[:q]) / q
+def precision(y, order, k):
+    return sum(y[d] for d in order[:k]) / k
 
 
 def recall(y, order, k):
@@ -107,12 +107,12 @@ def auc(y, order):
     return sum(ranks[i] < ranks[j] for i, j in pairs) / len(pairs)
 
 
-def disagreement(y, order, graded=False, normalize=True):
+def disagreement(y, order, pair_weight="binary", normalize=True):
     ranks, lost, total = ranks_of(order), 0.0, 0.0
     for i in range(len(y)):
         for j in range(len(y)):
             if y[i] > y[j]:
-                weight = y[i] - y[j] if graded else 1.0
+                weight = y[i] - y[j] if pair_weight == "graded" else 1.0
                 total += weight
                 lost += weight * (ranks[i] > ranks[j])
     if not normalize:

@@ -39,7 +39,6 @@ from sklearn_rankcal.losses import (
     MAP,
     NDCG,
     PD,
-    BinaryLoss,
     MAPByScores,
     NormalizedLoss,
     PDByScores,
@@ -47,9 +46,10 @@ from sklearn_rankcal.losses import (
     Recall,
 )
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
 
 from . import oracles
@@ -126,11 +126,11 @@ def condition_of(name, loss, decoder):
 def variants():
     """Every loss with every decoder of its space; a small cutoff where there is one."""
     for name, kind in LOSSES.items():
-        cutoffs = {"q", "k"} & set(kind().get_params())
-        losses = [kind(**{key: 2}) for key in cutoffs] or [kind()]
-        losses += [kind()] if cutoffs and "k" in cutoffs and name != "recall" else []
+        losses = [kind(k=2)] if "k" in kind().get_params() else []
+        if name not in ("precision", "recall"):  # whose default cutoff is beyond these queries
+            losses += [kind()]
         if name == "pd_by_scores":
-            losses = [kind(f=f) for f in SCORES_OF_PAIRS]
+            losses = [kind(score_function=f) for f in SCORES_OF_PAIRS]
         for loss in losses:
             for space, decoder in DECODERS:
                 if space == loss.space:
@@ -142,8 +142,8 @@ def variants():
 
 def pool_of(loss, r, rng):
     """Labels: all of few grades, or preferences: single ones, total orders, graphs."""
-    if not loss.takes_preferences:
-        levels = range(2) if isinstance(loss, BinaryLoss) else range(3)
+    if not loss.measure.takes_preferences:
+        levels = range(2) if isinstance(loss.measure, BinaryMeasure) else range(3)
         return np.array(list(itertools.product(levels, repeat=r)), float)
     single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
     ranks = all_ranks(r)[rng.permutation(len(all_ranks(r)))[:20]]
@@ -236,15 +236,15 @@ def test_a_failure_outside_its_condition(name, decoder):
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_every_score_of_preferences_fails_outside_its_condition(f):
-    loss = PDByScores(f=f)
+    loss = PDByScores(score_function=f)
     found = find_counterexample(loss, n_documents=3, random_state=0)
     assert found.regret > 0.1 and not satisfies_score_condition(found.distribution, loss)
 
 
-@pytest.mark.parametrize("space", ["pairs", "sym_pairs"])
+@pytest.mark.parametrize("space", ["pairs", "symmetric_pairs"])
 def test_the_gap_of_every_decoder_bounds_its_regret(space):
     rng = np.random.default_rng(1)
-    loss = {"pairs": PD(), "sym_pairs": MAP()}[space]
+    loss = {"pairs": PD(), "symmetric_pairs": MAP()}[space]
     pool = defined(loss, pool_of(loss, 4, rng))
     chance = mixtures(pool, 100, rng)
     for kind, decoder in DECODERS:
@@ -271,7 +271,7 @@ def test_the_search_finds_nothing_where_there_is_nothing(name, loss, decoder):
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_the_search_finds_that_scores_fail_inside_p_dag(f):
-    loss = PDByScores(f=f)
+    loss = PDByScores(score_function=f)
     found = find_counterexample(
         loss, n_documents=3, condition=satisfies_dag, n_trials=BUDGET, random_state=0
     )

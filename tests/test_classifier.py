@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rankcal import LowRankClassifier, make_cost_scorer, mean_cost_loss
-from sklearn_rankcal.losses import LowRankLoss
+from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.models import BlendedRegressor
 
 from .named import named

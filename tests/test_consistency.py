@@ -86,7 +86,7 @@ def test_scores_fail_inside_p_dag(f):
     np.testing.assert_allclose(w[np.triu_indices(3, 1)], [0.10, 0.14, 0.36])
     assert satisfies_dag(distribution)
     assert satisfies_score_condition(distribution, f).violations == ((0, 1),)
-    scores = expected_targets(distribution, PDByScores(f=f))
+    scores = expected_targets(distribution, PDByScores(score_function=f))
     ranks = np.argsort(np.argsort(-scores)) + 1
     assert ranks.tolist() == [2, 1, 3]
     assert ranking_regret(ranks, distribution, "pd") == pytest.approx(0.10)
@@ -122,7 +122,7 @@ def test_every_equivariant_score_ties_two_documents_inside_p_dag():
             won, lost = y.sum(axis=2) > 0, y.sum(axis=1) > 0
             return np.select([won, lost], values[:2], values[2])
 
-        scores = expected_targets(distribution, PDByScores(f=f))
+        scores = expected_targets(distribution, PDByScores(score_function=f))
         assert scores[0] == pytest.approx(scores[1], abs=1e-12)
         assert (0, 1) in satisfies_score_condition(distribution, f).violations
 
@@ -173,7 +173,7 @@ RISKS = {
     "pd_by_scores": lambda y, o: oracles.disagreement(y, o, normalize=False),
     "positional": lambda y, o: -oracles.dcg(y, o, gain=oracles.gain_linear),
 }
-PARAMETERS = {"precision": {"q": 2}, "recall": {"k": 2}, "err": {"max_relevance": 2}}
+PARAMETERS = {"precision": {"k": 2}, "recall": {"k": 2}, "err": {"max_relevance": 2}}
 
 
 def example(name):
@@ -434,11 +434,11 @@ def test_copeland_ties_are_not_broken_by_rounding():
     labels = np.zeros((4, 2, 2))
     labels[[0, 1, 2], [0, 1, 1], [1, 0, 0]] = 1, 3, 1
     world = (labels, np.array([3, 2, 1, 5]) / 11)
-    scores = expected_targets(world, PDByScores(f="copeland"))
+    scores = expected_targets(world, PDByScores(score_function="copeland"))
     np.testing.assert_array_equal(scores, 0)
     assert satisfies_score_condition(world, "copeland").violations == ((1, 0),)
     assert ranking_regret([1, 2], world, "pd") == pytest.approx(4 / 11)
-    loss = PDByScores(f="copeland")
+    loss = PDByScores(score_function="copeland")
     for seed in range(12):
         for r, pool, n_trials in ((2, labels, 600), (3, None, 600)):
             found = find_counterexample(
@@ -454,7 +454,7 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
     label[0, 1], label[0, 2], label[2, 0] = 0.1, 0.2, 0.3
     assert label[0, 1] + label[0, 2] != label[2, 0]
     for f in ("borda", "least_squares"):
-        sizes = expected_sizes(([label], [1.0]), PDByScores(f=f))
+        sizes = expected_sizes(([label], [1.0]), PDByScores(score_function=f))
         assert (sizes >= 0.1 / 3).all()
     assert expected_targets(([label], [1.0]), "pd_by_scores")[0] == 0
 
@@ -489,8 +489,8 @@ def test_best_rankings_of_terms_that_cancel():
 def test_conditions_of_relevance_and_of_losses_with_parameters():
     y = ([[2, 1, 0], [0, 2, 1], [0, 1, 0]], [0.5, 0.4, 0.1])
     assert satisfies_dag(y) and satisfies_dag(expected_targets(y, PD("graded")))
-    loss = PDByScores("graded", f="copeland", normalize=True)
-    u, scores = expected_targets(y, PD("graded", normalize=True)), expected_targets(y, loss)
+    loss = PDByScores("graded", score_function="copeland", equal_queries=True)
+    u, scores = expected_targets(y, PD("graded", equal_queries=True)), expected_targets(y, loss)
     assert satisfies_score_condition(y, loss) == satisfies_score_condition(u, scores)
     assert satisfies_reinforce(expected_targets(y, MAP(threshold=2)))
     assert repr(satisfies_dag(y)) == "P_DAG holds"
@@ -540,7 +540,11 @@ GOOD = ([[1, 0]], [1.0])
         (lambda: satisfies_reinforce(EDGE), ValueError, "must be symmetric"),
         (lambda: satisfies_score_condition(EDGE), ValueError, "expected scores themselves"),
         (lambda: satisfies_score_condition(EDGE, [1, 2, 3]), ValueError, "2 expected scores"),
-        (lambda: satisfies_score_condition(([EDGE], [1.0]), "saaty"), ValueError, "Unknown f"),
+        (
+            lambda: satisfies_score_condition(([EDGE], [1.0]), "saaty"),
+            ValueError,
+            "Unknown score_function",
+        ),
     ],
 )
 def test_bad_input(call, error, message):

@@ -27,7 +27,7 @@ from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import LOSSES
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 

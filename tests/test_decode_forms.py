@@ -10,7 +10,7 @@ from sklearn_rankcal.decoders import (
     decode_preferences,
     get_decoder,
 )
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import matrices, oracles
 
@@ -205,13 +205,15 @@ def test_average_precision_wants_symmetry(method):
 
 
 def test_unknown_order():
-    with pytest.raises(ValueError, match=r"nope.*(ranked_pairs.*topological|topological.*ranked)"):
+    with pytest.raises(ValueError, match=r"nope.*(ranked_pairs.*topological|topological.*ranking)"):
         decode_preferences(ONE, "greedy_dag", order="nope")
 
 
 # ------------------------------------------------------------------ registry
 
-MATRIX_DECODERS = [(space, name) for space, name in DECODERS if space in ("pairs", "sym_pairs")]
+MATRIX_DECODERS = [
+    (space, name) for space, name in DECODERS if space in ("pairs", "symmetric_pairs")
+]
 
 
 def interleaved(space, sizes=(3, 1, 6, 5, 2, 4, 9), seed=0):
@@ -236,7 +238,7 @@ def decode_function(space):
 
 
 def test_registered_names():
-    for space, known in (("pairs", PREFERENCES), ("sym_pairs", AVERAGE_PRECISION)):
+    for space, known in (("pairs", PREFERENCES), ("symmetric_pairs", AVERAGE_PRECISION)):
         names = {name for kind, name in DECODERS if kind == space}
         assert names | {"auto"} == set(known)
         for name in names:

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_rankcal import show_versions
 from sklearn_rankcal.decoders import DECODERS, Sort, decode_scores, get_decoder
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 

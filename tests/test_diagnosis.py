@@ -11,7 +11,8 @@ from sklearn_rankcal.consistency._diagnosis import scores_suffice, squared_error
 from sklearn_rankcal.datasets import make_preferences, make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
 from sklearn_rankcal.models import BilinearPairs
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 
 
 def matrices(u, queries, symmetric):
@@ -28,7 +29,7 @@ def matrices(u, queries, symmetric):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("entries", [1, 2**21])
 def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetric, entries):
-    monkeypatch.setattr("sklearn_rankcal.consistency._diagnosis.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(0)
     queries = Queries.from_groups(np.repeat(np.arange(200), rng.integers(1, 6, size=200)))
     counts = queries.sizes * (queries.sizes + (1 if symmetric else -1)) // 2
@@ -49,7 +50,7 @@ def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetri
                 len(matrix) < 2 or bool(satisfies_score_condition(matrix, matrix.sum(axis=1)))
             )
     assert 40 < sum(wanted) < 180
-    assert scores_suffice(u, queries, symmetric).tolist() == wanted
+    assert scores_suffice(u, queries, SYMMETRIC_PAIRS if symmetric else PAIRS).tolist() == wanted
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -72,7 +73,7 @@ def test_several_labels_give_the_squared_distance_without_bias(loss, m):
     difference = u - expected
     if loss.space == "scores":
         difference -= difference.mean()
-    if loss.space == "sym_pairs":
+    if loss.space == "symmetric_pairs":
         own = np.equal(*np.triu_indices(r))
         for kind in (own, ~own):
             difference[kind] -= difference[kind].mean()
@@ -186,7 +187,9 @@ def test_queries_left_out_of_the_bound_do_not_thin_the_gap():
     X[:160] = np.tile(np.eye(4), (40, 1))
     labels = preference_labels(pairs, groups, np.tile([*weights.values()], 40))
     model = BilinearPairs(FunctionTransformer(), alpha=1e-9)
-    ranker = CalibratedRanker(model, loss=PD(normalize=True), decoder="greedy_dag").fit(X, labels)
+    ranker = CalibratedRanker(model, loss=PD(equal_queries=True), decoder="greedy_dag").fit(
+        X, labels
+    )
     diagnosis = ranker.diagnose(X, y=labels)
     assert diagnosis.regret_estimate >= 2 / 21 - 1e-3
     alone = ranker.diagnose(X[160:], groups[160:], labels[160:])

@@ -36,7 +36,7 @@ from sklearn_rankcal.labels import (
     read_preflib,
     relevance_preferences,
 )
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 
@@ -381,7 +381,7 @@ def test_relevance_preferences(rows):
 
 def test_relevance_of_many_sizes(monkeypatch):
     """Sizes of several buckets, handled in several parts."""
-    monkeypatch.setattr("sklearn_rankcal.labels._rankings._CELLS", 200)
+    monkeypatch.setattr("sklearn_rankcal.labels._rankings._BLOCK_BYTES", 1600)
     rng = np.random.default_rng(3)
     for shuffle in (False, True):
         groups = np.repeat(np.arange(30), rng.integers(1, 12, size=30))
@@ -395,7 +395,7 @@ def test_relevance_of_many_sizes(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, 0], "cubic"), "Unknown h 'cubic'. Known: 'binary', 'graded'"),
+        (([1, 0], "cubic"), "Unknown pair_weight 'cubic'. Known: 'binary', 'graded'"),
         (([1, 0], lambda d: -d), "finite weights >= 0; it gave -1.0 for a difference of 1.0"),
         (([1, 0], lambda d: d * np.nan), "finite weights >= 0; it gave nan"),
         (([1, 0], lambda d: 1.0), r"shape \(\) for differences of shape \(1,\)"),
@@ -431,7 +431,7 @@ def test_rankings_to_preferences(ranks, n_groups):
 @drawn
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4), ranks_drawn)
 def test_ranking_labels(groups, columns):
-    """Each column is a judgement, of the documents that it has ranked."""
+    """Each column is a judgement, of the documents that it has ranking."""
     ranks, counted = np.array(columns).T, np.zeros((4, 4))
     for part in oracles.split(groups):
         for i, j in itertools.permutations(part, 2):

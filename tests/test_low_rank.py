@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.cost_sensitive import _low_rank
+from sklearn_rankcal.cost_sensitive import LowRankLoss, _low_rank
 from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
-from sklearn_rankcal.losses import LowRankLoss, Precision
+from sklearn_rankcal.losses import Precision
 
 from . import oracles
 

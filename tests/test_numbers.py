@@ -25,6 +25,7 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
+from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import (
     preference_labels,
@@ -32,7 +33,7 @@ from sklearn_rankcal.labels import (
     rankings_to_preferences,
     read_labels,
 )
-from sklearn_rankcal.losses import PD, LowRankLoss
+from sklearn_rankcal.losses import PD
 from sklearn_rankcal.losses._positional import Positional
 from sklearn_rankcal.metrics._compare import paired_bootstrap
 from sklearn_rankcal.models import PairModel
@@ -255,7 +256,7 @@ MATRICES = {
     "first": lambda v: paired_bootstrap(np.ravel(v), np.zeros(9)),
     "label ranker": lambda v: CalibratedLabelRanker(Ridge(), y_type="relevance").fit(SQUARE, v),
     "ranks of labels": lambda v: CalibratedLabelRanker(Ridge()).fit(SQUARE, v),
-    "a discount": lambda v: Positional(discount=np.ravel(v)).discounts(3),
+    "a discount": lambda v: Positional(discount=np.ravel(v)).measure.discounts(3),
     "plot": plot_matrix,
 }
 NO_MATRIX = {
@@ -307,8 +308,8 @@ def test_what_functions_of_a_user_return_is_checked():
     for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
         with pytest.raises(ValueError, match="what gain returned"):
             m.ndcg_score([[2, 1, 0]], [[3, 2, 1]], gain=gain)
-        with pytest.raises(ValueError, match="what h returned"):
-            ranking_risk([1, 2, 3], distribution, PD(h=gain))
+        with pytest.raises(ValueError, match="what pair_weight returned"):
+            ranking_risk([1, 2, 3], distribution, PD(pair_weight=gain))
 
 
 @pytest.mark.parametrize("max_pairs", [2.5, True, 0, "3", np.nan])

@@ -22,9 +22,8 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
 )
 from sklearn_rankcal.models._closed_forms import _PENALTIES, _folds
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets import _pairs
-from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, RelevanceProducts
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
@@ -56,7 +55,7 @@ def ordered_pairs(groups, equal=False):
 @pytest.mark.parametrize("entries", [1, 40, 2**21])
 @pytest.mark.parametrize("h", H)
 def test_differences_of_relevance(monkeypatch, data, h, entries):
-    monkeypatch.setattr(_pairs, "SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     _, y, groups, weight = data
     queries = Queries.from_groups(groups)
     factor = np.random.default_rng(1).random(queries.n_queries)
@@ -281,8 +280,8 @@ def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
         targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
     wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
     monkeypatch.setattr("sklearn_rankcal.models._closed_forms._BLOCK", 40)
-    monkeypatch.setattr("sklearn_rankcal.models._closed_forms.SQUARE_ENTRIES", 40)
-    monkeypatch.setattr(_pairs, "SQUARE_ENTRIES", 40)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * 40)
+
     found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
     np.testing.assert_allclose(found, wanted, atol=1e-10)
 
@@ -366,7 +365,7 @@ def test_a_fit_does_not_depend_on_the_order_of_rows(symmetric, max_pairs, weight
     X[6:12], y[6:12] = X[:6], y[:6]  # a query twice
     X[12:18] = X[:6]  # and with other labels
     weight = rng.integers(1, 4, n).astype(float) if weighted else None
-    loss = MAP(threshold=2) if symmetric else PD("graded", normalize=normalize)
+    loss = MAP(threshold=2) if symmetric else PD("graded", equal_queries=normalize)
     model = PairModel(Remember(), symmetric=symmetric, max_pairs=max_pairs)
     shown = []
     for seed in range(4):
@@ -432,7 +431,7 @@ def test_bad_parameters(data, model, message):
 @pytest.mark.parametrize(
     ("h", "message"),
     [
-        ("cubed", "Unknown h 'cubed'"),
+        ("cubed", "Unknown pair_weight 'cubed'"),
         (lambda d: -d, "finite weights >= 0"),
         (lambda d: d[:1], "returned an array of shape"),
     ],
@@ -500,7 +499,7 @@ def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
 )
 def test_any_row_order_and_any_neighbours(data, regressor):
     X, y, groups, _ = data
-    ranker = CalibratedRanker(regressor, loss=PD("graded", normalize=True))
+    ranker = CalibratedRanker(regressor, loss=PD("graded", equal_queries=True))
     ranker.fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
     shuffle = np.random.default_rng(1).permutation(len(y))
@@ -573,7 +572,7 @@ def test_preferences_of_relevance_are_relevance(data, preferences):
     X, y, groups, weight = data
     labels = preference_labels(preferences[0], groups, preferences[1])
     queries = Queries.from_groups(groups)
-    for loss in (PD("graded"), PD("graded", normalize=True), PDByScores("graded")):
+    for loss in (PD("graded"), PD("graded", equal_queries=True), PDByScores("graded")):
         ours, theirs = (loss.encode(z, queries) for z in (read_preferences(labels), y))
         if loss.space == "pairs":
             np.testing.assert_allclose(ours.flat(), theirs.flat(), atol=1e-12)
@@ -605,7 +604,7 @@ def test_preferences_survive_grid_search(data, preferences):
     labels = preference_labels(preferences[0], groups)
     search = GridSearchCV(
         CalibratedRanker(BilinearPairs(), loss="pd", decoder="greedy_dag"),
-        {"regressor__n_components": [1, 4], "loss__normalize": [False, True]},
+        {"regressor__n_components": [1, 4], "loss__equal_queries": [False, True]},
         cv=GroupKFold(3),
         error_score="raise",
     )

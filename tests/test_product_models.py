@@ -19,8 +19,8 @@ from sklearn_rankcal.models import (
     ResidualProductModel,
     default_regressor,
 )
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import RelevanceProducts
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import RelevanceProducts
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_pair_model_is_symmetric(data, features):
                 wanted = diagonal[i] if i == j else np.mean(both)
                 assert flat[at] == pytest.approx(wanted, abs=1e-12)
                 at += 1
-    assert at == len(flat) and model.space == "sym_pairs"
+    assert at == len(flat) and model.space == "symmetric_pairs"
 
 
 def test_diagonal_of_any_targets(data):
@@ -245,7 +245,7 @@ def test_grid_search_over_models_and_decoders(data):
 
 def test_a_model_of_another_symmetry_is_refused(data):
     X, y, groups, _ = data
-    with pytest.raises(ValueError, match="predicts pairs, but loss='map' needs sym_pairs"):
+    with pytest.raises(ValueError, match="predicts pairs, but loss='map' needs symmetric_pairs"):
         CalibratedRanker(BilinearPairs(), loss="map").fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="binary relevance, 0 or 1; got 2"):
         CalibratedRanker(loss="map").fit(X, y * 2, groups=groups)

@@ -38,7 +38,7 @@ from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, MAPByScores, Position
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import add_context
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._features import hash_rows

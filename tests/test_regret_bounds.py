@@ -8,12 +8,12 @@ from sklearn_rankcal.consistency._distributions import all_targets, as_queries
 from sklearn_rankcal.consistency._rankings import all_ranks, goals
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 from .test_calibration import defined, mixtures, pool_of
 
-PARAMETERS = {"precision": {"q": 2}, "recall": {"k": 2}}
+PARAMETERS = {"precision": {"k": 2}, "recall": {"k": 2}}
 BOUNDED = [name for name, kind in LOSSES.items() if kind().calibrated_everywhere]
 
 
@@ -112,7 +112,7 @@ def test_attained_in_the_limit(name):
             assert regret_bound(problem.loss, 1.0, r) == 0  # precision@2 of two documents
             continue
         # a mixture at which all rankings tie, moved towards the first one
-        members = np.arange(r * (r - 1) if problem.loss.takes_preferences else m)
+        members = np.arange(r * (r - 1) if problem.loss.measure.takes_preferences else m)
         symmetric = np.bincount(members, minlength=m) / len(members)
         rows = np.vstack([problem.targets[members].T, np.ones(len(members))])
         move = np.zeros(m)

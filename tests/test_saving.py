@@ -100,7 +100,7 @@ def test_the_warning_comes_before_what_does_not_load(monkeypatch):
 
 
 PORTABLE = {
-    "PairwiseRidge": (PairwiseRidge(alpha=0.1), PD(h="graded")),
+    "PairwiseRidge": (PairwiseRidge(alpha=0.1), PD(pair_weight="graded")),
     "BilinearPairs": (BilinearPairs(n_components=3), "pd"),
     "symmetric": (BilinearPairs(n_components=3, symmetric=True), MAP(threshold=2)),
 }
@@ -160,7 +160,9 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(TypeError, match="DocumentModel has no form as plain arrays"):
         CalibratedRanker(Ridge()).fit(X, Y, groups=G).to_arrays()
     with pytest.raises(TypeError, match="cannot be written as JSON"):
-        CalibratedRanker(PairwiseRidge(), loss=PD(h=np.sqrt)).fit(X, Y, groups=G).to_arrays()
+        CalibratedRanker(PairwiseRidge(), loss=PD(pair_weight=np.sqrt)).fit(
+            X, Y, groups=G
+        ).to_arrays()
     mapped = CalibratedRanker(BilinearPairs(StandardScaler()), loss="pd").fit(X, Y, groups=G)
     with pytest.raises(ValueError, match="Transform X before the ranker"):
         mapped.to_arrays()

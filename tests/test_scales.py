@@ -26,8 +26,8 @@ from sklearn_rankcal.models import (
     PairModel,
     PairwiseRidge,
 )
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, RelevanceProducts
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
 DATA = make_ranking(25, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -41,7 +41,7 @@ EXPONENTS = [-1000, -660, -300, -90, -30, 30, 90, 300, 660, 1000]  # of 2, so th
 # the loss and regressor of every fit in which the scale of sample_weight does not count
 INVARIANT = {
     "PairwiseRidge": (PairwiseRidge(), "pd"),
-    "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(normalize=True)),
+    "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(equal_queries=True)),
     "BilinearPairs": (BilinearPairs(), "pd"),
     "BilinearPairs, symmetric": (BilinearPairs(symmetric=True), MAP(threshold=2)),
     "ResidualPairModel": (None, "pd"),
@@ -142,8 +142,8 @@ def test_the_default_regressor_gets_no_weights_where_all_are_equal(monkeypatch, 
         (None, "pd"),
         (PairModel(DecisionTreeRegressor(max_depth=4, random_state=0)), "pd"),
         (None, "pd_by_scores"),
-        (None, PDByScores(f="least_squares")),
-        (DecisionTreeRegressor(max_depth=4, random_state=0), PDByScores(f="row_sums")),
+        (None, PDByScores(score_function="least_squares")),
+        (DecisionTreeRegressor(max_depth=4, random_state=0), PDByScores(score_function="row_sums")),
         (BlendedRegressor(n_estimators=5, random_state=0), "pd_by_scores"),
     ],
     ids=str,
@@ -173,12 +173,12 @@ def test_preferences_beyond_float64_are_refused(loss, unit, way):
 
 def test_log_odds_of_tiny_weights_do_not_vanish():
     """log(y + c) - log(z + c) was 0 where both weights are lost beside c."""
-    ranker = CalibratedRanker(LinearRegression(), loss=PDByScores(f="log_odds"))
+    ranker = CalibratedRanker(LinearRegression(), loss=PDByScores(score_function="log_odds"))
     labels = [preference_labels(PAIRS, G, PAIR_WEIGHT * unit) for unit in (1e-9, 1e-30, 1e-200)]
     wanted, *found = (ranker.fit(X, one).predict(X, groups=G) for one in labels)
     for ranks in found:
         np.testing.assert_array_equal(ranks, wanted)
-    loss = PDByScores(f="log_odds", c=0.25)
+    loss = PDByScores(score_function="log_odds", smoothing=0.25)
     for y, z in ((1.0, 0.0), (0.0, 3.0), (0.5, 0.4), (1e300, 0.0), (0.0, 1e300), (2.0, 2.0)):
         given = [(0, 1)] * (y > 0) + [(1, 0)] * (z > 0)
         weight = [y] * (y > 0) + [z] * (z > 0)

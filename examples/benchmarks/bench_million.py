@@ -46,7 +46,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, _ranker
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 PARTS = ("fit", "predict", "map", "default")
 STATM = Path("/proc/self/statm")

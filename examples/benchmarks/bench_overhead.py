@@ -42,7 +42,7 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.models import default_regressor
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
 CHUNK = 1 << 14

@@ -262,14 +262,16 @@ def satisfies_score_condition(
     """
     of_scores: Floats | float
     if isinstance(f, str) or callable(f) or isinstance(f, PDByScores):
-        loss = f if isinstance(f, PDByScores) else PDByScores(f=f)
+        loss = f if isinstance(f, PDByScores) else PDByScores(score_function=f)
         if not _is_distribution(u):
             raise ValueError(
                 "E[f(Y)] does not follow from a matrix of expected preferences: pass the "
                 "distribution, or the expected scores themselves as f."
             )
         distribution: Any = u
-        d, slack = _differences(distribution, tol, PD(loss.h, normalize=loss.normalize))
+        d, slack = _differences(
+            distribution, tol, PD(loss.pair_weight, equal_queries=loss.equal_queries)
+        )
         scores = expected_targets(distribution, loss)
         sizes = tol * expected_sizes(distribution, loss)
         of_scores = sizes[:, None] + sizes

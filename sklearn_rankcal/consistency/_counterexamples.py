@@ -22,8 +22,10 @@ from sklearn_rankcal.consistency._distributions import (
 )
 from sklearn_rankcal.consistency._rankings import all_ranks, goals
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.measures import BinaryMeasure
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
@@ -199,14 +201,14 @@ def _surrogate(
     if isinstance(choice, type):
         raise TypeError(f"A decoder object is needed, not the class; got {choice!r}.")
     if not callable(choice):
-        return all_targets(loss, pool), get_decoder(choice, loss.space, loss.default_decoder)
+        return all_targets(loss, pool), get_decoder(choice, loss.space)
     scores = np.array(read_numbers(choice(pool.copy()), "what the choice returned"))
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
             f"The score function must return {pool.shape[:2]} finite scores, one for each document "
             f"of each label; it returned shape {scores.shape}."
         )
-    return scores, get_decoder("sort", "scores")
+    return scores, get_decoder("sort", SCORES)
 
 
 def _numbers_of(ranks: Ints) -> Ints:
@@ -220,14 +222,14 @@ def _numbers_of(ranks: Ints) -> Ints:
 
 def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
     """The labels to mix."""
-    if loss.takes_preferences:
+    if loss.measure.takes_preferences:
         single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
         ranks = all_ranks(r)[random.permutation(len(all_ranks(r)))[:60]]
         orders = (ranks[:, :, None] < ranks[:, None, :]).astype(np.float64)
         graphs = random.randint(1, 4, (60, r, r)) * (random.rand(60, r, r) < 0.4)
         graphs[:, np.arange(r), np.arange(r)] = 0
         return np.concatenate([single, orders, graphs])
-    binary = isinstance(loss, BinaryLoss) and loss.threshold is None
+    binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
     levels = range(2) if binary else range(4)
     every = np.array(list(itertools.product(levels, repeat=r)), dtype=np.float64)
     return every[random.permutation(len(every))[:POOL]]

@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.plotting import make_axes
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import (
-    SQUARE_ENTRIES,
-    entry_counts,
-    entry_matrices,
-    flat_targets,
-)
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import Space, flat_targets
+from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
 TOL = 1e-9
@@ -159,9 +155,9 @@ def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
-def rounding_slack(u: Floats, queries: Queries, symmetric: bool) -> Floats:
+def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
     """Up to what size predictions of pairs count as 0, per query: `TOL` times the largest."""
-    counts = entry_counts(queries.sizes, symmetric)
+    counts = space.n_entries(queries.sizes)
     largest = np.zeros(queries.n_queries)
     some = counts > 0
     starts = (np.cumsum(counts) - counts)[some]
@@ -170,24 +166,24 @@ def rounding_slack(u: Floats, queries: Queries, symmetric: bool) -> Floats:
     return TOL * largest
 
 
-def scores_suffice(u: Floats, queries: Queries, symmetric: bool) -> NDArray[np.bool_]:
+def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
     """Whether predictions of pairs satisfy the condition of the theorem on scores, per query.
 
     O(sum r^2) for differences (P_f, f the net Borda score), O(sum r^3) for products (P_reinforce).
     """
     holds = np.ones(queries.n_queries, dtype=bool)
-    slacks = rounding_slack(u, queries, symmetric)
-    starts = np.append(0, np.cumsum(entry_counts(queries.sizes, symmetric)))
+    slacks = rounding_slack(u, queries, space)
+    starts = np.append(0, np.cumsum(space.n_entries(queries.sizes)))
     for r in np.unique(queries.sizes[queries.sizes > 1]):
         member = np.flatnonzero(queries.sizes == r)
-        entries = np.arange(entry_counts(int(r), symmetric))
-        step = max(1, SQUARE_ENTRIES // int(r) ** (3 if symmetric else 2))
+        entries = np.arange(space.n_entries(int(r)))
+        step = rows_per_block(8 * int(r) ** (3 if space.symmetric else 2))
         for first in range(0, len(member), step):
             some = member[first : first + step]
             flat = u[starts[some][:, None] + entries]
             slack = slacks[some][:, None, None]
-            check = _reinforced if symmetric else _follows_borda
-            holds[some] = check(entry_matrices(flat, r, symmetric), slack)
+            check = _reinforced if space.symmetric else _follows_borda
+            holds[some] = check(space.matrices(flat, int(r)), slack)
     return holds
 
 
@@ -220,16 +216,16 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
     that variance over m is taken out. NaN where the loss is undefined for all of them.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
-    owner = _owners(loss.space, queries)
+    owner = loss.space.owners(queries)
     defined = np.stack([loss.defined(label, queries) for label in labels])
     m = defined.sum(axis=0)
     kept = defined[:, owner]
     mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
-    rest = _residual(loss, u - mean, queries)
+    rest = loss.space.remove_constants(u - mean, queries)
     noise = sum(
         np.bincount(
             owner,
-            _residual(loss, np.where(keep, target - mean, 0.0), queries) ** 2,
+            loss.space.remove_constants(np.where(keep, target - mean, 0.0), queries) ** 2,
             queries.n_queries,
         )
         for target, keep in zip(targets, kept, strict=True)
@@ -242,31 +238,4 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
 def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
     """The targets, query after query."""
     targets = flat_targets(loss.encode(labels, queries))
-    return queries.gather(targets) if loss.space == "scores" else targets
-
-
-def _owners(space: str, queries: Queries) -> NDArray[np.int64]:
-    """The query of every entry of `_flat`."""
-    sizes = queries.sizes
-    counts = sizes if space == "scores" else entry_counts(sizes, space == "sym_pairs")
-    return np.repeat(np.arange(queries.n_queries), counts)
-
-
-def _residual(loss: Loss, flat: Floats, queries: Queries) -> Floats:
-    """Without the parts that no ranking depends on: constants of all scores, of u_ii, of u_ij."""
-    if loss.space == "pairs":
-        return flat
-    owner = _owners(loss.space, queries)
-    kind = owner if loss.space == "scores" else 2 * owner + _on_diagonal(queries)
-    sums, sizes = np.bincount(kind, flat), np.bincount(kind)
-    return flat - (sums / np.maximum(sizes, 1))[kind]
-
-
-def _on_diagonal(queries: Queries) -> NDArray[np.int64]:
-    """1 for the entries i = j of i <= j, else 0."""
-    counts = entry_counts(queries.sizes, symmetric=True)
-    first, r = queries.repeat(np.cumsum(counts) - counts), queries.repeat(queries.sizes)
-    place = queries.place
-    marks = np.zeros(int(counts.sum()), dtype=np.int64)
-    marks[first + place * r - place * (place - 1) // 2] = 1
-    return marks
+    return targets if loss.space.is_pairwise else queries.gather(targets)

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._pairs import SCORE_SIZES
-from sklearn_rankcal.measures._formulas import Ranking
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import entry_matrices, flat_targets
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
@@ -221,9 +220,9 @@ def expected_sizes(distribution: LabelDistribution | tuple[Any, Any], loss: str 
 
 
 def _as_entries(flat: Floats, loss: Loss, distribution: LabelDistribution) -> Floats:
-    if loss.space == "scores":
+    if not loss.space.is_pairwise:
         return flat
-    return entry_matrices(flat[None], distribution.n_documents, loss.space == "sym_pairs")[0]
+    return loss.space.matrices(flat[None], distribution.n_documents)[0]
 
 
 def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
@@ -234,8 +233,9 @@ def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
         weights = loss.encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
         mean = np.tensordot(p, weights, 1)
         return (mean + mean.T)[np.triu_indices(r, 1)]
-    if isinstance(loss, PDByScores) and not callable(loss.f):
-        loss = PDByScores(loss.h, f=SCORE_SIZES[loss.f](loss.c), normalize=loss.normalize)
+    if isinstance(loss, PDByScores) and not callable(loss.score_function):
+        sizes = SCORE_SIZES[loss.score_function](loss.smoothing)
+        loss = PDByScores(loss.pair_weight, score_function=sizes, equal_queries=loss.equal_queries)
     sizes = p @ np.abs(all_targets(loss, labels))
     if isinstance(loss, PDByScores):  # what a function of yours adds up to a score is not known
         return np.full(r, sizes.max())

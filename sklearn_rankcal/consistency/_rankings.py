@@ -20,8 +20,8 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._average_precision import DP_LARGEST
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
-from sklearn_rankcal.measures._formulas import Ranking, check_ranks
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries, Ranking, check_ranks
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
@@ -52,8 +52,8 @@ def goals(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
     for first in range(0, len(ranks), step):
         some = ranks[first : first + step]
         repeated, queries = as_queries(np.repeat(labels, len(some), axis=0))
-        ranked = Ranking.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
-        values[:, first : first + step] = loss.calibrated_measure(ranked, repeated).reshape(m, -1)
+        ranking = Ranking.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
+        values[:, first : first + step] = loss.calibrated_measure(ranking, repeated).reshape(m, -1)
     return values
 
 
@@ -113,18 +113,18 @@ def bayes_ranking(
         risks, sizes = _risks(all_ranks(r), distribution, loss)
         best = risks.argmin()
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
-    if loss.space == "scores" and not without_shrinkage(loss).calibrated_everywhere:
+    if not loss.space.is_pairwise and not without_shrinkage(loss).calibrated_everywhere:
         raise ValueError(
             f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
             f"limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
             "Average precision has one in loss='map', pairwise disagreement in loss='pd'."
         )
-    if loss.space == "sym_pairs" and r > DP_LARGEST:
+    if loss.space == SYMMETRIC_PAIRS and r > DP_LARGEST:
         raise ValueError(
             f"Average precision is maximised exactly for up to {DP_LARGEST} documents; got {r}."
         )
-    decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
-    if loss.space == "pairs":
+    decoder = get_decoder("exact" if loss.space.is_pairwise else "sort", loss.space)
+    if loss.space == PAIRS:
         decoder.set_params(time_limit=time_limit)
     expected = distribution.probabilities @ all_targets(loss, distribution.labels)
     ranks: Ints = decoder.decode(expected, Queries.single(r)).ranks

@@ -1,1 +1,10 @@
 """Any matrix of costs: a loss of low rank, and a classifier that predicts what costs least."""
+
+from sklearn_rankcal.cost_sensitive._classifier import (
+    LowRankClassifier,
+    make_cost_scorer,
+    mean_cost_loss,
+)
+from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
+
+__all__ = ["LowRankClassifier", "LowRankLoss", "make_cost_scorer", "mean_cost_loss"]

@@ -32,9 +32,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.cost_sensitive._low_rank import CHUNK, LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_argument
-from sklearn_rankcal.queries._weights import check_weight
-from sklearn_rankcal.rankers._base import seeded
+from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._numbers import check_no_mask
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, mean_one, target_exponent
@@ -275,7 +275,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
-        regressor = seeded(regressor, self.random_state)
+        regressor = set_random_states(regressor, self.random_state)
         if targets.shape[1] == 1:
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:

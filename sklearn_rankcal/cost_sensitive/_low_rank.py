@@ -79,7 +79,7 @@ class LowRankLoss(BaseEstimator):
     comes close:
 
     >>> import numpy as np
-    >>> from sklearn_rankcal.losses import LowRankLoss
+    >>> from sklearn_rankcal.cost_sensitive import LowRankLoss
     >>> L = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
     >>> loss = LowRankLoss.from_matrix(L, rank=2)
     >>> LowRankLoss.from_matrix(L).alpha.shape, loss.alpha.shape, round(loss.error, 2)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.queries._queries import Queries, sizes_to_groups
+from sklearn_rankcal.queries import Queries, sizes_to_groups
 
 
 def make_ranking(
@@ -78,8 +78,8 @@ def make_ranking(
     >>> data.X.shape, sorted(set(data.y.tolist()))
     ((500, 20), [0, 1, 2, 3, 4])
     """
+    from sklearn_rankcal.measures import find_measure, parameters_of
     from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
-    from sklearn_rankcal.metrics._registry import find_metric
 
     low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     for name, value, least in (
@@ -113,7 +113,7 @@ def make_ranking(
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
-    binary = "threshold" in find_metric(metric)[0].parameters
+    binary = "threshold" in parameters_of(find_measure(metric)[0])
     threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
     score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
     return Bunch(

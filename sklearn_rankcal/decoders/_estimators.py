@@ -15,7 +15,8 @@ from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, account, run
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.decoders._sort import TieBreakers, check_scores
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
 from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
@@ -30,7 +31,7 @@ def _listed(sizes: Ints) -> str:
 class _MatrixDecoder(BaseEstimator):
     """What the decoders of matrices share: flat vectors to stacks, and `decode`."""
 
-    space: str
+    space: PairSpace
     method: str
     methods: Any
 
@@ -46,9 +47,9 @@ class _MatrixDecoder(BaseEstimator):
         Parameters
         ----------
         u : ndarray of shape (n_entries,)
-            Query after query. For the space ``"pairs"`` the r (r - 1) / 2 differences
+            Query after query. For the space `targets.PAIRS` the r (r - 1) / 2 differences
             ``u_ij - u_ji`` of a query, i < j, in the order of ``numpy.triu_indices(r, 1)``; for
-            ``"sym_pairs"`` the r (r + 1) / 2 entries ``u_ij``, i <= j, in the order of
+            `targets.SYMMETRIC_PAIRS` the r (r + 1) / 2 entries ``u_ij``, i <= j, in the order of
             ``numpy.triu_indices(r)``.
         queries : Queries
             Which rows belong together.
@@ -61,7 +62,7 @@ class _MatrixDecoder(BaseEstimator):
         Returns
         -------
         result : DecodeResult
-            `ranks` (n_documents,) in row order, the rest per query. For ``"pairs"`` the objective
+            `ranks` (n_documents,) in row order, the rest per query. For `targets.PAIRS` the objective
             is the weight of the differences that the ranking contradicts.
         """
         options = check_options(
@@ -72,7 +73,7 @@ class _MatrixDecoder(BaseEstimator):
             getattr(self, "random_state", 0),
         )
         sizes, offsets = queries.sizes, queries.offsets
-        n_entries = self._n_entries(sizes)
+        n_entries = self.space.n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
         values = read_array(u, "u")
         if values.shape != (n_entries.sum(),):
@@ -91,7 +92,7 @@ class _MatrixDecoder(BaseEstimator):
             number = np.lexsort((tie_breakers(rows), owner)) - offsets[owner]
 
         def stack(which: Ints, r: int) -> Floats:
-            width = self._n_entries(np.array([r]))[0]
+            width = self.space.n_entries(r)
             flat = values[starts[which][:, None] + np.arange(width)]
             matrices = self._matrices(np.ascontiguousarray(flat, dtype=np.float64), r)
             if number is None:
@@ -110,28 +111,18 @@ class _MatrixDecoder(BaseEstimator):
             ranks[rows[places]] = np.arange(1, part.order.shape[1] + 1)
         return account(decoded, queries.n_queries, ranks)
 
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        raise NotImplementedError
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
-        raise NotImplementedError
+    def _matrices(self, flat: Floats, r: int) -> Floats:
+        return self.space.matrices(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         raise NotImplementedError
 
 
 class _PreferenceDecoder(_MatrixDecoder):
-    space = "pairs"
+    space = PAIRS
     methods = _preferences.METHODS
 
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        return sizes * (sizes - 1) // 2
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
+    def _matrices(self, flat: Floats, r: int) -> Floats:
         return kernels.antisymmetric(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
@@ -154,7 +145,7 @@ class GreedyDAG(_PreferenceDecoder):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.queries._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.decoders import GreedyDAG
     >>> d = np.array([1.0, -1.0, 2.0])  # 0 beats 1, 2 beats 0, 1 beats 2 by more
     >>> GreedyDAG().decode(d, Queries.single(3)).ranks.tolist()
@@ -254,20 +245,8 @@ class InsertionSort(_PreferenceDecoder):
 
 
 class _AveragePrecisionDecoder(_MatrixDecoder):
-    space = "sym_pairs"
+    space = SYMMETRIC_PAIRS
     methods = _average_precision.METHODS
-
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        return sizes * (sizes + 1) // 2
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
-        matrices = np.empty((len(flat), r, r))
-        rows, columns = np.triu_indices(r)
-        matrices[:, rows, columns] = flat
-        matrices[:, columns, rows] = flat
-        return matrices
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         return _average_precision.decode_symmetric(matrices, self.method, options)
@@ -279,7 +258,7 @@ class ExactAveragePrecision(_AveragePrecisionDecoder):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.queries._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.decoders import ExactAveragePrecision
     >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
     >>> ExactAveragePrecision().decode(u, Queries.single(3)).ranks.tolist()

@@ -1,4 +1,4 @@
-"""`DECODERS`: (space of the surrogate predictions, name) -> decoder class."""
+"""`DECODERS`: (name of the space of surrogate predictions, name) -> decoder class."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
+from sklearn_rankcal.targets import PAIRS, SCORES, SPACES, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._names import did_you_mean
 
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
-    ("scores", "sort"): Sort,
-    **{("pairs", decoder.method): decoder for decoder in PREFERENCE_DECODERS},
-    **{("sym_pairs", decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
+    (SCORES, "sort"): Sort,
+    **{(PAIRS, decoder.method): decoder for decoder in PREFERENCE_DECODERS},
+    **{(SYMMETRIC_PAIRS, decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
 }
 
 
-def get_decoder(
-    decoder: str | BaseEstimator, space: str, default: str | None = None
-) -> BaseEstimator:
+def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     """A decoder object from a name, or the object itself.
 
-    ``"auto"`` is `default`; where that is None, ``"sort"`` for scores and the decoder of that name
-    for matrices.
+    ``"auto"`` is the default decoder of the space.
 
     Raises
     ------
@@ -30,10 +28,9 @@ def get_decoder(
     TypeError
         Neither a string nor a decoder.
     """
+    space = SPACES[space]
     if isinstance(decoder, str):
-        if default is None:
-            default = "sort" if space == "scores" else "auto"
-        name = default if decoder == "auto" else decoder
+        name = space.default_decoder if decoder == "auto" else decoder
         if (space, name) not in DECODERS:
             fitting = sorted({"auto", *(known for kind, known in DECODERS if kind == space)})
             raise ValueError(
@@ -43,7 +40,7 @@ def get_decoder(
         return DECODERS[space, name]()
     if not hasattr(decoder, "decode"):
         raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
-    if getattr(decoder, "space", space) != space:
+    if getattr(decoder, "space", space) is not space:
         raise ValueError(
             f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
         )

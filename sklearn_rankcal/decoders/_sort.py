@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders._result import DecodeResult
-from sklearn_rankcal.measures._formulas import equal_neighbours
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._ranking import equal_neighbours
+from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
@@ -89,7 +90,7 @@ class Sort(BaseEstimator):
     that are equal altogether keep their order.
     """
 
-    space = "scores"
+    space = SCORES
 
     def decode(
         self, u: NDArray[np.float64], queries: Queries, tie_breakers: TieBreakers | None = None

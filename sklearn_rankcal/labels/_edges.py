@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal.queries._queries import Queries, as_objects
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._queries import as_objects
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,

@@ -9,25 +9,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.labels._relevance import check_relevance
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: h of `relevance_preferences` by name: what a positive difference of relevance weighs.
-WEIGHINGS: dict[str, Callable[[Floats], Floats]] = {
+PairWeight = str | Callable[[Floats], ArrayLike]
+#: Weights of pairs by name: functions of positive differences of relevance.
+PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
     "binary": np.ones_like,
     "graded": lambda difference: difference,
 }
-_CELLS = 1 << 20  # of the (queries, width, width) arrays handled at a time
+_BLOCK_BYTES = 1 << 23  # of the arrays of pairs handled at a time
 
 
 def relevance_preferences(
     relevance: ArrayLike,
     queries: Queries,
-    h: str | Callable[[Floats], ArrayLike] = "binary",
+    pair_weight: PairWeight = "binary",
 ) -> Preferences:
-    """Preferences that relevance implies: y_ij = h(y_i - y_j) where y_i > y_j, else 0.
+    """Preferences that relevance implies: y_ij = pair_weight(y_i - y_j) where y_i > y_j, else 0.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def relevance_preferences(
         Finite; larger is better. Equal values prefer neither.
     queries : Queries
         Of those rows.
-    h : {"binary", "graded"} or callable, default="binary"
+    pair_weight : {"binary", "graded"} or callable, default="binary"
         1; the difference; or a function of an array of positive differences that returns as many
         weights, finite and >= 0.
 
@@ -47,7 +48,7 @@ def relevance_preferences(
     Raises
     ------
     ValueError
-        An unknown h, or weights of it that are negative, NaN, infinite or of another shape.
+        An unknown pair_weight, or weights that are negative, NaN, infinite or of another shape.
 
     Notes
     -----
@@ -55,13 +56,13 @@ def relevance_preferences(
 
     Examples
     --------
-    >>> from sklearn_rankcal.queries._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.labels._rankings import relevance_preferences
     >>> preferences = relevance_preferences([2, 0, 2], Queries.single(3), "graded")
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
     ([0, 2], [1, 1], [2.0, 2.0])
     """
-    function = weighing(h)
+    function = check_pair_weight(pair_weight)
     y = check_relevance(relevance, queries.n_rows)
     grouped = queries.gather(y)
     counts = _count_unequal(y, queries)
@@ -69,7 +70,7 @@ def relevance_preferences(
     starts = stops - counts
     winner, loser = (np.empty(stops[-1], dtype=np.int64) for _ in range(2))
     weight = np.empty(stops[-1])
-    for inside, valid in queries.squares(_CELLS):
+    for inside, valid in queries.pair_blocks(block_bytes=_BLOCK_BYTES):
         values = grouped[inside]
         above = values[:, :, None] > values[:, None, :]
         above &= valid[:, :, None] & valid[:, None, :]
@@ -205,30 +206,30 @@ def check_ranks(ranks: ArrayLike) -> Floats:
     return positions
 
 
-def weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], ArrayLike]:
-    """The function that a name, or a function, of h stands for."""
-    if callable(h):
-        return h
-    if h not in WEIGHINGS:
+def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
+    """The function of positive differences that a name stands for, or the function itself."""
+    if callable(pair_weight):
+        return pair_weight
+    if pair_weight not in PAIR_WEIGHTS:
         raise ValueError(
-            f"Unknown h {h!r}. Known: {', '.join(map(repr, WEIGHINGS))}, or a function of positive "
+            f"Unknown pair_weight {pair_weight!r}. Known: {', '.join(map(repr, PAIR_WEIGHTS))}, or a function of positive "
             "differences."
         )
-    return WEIGHINGS[h]
+    return PAIR_WEIGHTS[pair_weight]
 
 
 def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
     """Weights of positive differences, checked."""
-    weight = read_numbers(function(difference), "what h returned")
+    weight = read_numbers(function(difference), "what pair_weight returned")
     if weight.shape != difference.shape:
         raise ValueError(
-            f"h returned an array of shape {weight.shape} for differences of shape "
+            f"pair_weight returned an array of shape {weight.shape} for differences of shape "
             f"{difference.shape}."
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
         k = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
         raise ValueError(
-            f"h must return finite weights >= 0; it gave {weight[k]} for a difference of "
+            f"pair_weight must return finite weights >= 0; it gave {weight[k]} for a difference of "
             f"{difference[k]}."
         )
     return weight
@@ -244,3 +245,16 @@ def _count_unequal(y: Floats, queries: Queries) -> Ints:
     first = np.searchsorted(starts, queries.offsets[:-1])
     tied = np.add.reduceat(ties * (ties - 1) // 2, first)
     return queries.sizes * (queries.sizes - 1) // 2 - tied
+
+
+def weigh_pairs(relevance: Floats, valid: NDArray[np.bool_], pair_weight: PairWeight) -> Floats:
+    """Weights (n, r, r) of the preferences in n queries, padded to r documents.
+
+    Entry (q, i, j) is the weight of the preference for document i over document j: 0 unless i has
+    more relevance than j, and 0 in the padding.
+    """
+    difference = relevance[:, :, None] - relevance[:, None, :]
+    preferred = (difference > 0) & valid[:, :, None] & valid[:, None, :]
+    weights = np.zeros_like(difference)
+    weights[preferred] = weigh(check_pair_weight(pair_weight), difference[preferred])
+    return weights

@@ -8,9 +8,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
-from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
+from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
@@ -24,6 +23,7 @@ from sklearn_rankcal.losses._positional import (
     Recall,
     Spearman,
 )
+from sklearn_rankcal.measures import split_cutoff
 from sklearn_rankcal.utils._names import did_you_mean
 
 LOSSES: dict[str, type[Loss]] = {
@@ -68,9 +68,7 @@ __all__ = [
     "MAP",
     "NDCG",
     "PD",
-    "BinaryLoss",
     "Loss",
-    "LowRankLoss",
     "MAPByScores",
     "NormalizedLoss",
     "PDByScores",
@@ -81,22 +79,6 @@ __all__ = [
     "Spearman",
     "get_loss",
 ]
-
-
-def split_cutoff(name: str) -> tuple[str, int | None]:
-    """``"ndcg@10"`` to ``("ndcg", 10)``; no ``@``: None.
-
-    Raises
-    ------
-    ValueError
-        What follows the ``@`` is not a whole number >= 1.
-    """
-    base, at, cutoff = name.partition("@")
-    if not at:
-        return base, None
-    if not cutoff.isdecimal() or int(cutoff) < 1:
-        raise ValueError(f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'.")
-    return base, int(cutoff)
 
 
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
@@ -151,16 +133,14 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"Loss {loss!r} has no parameter {parameter!r}. "
                 + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
             )
-    name = "q" if base == "precision" else "k"
-    if base in ("precision", "recall") and cutoff is None and name not in parameters:
+    if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
-        if name not in kind().get_params():
+        if "k" not in kind().get_params():
             raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
-        if parameters.get(name, cutoff) != cutoff:
+        if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
-                f"Loss {loss!r} has its cutoff in its name; {name}={parameters[name]!r} "
-                "contradicts it."
+                f"Loss {loss!r} has its cutoff in its name; k={parameters['k']!r} contradicts it."
             )
-        parameters = {**parameters, name: cutoff}
+        parameters = {**parameters, "k": cutoff}
     return kind(**parameters)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.losses._base import BinaryLoss, NormalizedLoss, check_cutoff
-from sklearn_rankcal.measures._formulas import Ranking, average_precision
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import RelevanceProducts
+from sklearn_rankcal import measures
+from sklearn_rankcal.losses._base import NormalizedLoss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
 
 
-class _AveragePrecision(NormalizedLoss, BinaryLoss):
+class _AveragePrecision(NormalizedLoss):
     """What the losses of average precision share: its normaliser."""
 
     _half = 1000
-
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return queries.sum(worth)
 
 
 class MAP(_AveragePrecision):
@@ -39,8 +36,7 @@ class MAP(_AveragePrecision):
     Undefined for a query without a relevant document.
     """
 
-    space = "sym_pairs"
-    default_decoder = "auto"
+    space = SYMMETRIC_PAIRS
 
     @property
     def calibrated_over(self) -> str:
@@ -50,14 +46,15 @@ class MAP(_AveragePrecision):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def _targets(
-        self, relevance: NDArray[np.float64], queries: Queries, a: float
-    ) -> RelevanceProducts:
-        worth = super().encode_documents(relevance)
-        return RelevanceProducts(worth, queries, self._shrunken(worth, queries, a))
+    @property
+    def measure(self) -> measures.AveragePrecision:
+        return measures.AveragePrecision(threshold=self.threshold)
 
-    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return average_precision(ranked, self.relevant(relevance), None)
+    def shrunken_targets(
+        self, relevance: NDArray[np.float64], queries: Queries, share: float
+    ) -> RelevanceProducts:
+        gains = self.measure.gains(relevance)
+        return RelevanceProducts(gains, queries, self.shrunken_normalizer(gains, queries, share))
 
     def regret_constant(self, n_documents: int) -> float:
         """sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), H_r the r-th harmonic number.
@@ -119,9 +116,6 @@ class MAPByScores(_AveragePrecision):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        check_cutoff("k", self.k)
-        super().check(relevance)
-
-    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return average_precision(ranked, self.relevant(relevance), self.k)
+    @property
+    def measure(self) -> measures.AveragePrecision:
+        return measures.AveragePrecision(k=self.k, threshold=self.threshold)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.losses._base import Loss, check_cutoff, check_real, exp2_minus_1
-from sklearn_rankcal.measures._formulas import Ranking, expected_reciprocal_rank
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal import measures
+from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.queries import Queries
 
 
 class ERR(Loss):
@@ -31,7 +31,6 @@ class ERR(Loss):
     expected ERR (43/96) than 1, 2, 3, 4 (41/96). P3 is Duchi, Mackey & Jordan (2013).
     """
 
-    positive_only = True
     calibrated_everywhere = False
     calibrated_over = (
         "product distributions: documents independent given the query (P3, lemma 1); not all "
@@ -42,44 +41,16 @@ class ERR(Loss):
         self.k = k
         self.max_relevance = max_relevance
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        check_cutoff("k", self.k)
-        if self.max_relevance is not None:
-            check_real("max_relevance", self.max_relevance)
-        super().check(relevance)
-        top = relevance.max()
-        if self.max_relevance is None:
-            if top > 1000:
-                raise ValueError(
-                    f"Relevance of {top:g} overflows 2**y. Rescale the labels to a few grades."
-                )
-        elif not 0 <= self.max_relevance <= 1000:
-            raise ValueError(f"max_relevance must be in [0, 1000]; got {self.max_relevance!r}.")
-        elif top > self.max_relevance:
-            raise ValueError(
-                f"Relevance {top:g} exceeds max_relevance={self.max_relevance:g}. Pass the top "
-                "grade of the whole collection: ERR(max_relevance=...), since training data may "
-                "lack it."
-            )
+    @property
+    def measure(self) -> measures.ERR:
+        return measures.ERR(k=self.k, max_relevance=self.max_relevance)
 
     def resolve(self, relevance: NDArray[np.float64]) -> ERR:
-        self.accept(relevance)
-        top = relevance.max() if self.max_relevance is None else self.max_relevance
-        return ERR(self.k, max_relevance=float(top))
-
-    def satisfaction(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """R: the probability that a document satisfies the user."""
-        top = relevance.max() if self.max_relevance is None else self.max_relevance
-        return exp2_minus_1(relevance) / np.exp2(top)
+        self.check(relevance)
+        return ERR(self.k, max_relevance=self.measure.resolve(relevance).max_relevance)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.satisfaction(relevance)
+        return self.encode_documents(relevance)
 
     def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.satisfaction(relevance)
-
-    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        # satisfaction is asked for part of the labels, the top grade is that of all
-        return expected_reciprocal_rank(
-            ranked, relevance, self.resolve(relevance).satisfaction, self.k
-        )
+        return self.measure.satisfaction(relevance)

@@ -8,30 +8,31 @@ method. P1 is Ramaswamy, Agarwal & Tewari (2013), P2 Calauzènes, Usunier & Gall
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.losses._base import (
-    BinaryLoss,
-    Loss,
-    NormalizedLoss,
-    check_cutoff,
-    check_real,
-    exp2_minus_1,
-)
-from sklearn_rankcal.measures._formulas import Ranking, _divide, ideal, positional
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._numbers import read_numbers
-
-#: Sums of smaller utilities stay finite, over any query that fits into memory.
-LARGEST_WORTH = 1e300
-Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
+from sklearn_rankcal import measures
+from sklearn_rankcal.losses._base import Loss, NormalizedLoss
+from sklearn_rankcal.measures import Gain
+from sklearn_rankcal.queries import Queries
 
 
 class PositionalLoss(Loss):
-    """Base of the positional losses; a subclass writes `utilities` and `discounts`."""
+    """Base of the losses whose measure is a `measures.PositionalMeasure`."""
+
+    @property
+    def measure(self) -> measures.PositionalMeasure:
+        raise NotImplementedError
+
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+        """The targets are the utilities u(y) of the measure."""
+        return self.measure.utilities(relevance, queries)
+
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not isinstance(self.measure, measures.GainMeasure):
+            return super().encode_documents(relevance)
+        return self.measure.gains(relevance)
 
     @property
     def calibrated_over(self) -> str:
@@ -40,88 +41,47 @@ class PositionalLoss(Loss):
             "positional, so sorting by expected utility is optimal"
         )
 
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        """phi(1) .. phi(n_places), non-increasing."""
-        raise NotImplementedError
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """u(y) of every row: what a document is worth at a place of discount 1."""
-        raise NotImplementedError
-
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """The targets are the utilities."""
-        return self.utilities(relevance, queries)
-
-    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        queries = ranked.queries
-        value = positional(ranked, self.utilities(relevance, queries), self.discounts)
-        return np.where(self.defined(relevance, queries), value, np.nan)
-
     def regret_constant(self, n_documents: int) -> float:
         """sqrt(2) C_phi(2), C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
         It is the largest distance between phi read in two orders, hence the bound of the theorem 3
         argument; P2 has the same constant for the pointwise squared template (table 2).
         """
-        phi = self.discounts(n_documents)
+        phi = self.measure.discounts(n_documents)
         half = n_documents // 2
         return float(np.sqrt(2 * np.sum((phi[:half] - phi[::-1][:half]) ** 2)))
 
 
 class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
-    """A positional loss whose utilities are a document's own worth over a normaliser."""
+    """A positional loss whose utilities are a document's gain over a normaliser of the query."""
 
     @property
     def calibrated_over(self) -> str:
         return self._as_shrunken(super().calibrated_over)
 
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self._targets(relevance, queries, 0.0)
 
-    def offset(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64] | float:
-        """b(y) times the normaliser: the part of the measure that no ranking changes."""
-        return 0.0
-
-    def measure(self, ranked: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        worth = self.encode_documents(relevance)
-        value = positional(ranked, worth, self.discounts) + self.offset(worth, ranked.queries)
-        return _divide(value, self.normalizer(worth, ranked.queries))
-
-
-def _top(n_places: int, k: int | None) -> NDArray[np.bool_]:
-    return np.arange(n_places) < (n_places if k is None else k)
-
-
-class Precision(BinaryLoss, PositionalLoss):
-    """Precision@q: the share of relevant documents among the first q.
+class Precision(PositionalLoss):
+    """Precision@k: the share of relevant documents among the first k.
 
     Parameters
     ----------
-    q : int, default=10
+    k : int, default=10
         Number of places that count. The measure divides by q even where a query is smaller.
     threshold : float, default=None
         Relevance from which a document is relevant. None: labels must be 0 or 1.
 
     Notes
     -----
-    Targets: y_i. ``loss="wta"`` (winner takes all) is q = 1. P1, section 4.
+    Targets: y_i. ``loss="wta"`` (winner takes all) is k = 1. P1, section 4.
     """
 
-    def __init__(self, q: int = 10, *, threshold: float | None = None) -> None:
-        self.q = q
+    def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
+        self.k = k
         self.threshold = threshold
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        if self.q is None:
-            raise ValueError("q must be a whole number >= 1; got None.")
-        check_cutoff("q", self.q)
-        super().check(relevance)
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.relevant(relevance).astype(np.float64)
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return _top(n_places, self.q) / self.q
+    @property
+    def measure(self) -> measures.Precision:
+        return measures.Precision(k=self.k, threshold=self.threshold)
 
 
 class ERU(PositionalLoss):
@@ -143,28 +103,9 @@ class ERU(PositionalLoss):
         self.neutral = neutral
         self.half_life = half_life
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        check_real("half_life", self.half_life)
-        if not self.half_life > 1:
-            raise ValueError(f"half_life must be finite and > 1; got {self.half_life!r}.")
-        check_real("neutral", self.neutral)
-        super().check(relevance)
-        with np.errstate(over="ignore"):
-            worth = relevance.max() - self.neutral
-        if not worth < LARGEST_WORTH:
-            raise ValueError(
-                f"Relevance of {relevance.max():g} is too large for ERU, sums overflow: rescale "
-                "the labels."
-            )
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode_documents(relevance)
-
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.maximum(relevance - self.neutral, 0.0)
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return np.exp2(-np.arange(n_places) / (self.half_life - 1))
+    @property
+    def measure(self) -> measures.ERU:
+        return measures.ERU(neutral=self.neutral, half_life=self.half_life)
 
 
 class DCG(PositionalLoss):
@@ -182,28 +123,13 @@ class DCG(PositionalLoss):
     Targets: G(y_i). P1, theorem 3; P2, theorem 3.2.
     """
 
-    positive_only = True
-
     def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
         self.k = k
         self.gain = gain
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        check_cutoff("k", self.k)
-        if callable(self.gain):
-            apply_gain(relevance, self.gain)
-        else:
-            super().check(relevance)
-            apply_gain(relevance.max(keepdims=True), self.gain)  # the named gains increase
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode_documents(relevance)
-
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return apply_gain(relevance, self.gain)
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return _top(n_places, self.k) / np.log2(np.arange(n_places) + 2.0)
+    @property
+    def measure(self) -> measures.DCG:
+        return measures.DCG(k=self.k, gain=self.gain)
 
 
 class NDCG(NormalizedPositionalLoss, DCG):
@@ -240,11 +166,12 @@ class NDCG(NormalizedPositionalLoss, DCG):
         super().__init__(k, gain=gain)
         self.shrinkage = shrinkage
 
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return ideal(queries, worth, self.discounts)
+    @property
+    def measure(self) -> measures.NDCG:
+        return measures.NDCG(k=self.k, gain=self.gain)
 
 
-class Recall(NormalizedPositionalLoss, BinaryLoss):
+class Recall(NormalizedPositionalLoss):
     """Recall@k: the share of the relevant documents that stand among the first k.
 
     Parameters
@@ -273,20 +200,12 @@ class Recall(NormalizedPositionalLoss, BinaryLoss):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        if self.k is None:
-            raise ValueError("k must be a whole number >= 1; got None.")
-        check_cutoff("k", self.k)
-        super().check(relevance)
-
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return queries.sum(worth)
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return _top(n_places, self.k).astype(np.float64)
+    @property
+    def measure(self) -> measures.Recall:
+        return measures.Recall(k=self.k, threshold=self.threshold)
 
 
-class AUC(NormalizedPositionalLoss, BinaryLoss):
+class AUC(NormalizedPositionalLoss):
     """Area under the ROC curve inside each query: the share of (relevant, not) pairs in order.
 
     Parameters
@@ -311,17 +230,9 @@ class AUC(NormalizedPositionalLoss, BinaryLoss):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        positive = queries.sum(worth)
-        return positive * (queries.sizes - positive)
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return -np.arange(1.0, n_places + 1)
-
-    def offset(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        # of the r - position rows below a relevant one, the relevant ones make no pair
-        positive = queries.sum(worth)
-        return positive * (queries.sizes - (positive - 1) / 2)
+    @property
+    def measure(self) -> measures.AUC:
+        return measures.AUC(threshold=self.threshold)
 
 
 class Spearman(PositionalLoss):
@@ -334,36 +245,17 @@ class Spearman(PositionalLoss):
     of the query's size. Undefined when all labels of a query are equal.
     """
 
+    @property
+    def measure(self) -> measures.Spearman:
+        return measures.Spearman()
+
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         """(mean - midrank_i) / sd: unit variance in every query, whatever its size."""
-        ranked = Ranking.from_scores(relevance, queries)
-        middle = queries.repeat((queries.sizes - 1) / 2)
-        if ranked.start is None or ranked.stop is None:
-            above = middle - queries.place.astype(np.float64)
-        else:
-            above = middle - (ranked.start + ranked.stop - 1) / 2
-        deviation = np.sqrt(ranked.sum(above**2) / queries.sizes)
-        targets = np.empty(queries.n_rows)
-        targets[ranked.order] = above / queries.repeat(np.where(deviation > 0, deviation, 1.0))
-        return targets
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode(relevance, queries) / queries.broadcast(_position_scale(queries.sizes))
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        return -np.arange(1.0, n_places + 1)
-
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return queries.max(relevance) > queries.min(relevance)
+        return self.measure.standardized_midranks(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
         # the utilities are the targets over a constant of the query's size
-        return super().regret_constant(n_documents) / float(_position_scale(n_documents))
-
-
-def _position_scale(sizes: Any) -> Any:
-    """r times the standard deviation of the positions 1 .. r (1 where rho is undefined, r = 1)."""
-    return np.where(np.asarray(sizes) > 1, sizes * np.sqrt((np.square(sizes) - 1) / 12), 1.0)
+        return super().regret_constant(n_documents) / float(measures.position_scale(n_documents))
 
 
 class Positional(PositionalLoss):
@@ -402,80 +294,6 @@ class Positional(PositionalLoss):
         self.utility = utility
         self.discount = discount
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        super().check(relevance)
-        self.discounts(1)
-
-    def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        if self.utility is None:
-            return relevance
-        # a copy: a function that writes into its argument must not change the labels
-        values = read_numbers(self.utility(relevance.copy(), queries), "what utility returned")
-        if values.shape != relevance.shape or not np.isfinite(values).all():
-            raise ValueError(
-                f"utility must return one finite number per document, shape {relevance.shape}; "
-                f"got shape {values.shape}"
-                + ("." if values.shape != relevance.shape else " with NaN or infinity.")
-            )
-        if not (np.abs(values) < LARGEST_WORTH).all():
-            raise ValueError(
-                f"utility returned {np.abs(values).max():g}, so that sums overflow: return smaller "
-                "numbers."
-            )
-        return values
-
-    def discounts(self, n_places: int) -> NDArray[np.float64]:
-        places = np.arange(1.0, n_places + 1)
-        if self.discount is None:
-            phi = 1 / np.log2(1 + places)
-        elif callable(self.discount):
-            phi = read_numbers(self.discount(places), "what discount returned")
-        else:
-            given = read_numbers(self.discount, "discount")
-            phi = np.zeros(max(n_places, given.size))
-            phi[: given.size] = given.ravel()
-        if phi.ndim != 1 or len(phi) < n_places:
-            raise ValueError(f"discount must give one value per place; got shape {phi.shape}.")
-        if not np.isfinite(phi).all() or (np.diff(phi) > 0).any():
-            raise ValueError(
-                "discount must be finite and must not increase with the place: sorting is optimal "
-                f"only then. It starts {phi[:5].tolist()}."
-            )
-        return phi[:n_places]
-
-
-def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64]:
-    """G(y) of an array of labels.
-
-    Raises
-    ------
-    ValueError
-        An unknown gain, a gain that overflows, is NaN or negative.
-    """
-    if callable(gain):
-        # a copy: a function that writes into its argument must not change the labels
-        gains = read_numbers(gain(relevance.copy()), "what gain returned")
-        if gains.shape != relevance.shape:
-            raise ValueError(f"gain must keep the shape {relevance.shape}; got {gains.shape}.")
-    elif isinstance(gain, str) and gain == "exp2":
-        gains = exp2_minus_1(relevance)
-    elif isinstance(gain, str) and gain == "linear":
-        gains = relevance
-    else:
-        raise ValueError(f"gain must be 'exp2', 'linear' or a callable; got {gain!r}.")
-    if np.isnan(gains).any():
-        row = int(np.flatnonzero(np.isnan(gains))[0])
-        raise ValueError(f"gain returned NaN for the relevance {relevance[row]:g}.")
-    # sums of gains must stay finite too, and products with discounts precise
-    if not (np.abs(gains) < LARGEST_WORTH).all():
-        remedy = (
-            "Use gain='linear', or rescale the labels."
-            if gain == "exp2"
-            else ("Rescale the labels.")
-        )
-        raise ValueError(
-            f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. {remedy}"
-        )
-    if gains.size and gains.min() < 0:
-        raise ValueError(f"Negative values in data passed to the gain: got {gains.min():g}.")
-    return gains
+    @property
+    def measure(self) -> measures.Positional:
+        return measures.Positional(utility=self.utility, discount=self.discount)

@@ -21,7 +21,6 @@ from sklearn_rankcal.metrics._functions import (
     recall_at_k_score,
     spearman_score,
 )
-from sklearn_rankcal.metrics._registry import METRICS
 from sklearn_rankcal.metrics._scorers import (
     RankingScorer,
     get_ranking_scorer,
@@ -29,7 +28,6 @@ from sklearn_rankcal.metrics._scorers import (
 )
 
 __all__ = [
-    "METRICS",
     "Comparison",
     "RankingScorer",
     "auc_score",

@@ -14,35 +14,44 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels import agreed_queries, is_structured, read_labels
-from sklearn_rankcal.losses import PD
-from sklearn_rankcal.measures._formulas import TIES, Ranking, check_ranks
-from sklearn_rankcal.metrics._registry import PerQuery
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.measures import Measure, PairwiseAgreement
+from sklearn_rankcal.queries import (
+    TIES,
+    Queries,
+    Ranking,
+    check_ranks,
+    check_weight,
+    mean_over_queries,
+)
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 
 
 @dataclass
 class RankingData:
-    """Checked input of a metric: what is true, how it was ranked, and each query's weight."""
+    """Checked input of a metric: what is true, how it was ranking, and each query's weight."""
 
     relevance: NDArray[np.float64]
-    ranked: Ranking
+    ranking: Ranking
     weight: NDArray[np.float64] | None
+
+    def values(self, measure: Measure) -> NDArray[np.float64]:
+        """The measure of every query, NaN where it is undefined."""
+        measure.check(self.relevance)
+        return measure.per_query(self.ranking, self.relevance)
 
     def score(
         self,
-        metric: PerQuery,
+        measure: Measure,
         name: str,
         zero_division: str | float,
         return_per_query: bool,
     ) -> float | NDArray[np.float64]:
         """The metric per query, undefined ones by `zero_division`, or its (weighted) mean."""
-        values = fill_undefined(metric(self.ranked, self.relevance), zero_division)
+        values = fill_undefined(self.values(measure), zero_division)
         if return_per_query:
             return values
-        return mean_over_queries(values, self.ranked.queries, self.weight, name)
+        return mean_over_queries(values, self.ranking.queries, self.weight, name)
 
 
 def read_ranking(
@@ -91,10 +100,10 @@ def read_ranking(
     queries = known or Queries.single(len(relevance))
     weight = check_weight(sample_weight, len(relevance))
     if ranks is not None:
-        ranked = Ranking.from_ranks(check_ranks(ranks, queries), queries)
+        ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
         scores = check_scores(y_score, len(relevance), "y_score")
-        ranked = Ranking.from_scores(scores, queries, ties, relevance)
+        ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
             warnings.warn(
                 "The scores look like positions: in every query they are the numbers 1 to r, and "
@@ -113,7 +122,7 @@ def read_ranking(
             MissingGroupsWarning,
             stacklevel=stacklevel,
         )
-    return RankingData(relevance, ranked, weight)
+    return RankingData(relevance, ranking, weight)
 
 
 _LONG = 10  # documents of a single query whose scores 1 .. r are hardly chance
@@ -142,7 +151,7 @@ def looks_like_positions(
     seen[place + queries.repeat(queries.offsets[:-1])] = True
     if not seen.all():
         return False
-    share = PD().share_lost(Ranking.from_scores(scores, queries), relevance)
+    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
     lost = share[~np.isnan(share)]
     return bool(len(lost) and lost.mean() >= 0.5)
 
@@ -206,7 +215,7 @@ def _documented(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _score(
-    per_query: PerQuery,
+    measure: Measure,
     name: str,
     y_true: Any,
     y_score: ArrayLike | None,
@@ -218,4 +227,4 @@ def _score(
     return_per_query: bool,
 ) -> float | NDArray[np.float64]:
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    return data.score(per_query, name, zero_division, return_per_query)
+    return data.score(measure, name, zero_division, return_per_query)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal.measures import get_measures
 from sklearn_rankcal.metrics._checks import read_ranking
-from sklearn_rankcal.metrics._registry import get_metrics
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -323,7 +323,7 @@ def _values_per_query(
     sample_weight: ArrayLike | None,
 ) -> tuple[dict[str, dict[str, NDArray[np.float64]]], NDArray[np.float64] | None]:
     """Each system's values of each metric, and the weights of the queries."""
-    built = get_metrics(metrics, parameters)
+    built = get_measures(metrics, parameters)
     values: dict[str, dict[str, NDArray[np.float64]]] = {}
     weight = None
     for system, ranking in systems.items():
@@ -339,10 +339,9 @@ def _values_per_query(
             stacklevel=5,
         )
         values[system] = {
-            name: per_query(data.ranked, data.relevance)
-            for name, (per_query, _) in zip(metrics, built, strict=True)
+            name: data.values(measure) for name, measure in zip(metrics, built, strict=True)
         }
-        weight = None if data.weight is None else data.ranked.queries.mean(data.weight)
+        weight = None if data.weight is None else data.ranking.queries.mean(data.weight)
     return values, weight
 
 

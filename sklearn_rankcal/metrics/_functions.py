@@ -1,6 +1,6 @@
 """Ranking metrics: labels and scores or ranks come in, the mean over queries comes out.
 
-Three layers: the formulas, one value per query, live in `_ranked` and in the losses; `METRICS`
+Three layers: the formulas, one value per query, live in `_ranked` and in the losses; `MEASURES`
 gives them names; the public functions check their input and average.
 """
 
@@ -11,26 +11,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.losses import (
-    AUC,
-    DCG,
-    ERR,
-    ERU,
-    NDCG,
-    MAPByScores,
-    Precision,
-    Recall,
-    Spearman,
-)
-from sklearn_rankcal.losses._positional import Gain
+from sklearn_rankcal import measures
+from sklearn_rankcal.labels._rankings import PairWeight
+from sklearn_rankcal.measures import Gain, get_measures
 from sklearn_rankcal.metrics._checks import _documented, _score, read_ranking
-from sklearn_rankcal.metrics._registry import (
-    _disagreement,
-    _kendall,
-    _mrr,
-    get_metrics,
-    of_loss,
-)
 
 
 @_documented
@@ -53,7 +37,7 @@ def evaluate_rankings(
     ----------
     {shared}
     metrics : str or sequence of str, default=("ndcg@10", "mrr")
-        Keys of `METRICS`, with cutoffs: ``"map"``, ``"precision@5"``.
+        Keys of `MEASURES`, with cutoffs: ``"map"``, ``"precision@5"``.
     **parameters
         Parameters of the metrics, such as ``threshold`` (relevance from which a document is
         relevant) and ``gain``. Each goes to those of `metrics` that have it.
@@ -89,11 +73,11 @@ def evaluate_rankings(
     (['a', 'b'], [0.5, 1.0])
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    built = get_metrics(names, parameters)
+    built = get_measures(names, parameters)
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, stacklevel=4)
-    values: dict[str, Any] = {"query": data.ranked.queries.ids} if return_per_query else {}
-    for name, (per_query, _) in zip(names, built, strict=True):
-        values[name] = data.score(per_query, name, zero_division, return_per_query)
+    values: dict[str, Any] = {"query": data.ranking.queries.ids} if return_per_query else {}
+    for name, measure in zip(names, built, strict=True):
+        values[name] = data.score(measure, name, zero_division, return_per_query)
     return values
 
 
@@ -104,22 +88,22 @@ def precision_at_k_score(
     *,
     ranks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    q: int = 10,
+    k: int = 10,
     threshold: float | None = None,
     ties: str = "average",
     zero_division: str | float = "skip",
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> Any:
-    """Precision@q: the share of relevant documents among the first q.
+    """Precision@k: the share of relevant documents among the first k.
 
     Larger is better; the mean over queries is returned.
 
     Parameters
     ----------
     {shared}
-    q : int, default=10
-        Number of places that count; the measure divides by q even where a query is smaller.
+    k : int, default=10
+        Number of places that count; the measure divides by k even where a query is smaller.
     threshold : float, default=None
         Relevance from which a document is relevant. None: labels must be 0 or 1.
 
@@ -130,13 +114,13 @@ def precision_at_k_score(
     Examples
     --------
     >>> from sklearn_rankcal.metrics import precision_at_k_score
-    >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], q=2)  # one query
+    >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)  # one query
     0.5
     """
-    per_query = of_loss(Precision(q, threshold=threshold))
+    measure = measures.Precision(k=k, threshold=threshold)
     return _score(
-        per_query,
-        "precision@q",
+        measure,
+        "precision@k",
         y_true,
         y_score,
         ranks,
@@ -186,9 +170,9 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
     0.5
     """
-    per_query = of_loss(Recall(k, threshold=threshold))
+    measure = measures.Recall(k=k, threshold=threshold)
     return _score(
-        per_query,
+        measure,
         "recall@k",
         y_true,
         y_score,
@@ -237,9 +221,9 @@ def dcg_score(
     >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
     3.0
     """
-    per_query = of_loss(DCG(k, gain=gain))
+    measure = measures.DCG(k=k, gain=gain)
     return _score(
-        per_query,
+        measure,
         "dcg",
         y_true,
         y_score,
@@ -290,9 +274,9 @@ def ndcg_score(
     >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
     0.73
     """
-    per_query = of_loss(NDCG(k, gain=gain))
+    measure = measures.NDCG(k=k, gain=gain)
     return _score(
-        per_query,
+        measure,
         "ndcg",
         y_true,
         y_score,
@@ -342,9 +326,9 @@ def map_score(
     >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
     0.833
     """
-    per_query = of_loss(MAPByScores(k, threshold=threshold))
+    measure = measures.AveragePrecision(k=k, threshold=threshold)
     return _score(
-        per_query,
+        measure,
         "map",
         y_true,
         y_score,
@@ -393,9 +377,9 @@ def eru_score(
     >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
     0.5
     """
-    per_query = of_loss(ERU(neutral, half_life))
+    measure = measures.ERU(neutral=neutral, half_life=half_life)
     return _score(
-        per_query,
+        measure,
         "eru",
         y_true,
         y_score,
@@ -445,9 +429,9 @@ def err_score(
     >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
-    per_query = of_loss(ERR(k, max_relevance=max_relevance))
+    measure = measures.ERR(k=k, max_relevance=max_relevance)
     return _score(
-        per_query,
+        measure,
         "err",
         y_true,
         y_score,
@@ -496,9 +480,9 @@ def mrr_score(
     >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
     0.5
     """
-    per_query = _mrr(k, threshold)
+    measure = measures.ReciprocalRank(k=k, threshold=threshold)
     return _score(
-        per_query,
+        measure,
         "mrr",
         y_true,
         y_score,
@@ -544,9 +528,9 @@ def auc_score(
     >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
     0.75
     """
-    per_query = of_loss(AUC(threshold=threshold))
+    measure = measures.AUC(threshold=threshold)
     return _score(
-        per_query,
+        measure,
         "auc",
         y_true,
         y_score,
@@ -592,9 +576,9 @@ def spearman_score(
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
     0.75
     """
-    per_query = of_loss(Spearman())
+    measure = measures.Spearman()
     return _score(
-        per_query,
+        measure,
         "spearman",
         y_true,
         y_score,
@@ -640,9 +624,9 @@ def kendall_tau_score(
     >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
     0.667
     """
-    per_query = _kendall()
+    measure = measures.KendallTau()
     return _score(
-        per_query,
+        measure,
         "kendall_tau",
         y_true,
         y_score,
@@ -662,7 +646,7 @@ def pairwise_disagreement_loss(
     *,
     ranks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    graded: bool = False,
+    pair_weight: PairWeight = "binary",
     normalize: bool = True,
     ties: str = "average",
     zero_division: str | float = "skip",
@@ -676,8 +660,8 @@ def pairwise_disagreement_loss(
     Parameters
     ----------
     {shared}
-    graded : bool, default=False
-        Weigh a pair by y_i - y_j instead of 1.
+    pair_weight : {"binary", "graded"} or callable, default="binary"
+        Weight of a pair with y_i > y_j: 1, y_i - y_j, or ``pair_weight(y_i - y_j)``.
     normalize : bool, default=True
         Divide by the total weight of the query's pairs; False: P1's loss itself, a sum.
 
@@ -693,9 +677,9 @@ def pairwise_disagreement_loss(
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
     2.5
     """
-    per_query = _disagreement(graded, normalize)
+    measure = measures.PairwiseDisagreement(pair_weight=pair_weight, normalize=normalize)
     return _score(
-        per_query,
+        measure,
         "pairwise_disagreement",
         y_true,
         y_score,

@@ -17,14 +17,11 @@ from sklearn_rankcal.labels import (
     is_structured,
     read_either,
 )
-from sklearn_rankcal.losses import PD, split_cutoff
-from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.measures import MEASURES, get_measure
 from sklearn_rankcal.metrics._checks import fill_undefined
-from sklearn_rankcal.metrics._registry import METRICS, get_metric
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._base import RankerMixin
-from sklearn_rankcal.rankers._label_ranker import _labels, _read
 from sklearn_rankcal.rankers._wrappers import (
     ScoreRegressor,
     call_ranker,
@@ -72,7 +69,7 @@ class RankingScorer:
 
     def __init__(self, name: str, *, zero_division: str | float = "skip", **parameters: Any):
         base = name.removeprefix("neg_") if isinstance(name, str) else name
-        _, greater_is_better = get_metric(base, **parameters)
+        greater_is_better = get_measure(base, **parameters).greater_is_better
         if base != name and greater_is_better:
             raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
         fill_undefined(np.zeros(1), zero_division)
@@ -121,14 +118,14 @@ class RankingScorer:
         """
         final, name = innermost(estimator), self.name.removeprefix("neg_")
         if _ranks_labels(final, y):
-            graded = bool(self.parameters.get("graded"))
-            labels, ranked = _read_label_ranking(estimator.predict(X), y, final, graded)
+            pair_weight = self.parameters.get("pair_weight", "binary")
+            labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
             rows = Queries.uniform(len(y), 1)
         else:
             labels, of_labels = read_either(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
             if isinstance(final, RankerMixin):
-                ranked = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
+                ranking = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
             else:
                 refuse_hidden_ranker(final, "The scorer")
                 takes_groups = isinstance(final, ScoreRegressor)
@@ -138,18 +135,18 @@ class RankingScorer:
                     else estimator.predict(X)
                 )
                 scores = check_scores(predicted, len(y), "predict(X)")
-                ranked = Ranking.from_scores(scores, rows)
-        metric = METRICS[split_cutoff(name)[0]]
-        if isinstance(labels, Preferences) and not metric.takes_preferences:
+                ranking = Ranking.from_scores(scores, rows)
+        measure = get_measure(name, **self.parameters)
+        if isinstance(labels, Preferences) and not measure.takes_preferences:
             raise ValueError(
                 f"The scorer {self.name!r} needs a relevance of every row, or a rank of every "
                 "label. Labels made of preferences, and missing entries, go with "
                 f"{' and '.join(map(repr, _names(takes_preferences=True)))}."
             )
-        per_query, greater_is_better = get_metric(name, **self.parameters)
-        values = fill_undefined(per_query(ranked, labels), self.zero_division)
+        measure.check(labels)
+        values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
         mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
-        return mean if greater_is_better else -mean
+        return mean if measure.greater_is_better else -mean
 
     def _queries(
         self, final: Any, X: Any, groups: Any, of_labels: Queries | None, n_rows: int
@@ -200,10 +197,10 @@ def _ranks_labels(final: Any, y: Any) -> bool:
     return np.ndim(y) > 1 and np.shape(y)[1] > 1
 
 
-def _read_label_ranking(ranks: Any, y: Any, final: Any, graded: bool) -> tuple[Labels, Ranking]:
+def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tuple[Labels, Ranking]:
     """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
     ranks = read_numbers(ranks, "predict(X)")
-    kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
+    kind, Y = read_label_rankings(y, len(ranks), getattr(final, "y_type", "auto"))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(
@@ -211,7 +208,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, graded: bool) -> tuple[L
             f"their positions, an array of shape {shape}, are needed."
         )
     scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
-    labels, _ = _labels(kind, Y, PD("graded" if graded else "binary"))
+    labels, _ = labels_of_rankings(kind, Y, pair_weight, "The metric")
     return labels, Ranking.from_scores(scores, Queries.uniform(*shape))
 
 
@@ -270,7 +267,7 @@ def get_ranking_scorer_names() -> list[str]:
     All take relevance, and complete rankings of labels. ``"kendall_tau"`` and
     ``"neg_pairwise_disagreement"`` take preferences too: `preference_labels`, and in label ranking
     weights and rankings with missing entries. They go by the weights that are given, whatever the
-    parameter ``graded`` says, and leave out what nobody judged.
+    parameter ``pair_weight`` says, and leave out what nobody judged.
 
     Examples
     --------
@@ -284,6 +281,6 @@ def get_ranking_scorer_names() -> list[str]:
 def _names(takes_preferences: bool = False) -> list[str]:
     return sorted(
         name if metric.greater_is_better else f"neg_{name}"
-        for name, metric in METRICS.items()
+        for name, metric in MEASURES.items()
         if metric.takes_preferences or not takes_preferences
     )

@@ -13,6 +13,7 @@ from sklearn_rankcal.models._closed_forms import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space
 
 __all__ = [
     "BilinearPairs",
@@ -22,9 +23,22 @@ __all__ = [
     "PairwiseRidge",
     "ResidualPairModel",
     "ResidualProductModel",
+    "default_model",
     "default_regressor",
     "is_model",
 ]
+
+
+#: The default models of the spaces of pairs, each built on a model of documents.
+_DEFAULT_PAIR_MODELS: dict[Space, Any] = {
+    PAIRS: ResidualPairModel,
+    SYMMETRIC_PAIRS: ResidualProductModel,
+}
+
+
+def default_model(space: Space, documents: DocumentModel) -> Any:
+    """The model that a ranker uses for a space: `documents` itself, or a model of pairs on it."""
+    return documents if space == SCORES else _DEFAULT_PAIR_MODELS[space](documents)
 
 
 def is_model(regressor: Any) -> bool:

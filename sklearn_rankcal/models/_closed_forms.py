@@ -12,11 +12,11 @@ from scipy.linalg import solve
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.rankers._arrays import read_arrays
-from sklearn_rankcal.targets._pairs import SQUARE_ENTRIES, PairTargets, square_chunks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
+from sklearn_rankcal.utils._arrays import read_arrays
 from sklearn_rankcal.utils._features import check_features, hash_rows, take_rows
-from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, exponent_of
@@ -143,7 +143,7 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
     of rows.
     """
 
-    space = "pairs"
+    space: PairSpace = PAIRS
 
     def __init__(self, alpha: float = 1e-3) -> None:
         self.alpha = alpha
@@ -239,7 +239,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
     n_components : int, default=16
         Number of principal components; with a `feature_map` not used.
     symmetric : bool, default=False
-        True for the space ``"sym_pairs"``. Of its targets y_i y_j / sum(y), those with i = j are
+        True for the space `targets.SYMMETRIC_PAIRS`. Of its targets y_i y_j / sum(y), those with i = j are
         about one document and another function of it than of a pair: A is fitted to the pairs
         i != j, and u_ii = z_i'w to a document itself.
     alpha : "auto" or float, default="auto"
@@ -284,9 +284,9 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         self.alpha = alpha
 
     @property
-    def space(self) -> str:
-        """``"pairs"``, or ``"sym_pairs"`` where symmetric."""
-        return "sym_pairs" if self.symmetric else "pairs"
+    def space(self) -> PairSpace:
+        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
         self,
@@ -363,14 +363,14 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
                 moments[k] += products[some].sum(axis=0)
                 pair_mass[k] += masses[some].sum()
         equations = [
-            _normal_equations(gram, moment, self.symmetric)
+            _normal_equations(gram, moment, self.space)
             for gram, moment in zip(grams, moments, strict=True)
         ]
         sizes = np.ones(m)  # of the columns: principal components have spread 1
         if self.feature_map is not None:
             sizes = np.sqrt(np.diagonal(own_gram) / (mass.sum() or 1.0))
             sizes[sizes == 0] = 1.0
-        a, b = np.triu_indices(m, 0 if self.symmetric else 1)
+        a, b = self.space.indices(m)
         unit = sizes[a] * sizes[b]
         equations = [(normal / unit / unit[:, None], wanted / unit) for normal, wanted in equations]
         if judged:
@@ -384,7 +384,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         theta = _ridge(normal, wanted, self.alpha_ * (a + b > 0)) / unit
         self.matrix_ = np.zeros((m, m))
         self.matrix_[a, b] = theta
-        self.matrix_[b, a] = theta if self.symmetric else -theta
+        self.matrix_[b, a] = self.space.sign * theta
         self.diagonal_: Floats | None = None
         if self.symmetric:
             own = own_gram / (mass.sum() or 1.0) / sizes / sizes[:, None]
@@ -472,7 +472,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
 class _BilinearForm(PairTargets):
     def __init__(self, model: BilinearPairs, X: Any, queries: Queries) -> None:
         super().__init__(queries)
-        self.symmetric = model.symmetric
+        self.space = model.space
         self._model = model
         self._table = model._table(X)
         self._order = queries.gather(np.arange(queries.n_rows))
@@ -489,9 +489,9 @@ class _BilinearForm(PairTargets):
 def _moment_chunks(
     queries: Queries, m: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """`square_chunks` with no more queries than (queries, m, m) has entries to spare."""
-    step = max(1, SQUARE_ENTRIES // m**2)
-    for inside, valid in square_chunks(queries):
+    """`Queries.pair_blocks` of so few queries that an array (queries, m, m) fits a block too."""
+    step = rows_per_block(8 * m**2)
+    for inside, valid in queries.pair_blocks():
         for first in range(0, len(inside), step):
             yield inside[first : first + step], valid[first : first + step]
 
@@ -508,19 +508,19 @@ def _fourth_moments(z: Floats) -> Floats:
     return moments
 
 
-def _normal_equations(grams: Floats, moment: Floats, symmetric: bool) -> tuple[Floats, Floats]:
+def _normal_equations(grams: Floats, moment: Floats, space: PairSpace) -> tuple[Floats, Floats]:
     """Of the free entries of A, from sum_q vec G_q vec G_q' (upper triangles) and sum_q Z' T Z."""
     m = len(moment)
     number = np.zeros((m, m), dtype=np.int64)
     rows, columns = np.triu_indices(m)
     number[rows, columns] = number[columns, rows] = np.arange(len(rows))
-    a, b = np.triu_indices(m, 0 if symmetric else 1)
-    sign = 1.0 if symmetric else -1.0
+    a, b = space.indices(m)
+    sign = space.sign
     # u_ij = sum_ab A_ab (z_ia z_jb + sign z_ib z_ja), halved on the diagonal
     normal = grams[number[a[:, None], a], number[b[:, None], b]]
     normal = 2.0 * (normal + sign * grams[number[a[:, None], b], number[b[:, None], a]])
     wanted = moment[a, b] + sign * moment[b, a]
-    if symmetric:
+    if space.symmetric:
         half = np.where(a == b, 0.5, 1.0)
         normal *= half * half[:, None]
         wanted *= half

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import (
     append_columns,
     check_features,
@@ -260,19 +260,20 @@ def _exact_sum(
 def _ranks(
     block: NDArray[np.float64], missing: NDArray[np.bool_], queries: Queries
 ) -> NDArray[np.float64]:
-    from sklearn_rankcal.measures._formulas import Ranking
+    from sklearn_rankcal.queries import Ranking
 
     result = np.empty_like(block)
     for column in range(block.shape[1]):  # one sort per feature
         values = np.where(missing[:, column], np.inf, block[:, column])
-        ranked = Ranking.from_scores(-values, queries)  # ascending values, missing ones last
+        ranking = Ranking.from_scores(-values, queries)  # ascending values, missing ones last
         known = queries.repeat(queries.reduce(np.add, (~missing[:, column]).astype(np.float64)))
         place = (
             queries.place + 0.5
-            if ranked.start is None or ranked.stop is None
-            else (ranked.start + np.minimum(ranked.stop, known)) / 2  # +inf ties with missing ones
+            if ranking.start is None or ranking.stop is None
+            else (ranking.start + np.minimum(ranking.stop, known))
+            / 2  # +inf ties with missing ones
         )
         share = place / np.maximum(known, 1.0) - 0.5
-        result[ranked.order, column] = share
+        result[ranking.order, column] = share
     result[missing] = np.nan
     return result

@@ -17,7 +17,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._context import add_context, check_context
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -82,7 +83,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         The fitted regressor.
     """
 
-    space = "scores"
+    space = SCORES
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import PairTargets, entry_counts, square_chunks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
 from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
@@ -38,7 +38,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         stand for x_i - x_j in the first and the third. A model that is linear in the difference is
         a score and cannot express a cycle.
     symmetric : bool, default=False
-        True for the space ``"sym_pairs"``: a second clone of the regressor is then fitted to the
+        True for the space `targets.SYMMETRIC_PAIRS`: a second clone of the regressor is then fitted to the
         diagonal, one row per document.
     max_pairs : int or None, default=2_000_000
         With more pairs than these, so many are drawn at random, every pair alike. None: all.
@@ -78,9 +78,9 @@ class PairModel(VersionedPickle, BaseEstimator):
         self.random_state = random_state
 
     @property
-    def space(self) -> str:
-        """``"pairs"``, or ``"sym_pairs"`` where symmetric."""
-        return "sym_pairs" if self.symmetric else "pairs"
+    def space(self) -> PairSpace:
+        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
         self,
@@ -167,7 +167,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         Each pair is once in one of its two orders, which content determines. `keys` are those of
         the documents. Of pairs with equal keys it does not matter which is drawn: they are alike.
         """
-        n_pairs = int(entry_counts(queries.sizes, symmetric=False).sum())
+        n_pairs = int(PAIRS.n_entries(queries.sizes).sum())
         if n_pairs == 0:
             raise ValueError(
                 f"No query has two documents (n_samples={queries.n_rows}), so there is no pair to "
@@ -214,14 +214,13 @@ class PairModel(VersionedPickle, BaseEstimator):
         (``numpy.triu_indices(r)``), with the predictions of documents on the diagonal.
         """
         table = numeric_table(X)
-        first, second = pair_rows(queries, self.symmetric)
+        first, second = pair_rows(queries, self.space)
         values = np.empty(len(first))
-        sign = 1.0 if self.symmetric else -1.0
         for start in range(0, len(first), _CHUNK):
             i, j = table[first[start : start + _CHUNK]], table[second[start : start + _CHUNK]]
             there = np.asarray(self.regressor_.predict(self._show(i, j))).reshape(-1)
             back = np.asarray(self.regressor_.predict(self._show(j, i))).reshape(-1)
-            values[start : start + _CHUNK] = (there + sign * back) / 2
+            values[start : start + _CHUNK] = self.space.fold(there, back)
         if self.symmetric:
             alone = first == second
             documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
@@ -254,7 +253,7 @@ def _all_pairs(
     the same, and that one is first which makes the target positive.
     """
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-    for inside, valid in square_chunks(queries):
+    for inside, valid in queries.pair_blocks():
         upper = np.triu(np.ones(inside.shape[1:] * 2, dtype=bool), 1)
         q, i, j = np.nonzero(valid[:, :, None] & valid[:, None, :] & upper)
         goal = targets.matrices(inside, valid)[q, i, j]
@@ -265,7 +264,7 @@ def _all_pairs(
         first, second = rows[inside[q, i]], rows[inside[q, j]]
         one, other = keys[first], keys[second]
         turned = one > other
-        if not targets.symmetric:
+        if not targets.space.symmetric:
             turned |= (one == other) & (goal < 0)
             goal, share = np.where(turned, -goal, goal), np.where(turned, -share, share)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
@@ -292,18 +291,16 @@ def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uin
     return of_query
 
 
-def pair_rows(
-    queries: Queries, diagonal: bool = False
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of the pairs i < j (or i <= j) of every query, in the order of `PairTargets.flat`."""
+def pair_rows(queries: Queries, space: PairSpace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the pairs of every query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-    counts = entry_counts(queries.sizes, diagonal)
+    counts = space.n_entries(queries.sizes)
     first = np.empty(int(counts.sum()), dtype=np.int64)
     second = np.empty_like(first)
     starts = np.cumsum(counts) - counts
     for r in np.unique(queries.sizes):
         member = np.flatnonzero(queries.sizes == r)
-        i, j = np.triu_indices(r, 0 if diagonal else 1)
+        i, j = space.indices(int(r))
         places = starts[member][:, None] + np.arange(len(i))
         first[places] = rows[queries.offsets[member][:, None] + i]
         second[places] = rows[queries.offsets[member][:, None] + j]

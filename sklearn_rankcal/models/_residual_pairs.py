@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences
 from sklearn_rankcal.models._document import DocumentModel
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.targets._pairs import PairTargets, Residuals, square_chunks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets, Residuals
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one
@@ -23,7 +23,7 @@ _PENALTY = 3000.0  # products are noisier than differences: ten times that of `B
 class _ResidualModel(VersionedPickle, BaseEstimator):
     """Fits scores, then pairs to what they leave; predicts the sum."""
 
-    space: str
+    space: PairSpace
 
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores
@@ -118,7 +118,7 @@ class ResidualPairModel(_ResidualModel):
     pairs_ : model of pairs
     """
 
-    space = "pairs"
+    space = PAIRS
 
     def _default_pairs(self, queries: Queries) -> Any:
         return BilinearPairs()
@@ -158,7 +158,7 @@ class ResidualProductModel(_ResidualModel):
     pairs_ : symmetric model of pairs
     """
 
-    space = "sym_pairs"
+    space = SYMMETRIC_PAIRS
 
     def _default_pairs(self, queries: Queries) -> Any:
         return BilinearPairs(symmetric=True, alpha=_PENALTY / queries.n_queries)
@@ -187,7 +187,7 @@ def _fit_slopes(
     grouped, mass = queries.gather(scores), queries.gather(mass)
     scale = np.abs(grouped).max() or 1.0
     gram, moment = np.zeros((3, 3)), np.zeros(3)
-    for inside, valid in square_chunks(queries):
+    for inside, valid in queries.pair_blocks():
         s, weight = grouped[inside] / scale, mass[inside] * valid
         weights = weight[:, :, None] * weight[:, None, :]
         _diagonal(weights)[...] = 0.0
@@ -209,7 +209,7 @@ def _diagonal(matrices: Floats) -> Floats:
 class _ScoreProducts(PairTargets):
     """s_i on the diagonal, a + b (s_i + s_j) + c s_i s_j off it."""
 
-    symmetric = True
+    space = SYMMETRIC_PAIRS
 
     def __init__(self, scores: Floats, slopes: Floats, queries: Queries) -> None:
         super().__init__(queries)

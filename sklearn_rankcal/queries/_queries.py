@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._numbers import is_missing, read_whole
 
 _MANY_ROWS, _SOME_ROWS = 10**8, 10**6  # of `sizes_to_groups`, where n_rows is not given
@@ -290,12 +290,47 @@ class Queries:
             yield np.minimum(inside, self.n_rows - 1), valid
             sizes = sizes[stop:]
 
-    def squares(self, entries: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """`buckets` cut so that (queries, width, width) has about `entries` entries."""
+    def pair_blocks(
+        self, pair_bytes: int = 8, block_bytes: int | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        """`buckets`, a few queries at a time: arrays of all their pairs stay small.
+
+        Parameters
+        ----------
+        pair_bytes : int, default=8
+            Bytes of an entry of an array (queries, width, width).
+        block_bytes : int, default=None
+            Largest size of such an array, as far as a single query allows; None is 16 MiB.
+
+        Raises
+        ------
+        ValueError
+            The pairs of the largest query alone do not fit in memory.
+        """
+        self.check_pairs_fit()
         for inside, valid in self.buckets():
-            step = max(1, entries // inside.shape[1] ** 2)
+            step = rows_per_block(pair_bytes * inside.shape[1] ** 2, block_bytes)
             for first in range(0, len(inside), step):
                 yield inside[first : first + step], valid[first : first + step]
+
+    def equal_pair_blocks(self) -> Iterator[NDArray[np.int64]]:
+        """Places (n, r) of whole queries of the same size r, as many at a time as `pair_blocks`."""
+        self.check_pairs_fit()
+        for r in np.unique(self.sizes):
+            starts = self.offsets[:-1][self.sizes == r]
+            step = rows_per_block(8 * int(r) ** 2)
+            for first in range(0, len(starts), step):
+                yield starts[first : first + step, None] + np.arange(r)
+
+    def check_pairs_fit(self) -> None:
+        """Raise when the pairs of the largest query alone do not fit in memory."""
+        r = int(self.sizes.max(initial=0))
+        check_memory(
+            4 * 8 * r * r,
+            f"All pairs of a query of {r:,} documents",
+            "Shorten the query, or rank it by scores: loss='map_by_scores', or 'pd_by_scores' with "
+            "pair_weight and score_function given by name.",
+        )
 
     # ---------------------------------------------------------------- parts
 

@@ -19,47 +19,6 @@ _HEADER = "ranker"
 _FITTED = ("grouped_", "n_queries_", "n_queries_dropped_", "n_features_in_")
 
 
-def read_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[str, ...]]) -> dict[str, Floats]:
-    """Finite arrays of numbers by name, of shapes that agree.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array-like
-    shapes : dict of str to tuple of str
-        Of each array the names of its dimensions. Equal names are equal lengths, and "m + 1" is
-        one more than "m".
-
-    Raises
-    ------
-    ValueError
-        An array is absent, has NaN or infinity, or its shape is not that.
-    """
-    absent = [name for name in shapes if name not in arrays]
-    if absent:
-        raise ValueError(
-            f"The array {absent[0]!r} is absent; there are {sorted(arrays)}. Pass what to_arrays "
-            "returned."
-        )
-    read = {name: np.array(arrays[name], dtype=np.float64) for name in shapes}
-    lengths: dict[str, int] = {}
-    for name, dimensions in shapes.items():
-        array = read[name]
-        known = array.ndim == len(dimensions)
-        for dimension, length in zip(dimensions, array.shape, strict=known):
-            letter, _, more = dimension.partition(" + ")
-            known = known and lengths.setdefault(letter, length - int(more or 0)) == (
-                length - int(more or 0)
-            )
-        if not known:
-            raise ValueError(
-                f"The array {name!r} has shape {array.shape}, but must have "
-                f"({', '.join(dimensions)}), where {lengths}."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"The array {name!r} contains NaN or infinity.")
-    return read
-
-
 def ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
     """The arrays of the ranker's model, and a header in JSON of what is needed beside them."""
     model = ranker.model_
@@ -119,7 +78,7 @@ def ranker_from_arrays(ranker: Any, arrays: Mapping[str, Any]) -> Any:
             f"The arrays are for {len(first)} columns, but the header says {there}: they are of "
             "two rankers."
         )
-    ranker.decoder_ = get_decoder(ranker.decoder, loss.space, loss.default_decoder)
+    ranker.decoder_ = get_decoder(ranker.decoder, loss.space)
     ranker.model_, ranker.loss_ = model, loss
     ranker._group_place = header["group_place"]
     for name in _FITTED:

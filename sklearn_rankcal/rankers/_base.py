@@ -8,12 +8,11 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
 from sklearn_rankcal.utils._sklearn_compat import (
     argument_of,
@@ -144,24 +143,6 @@ class RankerMixin:
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
-
-
-def seeded(estimator: Any, random_state: Any) -> Any:
-    """The estimator, every ``random_state`` in it set from one; None leaves it as it is."""
-    if random_state is not None:
-        seeds = check_random_state(random_state)
-        for name in sorted(estimator.get_params()):
-            if name.split("__")[-1] == "random_state":
-                estimator.set_params(**{name: seeds.randint(2**31 - 1)})
-    return estimator
-
-
-def loud(estimator: Any, verbose: int) -> None:
-    """Set every parameter ``verbose`` of the estimator that is 0 or False, where positive."""
-    if verbose > 0:
-        for name, value in estimator.get_params().items():
-            if name.split("__")[-1] == "verbose" and isinstance(value, int) and value == 0:
-                estimator.set_params(**{name: verbose})
 
 
 class QueryInputMixin:

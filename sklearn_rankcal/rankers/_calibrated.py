@@ -22,18 +22,16 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ResidualPairModel,
-    ResidualProductModel,
+    default_model,
     default_regressor,
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._arrays import ranker_from_arrays, ranker_to_arrays
-from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin, loud, seeded
+from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._reports import ReportingRanker
-from sklearn_rankcal.targets._pairs import PairTargets
+from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import (
     check_no_text,
     dense_table,
@@ -42,13 +40,14 @@ from sklearn_rankcal.utils._features import (
     take_rows,
 )
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 
 
 def _predicts_scores(ranker: CalibratedRanker) -> bool:
-    return get_loss(ranker.loss).space == "scores"
+    return not get_loss(ranker.loss).space.is_pairwise
 
 
 class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
@@ -248,12 +247,12 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         X, labels, queries, grouped = self._read(X, y, groups, reset=True)
         weight = check_weight(sample_weight, queries.n_rows)
         self.grouped_ = grouped
-        self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
+        self.decoder_ = get_decoder(self.decoder, loss.space)
         self.n_queries_ = queries.n_queries
         if queries.n_queries > 1 and queries.sizes.max() == 1:
             warnings.warn(
                 f"Each of the {queries.n_queries} rows is a query of its own, so that nothing is "
-                "to be ranked: groups holds the query of each row, not the number of the row.",
+                "to be ranking: groups holds the query of each row, not the number of the row.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -267,7 +266,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             weight = mean_one(weight)  # a penalty against which weights of any scale are the same
         model = self._make_model(X)
         # of a model of documents; None is a regressor
-        inner = model.regressor if loss.space == "scores" else None
+        inner = None if loss.space.is_pairwise else model.regressor
         by_grades = inner is not None and is_classifier(inner)
         targets = (
             self.loss_.encode_documents(labels)
@@ -287,8 +286,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         over = "calibrated_over_by_grades" if by_grades else "calibrated_over"
         self.calibrated_over_ = getattr(self.loss_, over)
         if by_grades and isinstance(self.loss_, NormalizedLoss):
-            self._warn_of_grades(inner, self.loss_.normalizer(targets, queries))
-        loud(model, self.verbose - 1)
+            self._warn_of_grades(inner, self.loss_.measure.normalizer(targets, queries))
+        set_verbose(model, self.verbose - 1)
         shown = getattr(model, "regressor", None)
         shown = model if shown is None else shown
         self._say(f"fitting {type(shown).__name__} to {X.shape[0]} rows, {X.shape[1]} columns ...")
@@ -344,11 +343,11 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
                     f"{type(self.regressor).__name__} predicts {self.regressor.space}, but "
                     f"loss={self.loss!r} needs {space}."
                 )
-            return seeded(clone(self.regressor), self.random_state)
+            return set_random_states(clone(self.regressor), self.random_state)
         check_context(None if self.context == "auto" else self.context)
-        if space != "scores" and self.regressor is not None:
-            pairs = PairModel(clone(self.regressor), symmetric=space == "sym_pairs")
-            return seeded(pairs, self.random_state)
+        if space.is_pairwise and self.regressor is not None:
+            pairs = PairModel(clone(self.regressor), symmetric=space.symmetric)
+            return set_random_states(pairs, self.random_state)
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
@@ -356,9 +355,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             default_regressor(X.shape[0]) if self.regressor is None else (clone(self.regressor))
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
-        models = {"pairs": ResidualPairModel, "sym_pairs": ResidualProductModel}
-        model = documents if space == "scores" else models[space](documents)
-        return seeded(model, self.random_state)
+        return set_random_states(default_model(space, documents), self.random_state)
 
     def _defined(
         self, X: Any, labels: Any, queries: Queries, weight: NDArray[np.float64] | None
@@ -498,7 +495,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
-        if self.loss_.space == "scores":
+        if not self.loss_.space.is_pairwise:
             started = time.perf_counter()
             u = self.model_.predict(X, queries)
             ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
@@ -618,8 +615,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             loss = get_loss(self.loss)
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
-        tags.target_tags.positive_only = loss.positive_only
-        if loss.space != "scores":  # models of pairs take finite numbers
+        tags.target_tags.positive_only = loss.measure.non_negative
+        if loss.space.is_pairwise:  # models of pairs take finite numbers
             tags.input_tags.sparse = self._needs_dense()  # a sparse table is made dense
             return tags
         regressor, context = self.regressor, self.context

@@ -14,27 +14,24 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.labels._rankings import weigh, weighing
-from sklearn_rankcal.losses import PD, BinaryLoss, Loss, PDByScores, get_loss
-from sklearn_rankcal.losses._base import check_cutoff
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.measures import BinaryMeasure
+from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_argument
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
-from sklearn_rankcal.rankers._base import seeded
+from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._reports import predicts_pairs
-from sklearn_rankcal.targets._pairs import entry_matrices, flat_targets
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.targets._pairs import PAIRS, flat_targets
+from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import check_unit, target_exponent
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
-_WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 _OPTIONS = {
     "y_type": ("auto", "ranks", "relevance", "weights"),
     "missing": ("impute", "pairwise"),
@@ -190,13 +187,13 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
                 )
         loss = get_loss(self.loss)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        kind, Y = _read(y, len(X), self.y_type)
+        kind, Y = read_label_rankings(y, len(X), self.y_type)
         weight = check_weight(sample_weight, len(X))
         self.n_labels_ = r = Y.shape[1]
-        self.decoder_ = get_decoder(self.decoder, loss.space, loss.default_decoder)
+        self.decoder_ = get_decoder(self.decoder, loss.space)
         if kind == "ranks":
             loss = _with_threshold(loss, r)
-        labels, judged = _labels(kind, Y, loss)
+        labels, judged = self._labels(kind, Y, loss)
         self.loss_ = loss.resolve(labels)
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
@@ -228,6 +225,11 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
             self.regressor_ = self._fit_one(X[keep], targets, weight)
         return self
 
+    @staticmethod
+    def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Labels as losses take them, and which pairs of labels are judged (None: all)."""
+        return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
+
     def _fit_pairs(
         self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
     ) -> None:
@@ -243,7 +245,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
                 self.regressors_ = regressors
                 return
             differences = np.where(judged, differences, _predict_each(regressors, X))
-        if self.loss_.space == "scores":
+        if not self.loss_.space.is_pairwise:
             differences = _net(differences, self.n_labels_)
         self.regressor_ = self._fit_one(X, differences, weight)
 
@@ -251,7 +253,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         goal = targets[:, 0] if targets.shape[1] == 1 else targets
         weights = weight_argument(regressor, weight, own=self.regressor is None)
-        return seeded(regressor, self.random_state).fit(X, goal, **weights)
+        return set_random_states(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
 
@@ -272,7 +274,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        parallel = {} if self.loss_.space == "scores" else {"n_jobs": self.n_jobs}
+        parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
         result = self.decoder_.decode(u.ravel(), queries, **parallel)
         return result.ranks.reshape(-1, self.n_labels_)
 
@@ -281,7 +283,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
             u = np.ldexp(_predict_each(self.regressors_, X), self._exponent)
-            return _net(u, self.n_labels_) if self.loss_.space == "scores" else u
+            return u if self.loss_.space.is_pairwise else _net(u, self.n_labels_)
         if self.regressor_ is None:  # a single label
             return np.zeros((len(X), 0))
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
@@ -304,7 +306,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
             `decode_average_precision` does.
         """
         u = self._predict_targets(X)
-        return entry_matrices(u, self.n_labels_, self.loss_.space == "sym_pairs")
+        return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Kendall's tau for pairwise disagreement, the loss's measure for others; mean over rows.
@@ -326,11 +328,11 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
             undefined are left out; NaN, with a warning, when that is all.
         """
         ranks = self.predict(X)
-        kind, Y = _read(y, len(ranks), self.y_type)
+        kind, Y = read_label_rankings(y, len(ranks), self.y_type)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
-        labels, _ = _labels(kind, Y, self.loss_)
+        labels, _ = self._labels(kind, Y, self.loss_)
         values = self.loss_.metric(labels, ranks.ravel(), Queries.uniform(*ranks.shape))
         if isinstance(self.loss_, PD | PDByScores):
             values = 2 * values - 1
@@ -346,7 +348,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         inner = BlendedRegressor() if self.regressor is None else self.regressor
         tags.non_deterministic = get_tags(inner).non_deterministic
         try:
-            positive = self.y_type == "relevance" and get_loss(self.loss).positive_only
+            positive = self.y_type == "relevance" and get_loss(self.loss).measure.non_negative
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = positive
@@ -356,47 +358,12 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 # ---------------------------------------------------------------- what y is
 
 
-def _read(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
-    """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
-    if y is None:
-        raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    values = check_array(
-        read_numbers(y, "y", missing=True),
-        dtype=np.float64,
-        allow_nd=True,
-        ensure_all_finite="allow-nan",
-        input_name="y",
-    )
-    if values.ndim not in (2, 3):
-        raise ValueError(
-            f"y must have shape (n_samples, r), or (n_samples, r, r); it has {values.shape}."
-        )
-    if len(values) != n_rows:
-        raise ValueError(f"y has {len(values)} rows, but X has {n_rows}.")
-    kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"
-    if values.ndim != (3 if kind == "weights" else 2):
-        wanted = "(n_samples, r, r)" if kind == "weights" else "(n_samples, r)"
-        raise ValueError(f"y_type={y_type!r} goes with y of shape {wanted}; it has {values.shape}.")
-    if kind == "weights":
-        if values.shape[1] != values.shape[2]:
-            raise ValueError(f"{_WEIGHTS_HELP}; it has shape {values.shape}.")
-        if np.isnan(values).any() or values.min() < 0:
-            raise ValueError(f"{_WEIGHTS_HELP}: finite, and not negative.")
-    elif kind == "ranks" and values.shape[1] > 1 and np.nanmin(values, initial=np.inf) < 1:
-        raise ValueError(
-            f"Ranks start at 1, the best; y has {np.nanmin(values):g}. An order of label numbers "
-            "becomes ranks by order_to_ranks; where larger is better, say y_type='relevance'."
-        )
-    return kind, values
-
-
 def _with_threshold(loss: Loss, r: int) -> Loss:
     """For ranks: a binary loss without a threshold takes the labels above its cutoff."""
-    if not isinstance(loss, BinaryLoss) or loss.threshold is not None:
+    if not isinstance(loss.measure, BinaryMeasure) or loss.threshold is not None:
         return loss
-    name = "q" if hasattr(loss, "q") else "k"
-    cutoff = getattr(loss, name, None)
-    check_cutoff(name, cutoff)
+    cutoff = getattr(loss, "k", None)
+    check_cutoff("k", cutoff)
     kind = type(loss).__name__
     if cutoff is None:
         raise ValueError(
@@ -406,38 +373,10 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
         )
     if cutoff >= r > 1:
         raise ValueError(
-            f"{kind}({name}={cutoff}) takes the first {cutoff} labels for relevant, but there are "
-            f"{r}: every ranking is as good. Lower {name}, or give it a threshold."
+            f"{kind}(k={cutoff}) takes the first {cutoff} labels for relevant, but there are "
+            f"{r}: every ranking is as good. Lower k, or give it a threshold."
         )
     return clone(loss).set_params(threshold=r - cutoff)
-
-
-def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Labels as losses take them: relevance (n r,), or preferences and which pairs are judged."""
-    r = Y.shape[1]
-    i, j = np.triu_indices(r, 1)
-    if kind == "weights":
-        weights = np.where(np.eye(r, dtype=bool), 0.0, Y)
-        judged = weights[:, i, j] + weights[:, j, i] > 0
-    else:
-        if kind == "ranks":
-            above = (Y[:, None, :] < Y[:, :, None]).sum(axis=2)
-            Y = np.where(np.isnan(Y), np.nan, r - 1.0 - above)
-        if not np.isnan(Y).any():
-            return Y.ravel(), None
-        if not isinstance(loss, PD | PDByScores):
-            raise ValueError(
-                f"{type(loss).__name__} needs every entry of y. Missing ones (NaN) go with "
-                "loss='pd' and loss='pd_by_scores', which learn from the pairs that are judged."
-            )
-        gap = Y[:, :, None] - Y[:, None, :]
-        judged = ~np.isnan(gap[:, i, j])
-        weights = np.zeros_like(gap)
-        weights[gap > 0] = weigh(weighing(loss.h), gap[gap > 0])
-    row, winner, loser = np.nonzero(weights)
-    queries = Queries.uniform(len(Y), r)
-    weight = weights[row, winner, loser]
-    return Preferences(queries, row * r + winner, row * r + loser, weight), judged
 
 
 # ---------------------------------------------------------------- targets as arrays
@@ -455,9 +394,9 @@ def _predict_each(regressors: list[Any], X: Any) -> Floats:
 
 def _by_pairs(loss: Loss) -> bool:
     """Whether the targets are differences of pairs or sums of them, so that some can be missing."""
-    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.f == "borda")
+    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
 
 
 def _net(u: Floats, r: int) -> Floats:
     """The net Borda score over r, from differences of pairs."""
-    return entry_matrices(u, r, symmetric=False).sum(axis=2) / r
+    return PAIRS.matrices(u, r).sum(axis=2) / r

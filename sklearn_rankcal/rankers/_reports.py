@@ -21,9 +21,9 @@ from sklearn_rankcal.decoders import GreedyDAG
 from sklearn_rankcal.labels import agreed_queries, read_either, take_labels
 from sklearn_rankcal.labels._relevance import is_structured
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._base import QueryInputMixin
-from sklearn_rankcal.targets._pairs import check_squares, entry_counts
+from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import hash_rows, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
@@ -33,7 +33,7 @@ _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16
 
 def predicts_pairs(ranker: Any) -> bool:
     """Whether the loss of a ranker is on pairs, for `available_if`."""
-    return get_loss(ranker.loss).space != "scores"
+    return get_loss(ranker.loss).space.is_pairwise
 
 
 class ReportingRanker(QueryInputMixin):
@@ -54,7 +54,7 @@ class ReportingRanker(QueryInputMixin):
         The rows of a query come in an order of their content, so that neither predictions nor
         the decoder's rules for ties depend on the order in which a user has them.
         """
-        check_squares(queries)
+        queries.check_pairs_fit()
         started, done = time.perf_counter(), 0
         for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
             rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
@@ -96,16 +96,16 @@ class ReportingRanker(QueryInputMixin):
         X, queries = self._read_queries(X, groups)
         matrices: list[NDArray[np.float64]] = []
         place = queries.scatter(queries.place)
-        symmetric = self.loss_.space == "sym_pairs"
+        space = self.loss_.space
         for rows, part, u in self._predicted_pairs(X, queries):
-            starts = np.append(0, np.cumsum(entry_counts(part.sizes, symmetric)))
+            starts = np.append(0, np.cumsum(space.n_entries(part.sizes)))
             # a loop over queries: each has a matrix of its own
             for q, r in enumerate(part.sizes):
                 places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
-                i, j = np.triu_indices(r, 0 if symmetric else 1)
+                i, j = space.indices(r)
                 matrix = np.zeros((r, r))
                 entries = u[starts[q] : starts[q + 1]]
-                matrix[places[j], places[i]] = entries if symmetric else -entries
+                matrix[places[j], places[i]] = space.sign * entries
                 matrix[places[i], places[j]] = entries
                 matrices.append(matrix)
         return matrices
@@ -151,11 +151,11 @@ class ReportingRanker(QueryInputMixin):
                 "optimal": result.optimal,
                 "method": result.method,
             }
-            if self.loss_.space == "pairs":
+            if self.loss_.space == PAIRS:
                 threshold = result.threshold
                 if threshold is None:
                     threshold = GreedyDAG("topological").decode(u, part).threshold
-                columns["cyclic"] = threshold > rounding_slack(u, part, symmetric=False)
+                columns["cyclic"] = threshold > rounding_slack(u, part, PAIRS)
             for name, column in (columns | more(rows, part, u)).items():
                 parts.setdefault(name, []).append(column)
         report = {"query": queries.ids, "n_documents": queries.sizes}
@@ -223,20 +223,20 @@ class ReportingRanker(QueryInputMixin):
                 agreed_queries(queries, of_labels)
                 labels.append(read)
             for read in labels:
-                self.loss_.accept(read)
+                self.loss_.check(read)
         loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
 
         def more(
             rows: NDArray[np.int64], part: Queries, u: NDArray[np.float64]
         ) -> dict[str, NDArray[Any]]:
-            enough = scores_suffice(u, part, loss.space == "sym_pairs")
+            enough = scores_suffice(u, part, loss.space)
             columns: dict[str, NDArray[Any]] = {"scores_suffice": enough}
             if bounded:
                 own = [take_labels(label, rows, part) for label in labels]
                 columns["squared_error"] = squared_errors(loss, u, own, part)
             return columns
 
-        if loss.space == "scores":
+        if not loss.space.is_pairwise:
             columns = {"query": queries.ids, "n_documents": queries.sizes}
             if bounded:
                 scores = queries.gather(self.model_.predict(X, queries))

@@ -6,61 +6,15 @@ disagreement, symmetric products for average precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.labels._rankings import weigh
-from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._rankings import PairWeight, weigh
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets._space import PAIRS, SYMMETRIC_PAIRS, PairSpace
 
 Floats = NDArray[np.float64]
-#: Matrix entries made at a time: 16 MB.
-SQUARE_ENTRIES = 2**21
-
-
-def square_chunks(queries: Queries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Padded views of the queries, `SQUARE_ENTRIES` matrix entries at a time."""
-    check_squares(queries)
-    return queries.squares(SQUARE_ENTRIES)
-
-
-def check_squares(queries: Queries) -> None:
-    """Raise when the pairs of the largest query alone do not fit in memory."""
-    r = int(queries.sizes.max(initial=0))
-    check_memory(
-        4 * 8 * r * r,
-        f"All pairs of a query of {r:,} documents",
-        "Shorten the query, or rank it by scores: loss='map_by_scores', or 'pd_by_scores' with an "
-        "h and an f of those that have names.",
-    )
-
-
-def equal_squares(queries: Queries) -> Iterator[NDArray[np.int64]]:
-    """Places (n, r) of whole queries of the same size, `SQUARE_ENTRIES` entries at a time."""
-    check_squares(queries)
-    for r in np.unique(queries.sizes):
-        starts = queries.offsets[:-1][queries.sizes == r]
-        step = max(1, SQUARE_ENTRIES // (r * r))
-        for first in range(0, len(starts), step):
-            yield starts[first : first + step, None] + np.arange(r)
-
-
-def entry_counts(sizes: Any, symmetric: bool) -> Any:
-    """Entries i < j of matrices of these sizes; i <= j where symmetric."""
-    return sizes * (sizes + (1 if symmetric else -1)) // 2
-
-
-def entry_matrices(flat: Floats, r: int, symmetric: bool) -> Floats:
-    """(n, r, r) antisymmetric or symmetric matrices from their entries, (n, entries)."""
-    i, j = np.triu_indices(r, 0 if symmetric else 1)
-    matrices = np.zeros((len(flat), r, r))
-    matrices[:, j, i] = flat if symmetric else -flat
-    matrices[:, i, j] = flat
-    return matrices
 
 
 class PairTargets:
@@ -69,11 +23,11 @@ class PairTargets:
     Attributes
     ----------
     queries : Queries
-    symmetric : bool
-        Whether t_ij = t_ji; otherwise t_ij = -t_ji.
+    space : PairSpace
+        Whether t_ij = -t_ji (`PAIRS`) or t_ij = t_ji (`SYMMETRIC_PAIRS`).
     """
 
-    symmetric = False
+    space: PairSpace = PAIRS
 
     def __init__(self, queries: Queries) -> None:
         self.queries = queries
@@ -87,7 +41,7 @@ class PairTargets:
 
     def largest(self) -> float:
         """A bound of |t_ij| that is at most a few times too large. O(sum r^2)."""
-        chunks = square_chunks(self.queries)
+        chunks = self.queries.pair_blocks()
         return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
@@ -95,7 +49,7 @@ class PairTargets:
         queries = self.queries
         grouped_weight = None if weight is None else queries.gather(weight)
         grouped = np.empty(queries.n_rows)
-        for inside, valid in square_chunks(queries):
+        for inside, valid in queries.pair_blocks():
             matrices = self.matrices(inside, valid)
             sums = (
                 matrices.sum(axis=2)
@@ -108,7 +62,7 @@ class PairTargets:
     def diagonal(self) -> Floats:
         """t_ii of every row, row layout. O(sum r^2)."""
         grouped = np.empty(self.queries.n_rows)
-        for inside, valid in square_chunks(self.queries):
+        for inside, valid in self.queries.pair_blocks():
             entries = np.einsum("qii->qi", self.matrices(inside, valid))
             grouped[inside[valid]] = entries[valid]
         return self.queries.scatter(grouped)
@@ -119,10 +73,10 @@ class PairTargets:
         The order of ``numpy.triu_indices``: what decoders take. O(sum r^2) memory.
         """
         queries = self.queries
-        starts = np.append(0, np.cumsum(entry_counts(queries.sizes, self.symmetric)))
+        starts = np.append(0, np.cumsum(self.space.n_entries(queries.sizes)))
         values = np.empty(int(starts[-1]))
-        for inside in equal_squares(queries):
-            rows, columns = np.triu_indices(inside.shape[1], 0 if self.symmetric else 1)
+        for inside in queries.equal_pair_blocks():
+            rows, columns = self.space.indices(inside.shape[1])
             number = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
             matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
             if number[-1] - number[0] == len(number) - 1:  # neighbours: no index needed
@@ -149,7 +103,7 @@ class RelevanceDifferences(PairTargets):
         self,
         relevance: Floats,
         queries: Queries,
-        kind: str | Callable[[Floats], Floats],
+        kind: PairWeight,
         factor: Floats,
     ) -> None:
         super().__init__(queries)
@@ -312,7 +266,7 @@ class RelevanceProducts(PairTargets):
         What stands for sum y.
     """
 
-    symmetric = True
+    space = SYMMETRIC_PAIRS
 
     def __init__(self, relevance: Floats, queries: Queries, total: Floats) -> None:
         super().__init__(queries)
@@ -338,12 +292,12 @@ class Residuals(PairTargets):
     Parameters
     ----------
     targets, fitted : PairTargets
-        Of one symmetry.
+        Of one space.
     """
 
     def __init__(self, targets: PairTargets, fitted: PairTargets) -> None:
         super().__init__(targets.queries)
-        self.symmetric = targets.symmetric
+        self.space = targets.space
         self._targets, self._fitted = targets, fitted
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:

@@ -219,7 +219,7 @@ def bad_scores(case):
 def objects(case):
     """Decoder objects give what the functions give, whatever the order of the rows."""
     space, name = case.choose(_D.DECODERS)
-    decoder = case.call(_D.get_decoder, name, space, "auto")
+    decoder = case.call(_D.get_decoder, name, space)
     codes = draw_codes(case)
     queries = public.Queries.from_groups(codes)
     if space == "scores":
@@ -231,7 +231,7 @@ def objects(case):
     flat, wanted = [], np.empty(len(codes), dtype=int)
     for rows in rows_of(codes):
         r = len(rows)
-        u = _matrix(case, r, space == "sym_pairs").astype(float)
+        u = _matrix(case, r, space == "symmetric_pairs").astype(float)
         if space == "pairs":
             u = np.clip(u - u.T, -1e280, 1e280)
             flat.append(u[np.triu_indices(r, 1)])

@@ -93,12 +93,12 @@ def _err(y, order, k=None, max_relevance=None):
     return total
 
 
-def _disagreement(y, order, graded=False, normalize=True):
+def _disagreement(y, order, pair_weight="binary", normalize=True):
     """As the oracle of that name, without a float in it."""
     ranks, lost, total = oracles.ranks_of(order), Fraction(0), Fraction(0)
     for i, j in itertools.permutations(range(len(y)), 2):
         if y[i] > y[j]:
-            weight = y[i] - y[j] if graded else 1
+            weight = y[i] - y[j] if pair_weight == "graded" else 1
             total += weight
             lost += weight * (ranks[i] > ranks[j])
     if not normalize:
@@ -114,7 +114,7 @@ def _spearman(y, order):
 _BINARY = ("grades", "binary", "normal", "subnormal", "beyond_2_53")
 #: name: function, value of one order, parameters, styles of labels, whether smaller is better
 TABLE = {
-    "precision": (_M.precision_at_k_score, _binary(oracles.precision), ("q", "threshold"), _BINARY),
+    "precision": (_M.precision_at_k_score, _binary(oracles.precision), ("k!", "threshold"), _BINARY),
     "recall": (_M.recall_at_k_score, _binary(oracles.recall), ("k!", "threshold"), _BINARY),
     "dcg": (_M.dcg_score, _dcg, ("k", "gain"), NON_NEGATIVE),
     "ndcg": (_M.ndcg_score, _ndcg, ("k", "gain"), NON_NEGATIVE),
@@ -128,7 +128,7 @@ TABLE = {
         _M.kendall_tau_score, lambda y, order: 1 - 2 * _disagreement(y, order), (), None,
     ),
     "pairwise_disagreement": (
-        _M.pairwise_disagreement_loss, _disagreement, ("graded", "normalize"), None,
+        _M.pairwise_disagreement_loss, _disagreement, ("pair_weight", "normalize"), None,
     ),
 }  # fmt: skip
 COVERS = ["evaluate_rankings", *(entry[0].__name__ for entry in TABLE.values())]
@@ -136,8 +136,6 @@ COVERS = ["evaluate_rankings", *(entry[0].__name__ for entry in TABLE.values())]
 
 def _parameters(case, names, y):
     found = {}
-    if "q" in names:
-        found["q"] = case.choose([1, 2, 5, np.int64(3)])
     if "k!" in names or ("k" in names and case.chance(0.5)):
         found["k"] = case.choose([1, 2, 5, np.int32(3), 10**6, 2**62])
     if "gain" in names and case.chance(0.5):
@@ -151,9 +149,10 @@ def _parameters(case, names, y):
     if "max_relevance" in names:
         top = max(y)
         found["max_relevance"] = math.ceil(top) if top <= 900 else 900
-    for flag in ("graded", "normalize"):
-        if flag in names and case.chance(0.5):
-            found[flag] = case.choose([True, False])
+    if "pair_weight" in names and case.chance(0.5):
+        found["pair_weight"] = case.choose(["binary", "graded"])
+    if "normalize" in names and case.chance(0.5):
+        found["normalize"] = case.choose([True, False])
     return found
 
 
@@ -328,14 +327,14 @@ def bad_parameter(case):
     n = len(codes)
     y, scores = case.rng.integers(0, 2, n), case.rng.normal(size=n)
     given = case.choose(_NONSENSE)
-    if parameter in ("graded", "normalize") and isinstance(given, np.ndarray):
+    if parameter == "normalize" and isinstance(given, np.ndarray):
         return  # a truth value, as of any function of Python
     outcome = case.attempt(function, y, scores, groups=codes, **{parameter: given})
     if outcome.error is not None:
         outcome.names((parameter, parameter.replace("_", " ")))
         return
     found = np.asarray(outcome.value)
-    if parameter in ("q", "k"):
+    if parameter == "k":
         whole = isinstance(given, int) and not isinstance(given, bool) and given >= 1
         case.expect(given is None or whole, "accepts a bad parameter", f"{parameter}={given!r}")
     case.expect(np.isfinite(found).all() or np.isnan(found).all(), "a value that is not finite")
@@ -453,6 +452,6 @@ def evaluate(case):
         function, _, parameters, _ = TABLE[base]
         own = {"threshold": 1} if "threshold" in parameters else {}
         if cutoff:
-            own["q" if base == "precision" else "k"] = int(cutoff)
+            own["k"] = int(cutoff)
         one = case.call(function, y, scores, **own, **given)
         case.equal(found[name], one, f"{name} differs from its function", 1e-13)

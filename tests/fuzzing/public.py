@@ -14,6 +14,7 @@ from sklearn_rankcal import (
     ScoreRegressor,
     consistency,
     context_columns,
+    cost_sensitive,
     datasets,
     decoders,
     inspection,
@@ -21,17 +22,20 @@ from sklearn_rankcal import (
     losses,
     make_cost_scorer,
     mean_cost_loss,
+    measures,
     metrics,
     model_selection,
     models,
     order_to_ranks,
     predict_order,
     preference_labels,
+    queries,
     ranks_to_order,
     relevance_labels,
     sizes_to_groups,
+    targets,
 )
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 __all__ = [
     "CalibratedLabelRanker",
@@ -46,6 +50,10 @@ __all__ = [
     "decoders",
     "inspection",
     "labels",
+    "cost_sensitive",
+    "measures",
+    "queries",
+    "targets",
     "losses",
     "make_cost_scorer",
     "mean_cost_loss",

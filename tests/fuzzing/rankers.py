@@ -52,7 +52,7 @@ _LOSSES = {
     "dcg": (lambda: _L.DCG(), lambda **a: _M.dcg_score(**a)),
     "precision": (
         lambda: _L.Precision(2, threshold=2),
-        lambda **a: _M.precision_at_k_score(q=2, threshold=2, **a),
+        lambda **a: _M.precision_at_k_score(k=2, threshold=2, **a),
     ),
     "recall": (
         lambda: _L.Recall(2, threshold=1, shrinkage=0.0),
@@ -75,8 +75,8 @@ _LOSSES = {
     ),
     "pd": (lambda: _L.PD(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
     "pd_graded": (
-        lambda: _L.PD("graded", normalize=True),
-        lambda **a: -_M.pairwise_disagreement_loss(graded=True, **a),
+        lambda: _L.PD("graded", equal_queries=True),
+        lambda **a: -_M.pairwise_disagreement_loss(pair_weight="graded", **a),
     ),
     "pd_by_scores": (lambda: _L.PDByScores(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
     "positional": (
