@@ -28,7 +28,7 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import sizes_to_groups
-from sklearn_rankcal.metrics import METRICS as REGISTRY
+from sklearn_rankcal.measures import MEASURES, BinaryMeasure
 from sklearn_rankcal.metrics import evaluate_rankings
 
 METRICS = ("ndcg@10", "map", "err@20", "precision@10", "kendall_tau")
@@ -55,7 +55,7 @@ def make_rankings(
 
 
 def time_evaluate_rankings(data: Bunch, metrics: tuple[str, ...] = METRICS) -> dict[str, Any]:
-    binary = any("threshold" in REGISTRY[name.split("@")[0]].parameters for name in metrics)
+    binary = any(issubclass(MEASURES[name.split("@")[0]], BinaryMeasure) for name in metrics)
     threshold = {"threshold": 1} if binary else {}
     return evaluate_rankings(data.y, data.scores, groups=data.groups, metrics=metrics, **threshold)
 
