@@ -12,7 +12,7 @@ from sklearn_rankcal.decoders import KERNELS, _kernels_numpy, decode_preferences
 from . import matrices
 
 compiled = pytest.importorskip(
-    "sklearn_rankcal.decoders._kernels", reason="built without a C compiler"
+    "sklearn_rankcal.decoders._kernels_compiled", reason="built without a C compiler"
 )
 SIZES = (1, 2, 3, 5, 8, 13)
 
@@ -40,7 +40,7 @@ def test_of_stacks(family, seed):
         r = u.shape[1]
         d, _ = same("differences", u)
         rows, columns = np.triu_indices(r, 1)
-        same("antisymmetric", np.ascontiguousarray(d[:, rows, columns]), r)
+        same("from_upper_triangle", np.ascontiguousarray(d[:, rows, columns]), r)
         same("components", d)
         same("binary_insertion", d)
         for ranked_pairs in (True, False):
@@ -189,7 +189,9 @@ def test_slow_kernels_are_announced_once(environment):
     variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
     code = SLOW
     if environment == "not built":
-        code = "import sys; sys.modules['sklearn_rankcal.decoders._kernels'] = None\n" + code
+        code = (
+            "import sys; sys.modules['sklearn_rankcal.decoders._compiled_subsets'] = None\n" + code
+        )
     elif environment:
         variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
     run = subprocess.run(

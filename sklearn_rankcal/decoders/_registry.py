@@ -1,4 +1,4 @@
-"""`DECODERS`: (space of the surrogate predictions, name) -> decoder class."""
+"""The dictionary `DECODERS`: from (space of the surrogate predictions, name) to decoder classes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,24 @@ DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
 def get_decoder(
     decoder: str | BaseEstimator, space: str, default: str | None = None
 ) -> BaseEstimator:
-    """A decoder object from a name, or the object itself.
+    """Return the decoder of a name, or check and return a decoder object.
 
-    ``"auto"`` is `default`; where that is None, ``"sort"`` for scores and the decoder of that name
-    for matrices.
+    Parameters
+    ----------
+    decoder : str or object with a ``decode`` method
+        The name ``"auto"`` stands for `default`.
+    space : str
+        Space of the surrogate predictions of the loss.
+    default : str, default=None
+        The decoder that the loss chooses for ``"auto"``. None stands for ``"sort"`` if the
+        predictions are scores, and for the decoder named ``"auto"`` if they are matrices.
 
     Raises
     ------
     ValueError
-        An unknown name, or a decoder of another space than the loss's.
+        If the name is unknown, or if the decoder is for another space than the loss.
     TypeError
-        Neither a string nor a decoder.
+        If `decoder` is neither a string nor an object with a ``decode`` method.
     """
     if isinstance(decoder, str):
         if default is None:
