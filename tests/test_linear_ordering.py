@@ -68,7 +68,7 @@ def btl(rng, r, noise):
 
 
 def fence(rng):
-    """A 3-fence, which loses 2 but 1.5 in the relaxation; noise keeps rounding from proving it."""
+    """A 3-fence: it loses 2, and 1.5 in the relaxation. With noise, rounding up proves nothing."""
     arms = np.zeros((6, 6))
     arms[:3, 3:] = 2 * np.eye(3) - 1
     return arms - arms.T + antisymmetric(0.01 * normal(rng, 6))
@@ -127,7 +127,7 @@ def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
 
 
 def test_any_multipliers_bound_every_order():
-    """The bound does not lean on the solver: random multipliers, and x of random orders."""
+    """The bound does not depend on the solver: random multipliers, and x of random orders."""
     rng = np.random.default_rng(0)
     d = antisymmetric(normal(rng, 6))
     search = module._Search(d, np.arange(6), None)
@@ -231,7 +231,7 @@ def test_hundred_documents():
 @pytest.mark.parametrize("program", [module.linprog, fail])
 @pytest.mark.parametrize("kind", [normal, signs])
 def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, program):
-    """Time is counted in looks at the clock, so that the search stops at every kind of place."""
+    """Time is counted in checks of the clock, so that the search stops at every kind of place."""
     rng = np.random.default_rng(7)
     d = antisymmetric(kind(rng, 12))
     start = rng.permutation(12)
