@@ -293,7 +293,7 @@ def test_local_search_is_not_worse_than_where_it_starts(family):
 
 
 def chain(family, n_blocks, heavy, scale=1):
-    """A strongly connected matrix, its smallest loss, and the error of this loss (0 for integers)."""
+    """A strongly connected matrix, its smallest loss, and its error (0 for integers)."""
     blocks = many(family, [7] * n_blocks, 1, seed=3)
     u, added = matrices.chained(blocks, heavy)
     least = scale * (added + sum(best_known(block) for block in blocks))
