@@ -26,7 +26,7 @@ WAYS = [
 
 
 def id_of(value):
-    """The id of a function or of its options; without the address, which differs by process."""
+    """The test id of a function or of its options, without addresses, which differ by process."""
     return getattr(value, "__name__", str(value))
 
 
@@ -34,14 +34,14 @@ every_way = pytest.mark.parametrize(("decode", "options"), WAYS, ids=id_of)
 
 
 def batch(decode, sizes=(3, 1, 12, 7, 2, 7, 16, 5), seed=0):
-    """Matrices of quarters: their sums and differences are exact, and ties abound."""
+    """Matrices of quarters, whose sums and differences are exact and often tied."""
     rng = np.random.default_rng(seed)
     make = matrices.symmetric_ties if decode is decode_average_precision else matrices.ties
     return [make(r, rng) / 4 for r in sizes]
 
 
 def same(result, other, places=slice(None)):
-    """Whether a result of several queries equals the (selected) queries of another."""
+    """Check that a result of several queries equals the (selected) queries of another."""
     for name in ("objective", "lower_bound", "optimal", "threshold", "gap", "method", "n_iter"):
         value, wanted = getattr(result, name), getattr(other, name)
         if wanted is None:

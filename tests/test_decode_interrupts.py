@@ -21,7 +21,7 @@ from sklearn_rankcal.decoders import (
 
 from . import matrices
 
-#: What the docstrings promise beyond passes over the matrix; five times that is allowed here.
+#: Seconds that the docstrings promise beyond passes over the matrix. The tests allow five times.
 STATED = 0.5
 
 INTERRUPTED = """
@@ -80,7 +80,7 @@ def test_interrupts():
 
 
 class Clock:
-    """A clock that each look moves on by a second."""
+    """A clock that advances by a second each time it is read."""
 
     now = 0.0
 
@@ -99,7 +99,7 @@ class Clock:
     ],
 )
 def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
-    """After the look that says so, each step that is left looks once and stops."""
+    """Once the time is up, each step that is left checks the clock once and stops."""
     for module in (_search, _preferences, _average_precision, _linear_ordering):
         monkeypatch.setattr(module, "time", Clock)
     u = matrices.uniform(400, np.random.default_rng(0))
@@ -140,7 +140,7 @@ def test_time_limits_of_large_queries(decode, method, r):
 
 
 def test_a_program_that_does_not_end_is_left_alone(monkeypatch):
-    """The solver notices neither its own limit nor ours: the search goes on without it."""
+    """If the solver notices neither its own limit nor ours, the search goes on without it."""
 
     def sleep(*args, **kwargs):
         time.sleep(8)

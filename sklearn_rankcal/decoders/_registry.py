@@ -1,4 +1,4 @@
-"""`DECODERS`: (name of the space of surrogate predictions, name) -> decoder class."""
+"""The dictionary `DECODERS`: from (space of the surrogate predictions, name) to decoder classes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,27 @@ DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
 
 
 def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
-    """A decoder object from a name, or the object itself.
+    """Return the decoder of a name, or check and return a decoder object.
 
-    ``"auto"`` is the default decoder of the space.
+    Parameters
+    ----------
+    decoder : str or object with a ``decode`` method
+        The name ``"auto"`` stands for the default decoder of the space.
+    space : str
+        Space of the surrogate predictions of the loss, such as ``"pairs"``.
 
     Raises
     ------
     ValueError
-        An unknown name, or a decoder of another space than the loss's.
+        If the name or the space is unknown, or if the decoder is for another space than the loss.
     TypeError
-        Neither a string nor a decoder.
+        If `decoder` is neither a string nor an object with a ``decode`` method.
     """
-    space = SPACES[space]
+    if space not in SPACES:
+        raise ValueError(f"Unknown space {space!r}. Known: {', '.join(SPACES)}.")
+    known_space = SPACES[space]
     if isinstance(decoder, str):
-        name = space.default_decoder if decoder == "auto" else decoder
+        name = known_space.default_decoder if decoder == "auto" else decoder
         if (space, name) not in DECODERS:
             fitting = sorted({"auto", *(known for kind, known in DECODERS if kind == space)})
             raise ValueError(
@@ -40,7 +47,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
         return DECODERS[space, name]()
     if not hasattr(decoder, "decode"):
         raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
-    if getattr(decoder, "space", space) is not space:
+    if getattr(decoder, "space", space) != space:
         raise ValueError(
             f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
         )

@@ -154,7 +154,7 @@ class ReportingRanker(QueryInputMixin):
             if self.loss_.space == PAIRS:
                 threshold = result.threshold
                 if threshold is None:
-                    threshold = GreedyDAG("topological").decode(u, part).threshold
+                    threshold = GreedyDAG(order="topological").decode(u, part).threshold
                 columns["cyclic"] = threshold > rounding_slack(u, part, PAIRS)
             for name, column in (columns | more(rows, part, u)).items():
                 parts.setdefault(name, []).append(column)
