@@ -15,7 +15,7 @@ from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWa
 from sklearn_rankcal.labels import preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.models._context import context_columns
-from sklearn_rankcal.queries._queries import order_to_ranks, ranks_to_order, sizes_to_groups
+from sklearn_rankcal.queries import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker

@@ -37,8 +37,8 @@ from sklearn_rankcal.losses._positional import Positional
 from sklearn_rankcal.metrics._compare import paired_bootstrap
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
-from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")

@@ -41,7 +41,7 @@ from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._features import hash_rows
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 from . import oracles
 

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
-from sklearn_rankcal.queries._queries import Queries, sizes_to_groups
+from sklearn_rankcal.queries import Queries, sizes_to_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

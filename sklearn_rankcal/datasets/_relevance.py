@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.queries._queries import Queries, sizes_to_groups
+from sklearn_rankcal.queries import Queries, sizes_to_groups
 
 
 def make_ranking(

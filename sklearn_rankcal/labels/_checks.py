@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal.queries._queries import Queries, as_objects
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import object_array
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
@@ -274,4 +275,4 @@ def _column(ids: list[Any], from_file: bool) -> NDArray[Any]:
         return np.array(ids, dtype=np.int64)
     if all(isinstance(value, float) for value in ids):
         return np.array(ids)
-    return as_objects(ids)
+    return object_array(ids)

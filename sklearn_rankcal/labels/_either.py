@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
 from sklearn_rankcal.labels._relevance import is_structured, read_labels
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 #: One relevance per row, or weighted preferences between rows.
 Labels = NDArray[np.float64] | Preferences

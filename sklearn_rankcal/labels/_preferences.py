@@ -19,7 +19,7 @@ from sklearn_rankcal.labels._relevance import (
     put_together,
     whole_queries,
 )
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask
 
 PREFERENCE_DTYPE = np.dtype(
@@ -207,7 +207,7 @@ class Preferences:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.queries._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.labels._preferences import Preferences
     >>> rows = np.array([[1, 0], [0, 2], [1, 0]])
     >>> preferences = Preferences.from_pairs(*rows.T, np.ones(3), Queries.single(3))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.labels._relevance import check_relevance
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def relevance_preferences(
 
     Examples
     --------
-    >>> from sklearn_rankcal.queries._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.labels._rankings import relevance_preferences
     >>> preferences = relevance_preferences([2, 0, 2], Queries.single(3), "graded")
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()

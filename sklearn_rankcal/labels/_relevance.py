@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
 
 GROUPS_REMEDY = (

@@ -11,16 +11,19 @@ When the rows of every query already stand together the two are the same, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._numbers import is_missing, read_whole
+from sklearn_rankcal.queries._groups import (
+    check_groups,
+    number_objects,
+    number_values,
+    run_starts,
+)
 
-_MANY_ROWS, _SOME_ROWS = 10**8, 10**6  # of `sizes_to_groups`, where n_rows is not given
 _LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
 
 
@@ -94,21 +97,21 @@ class Queries:
         >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])
         """
-        values = _check_groups(groups, n_rows)
+        values = check_groups(groups, n_rows)
         if values.dtype.kind == "O":  # such values may not even compare: number them first
-            codes, ids = _number_objects(values.tolist())
-            starts = _run_starts(codes)
+            codes, ids = number_objects(values.tolist())
+            starts = run_starts(codes)
             if len(starts) == len(ids):
                 return cls(np.append(starts, len(values)), None, ids)
             return cls._from_codes(codes, ids)
-        starts = _run_starts(values)
+        starts = run_starts(values)
         # a run of equal ids is numbered once: usually there are few
         runs = values[starts]
         if runs.dtype.kind in "SU":
-            codes, ids = _number_objects(runs.tolist())
+            codes, ids = number_objects(runs.tolist())
             ids = ids.astype(runs.dtype)
         else:
-            codes, ids = _number_values(runs)
+            codes, ids = number_values(runs)
         if len(ids) == len(runs):
             return cls(np.append(starts, len(values)), None, ids)
         return cls._from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
@@ -331,228 +334,3 @@ class Queries:
     def same_partition(self, other: Queries) -> bool:
         """Whether two objects group the rows alike, whatever the ids are called."""
         return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)
-
-
-def _check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
-    """Group ids as a 1-D array of a hashable, comparable dtype, with nothing missing."""
-    if np.isscalar(groups):
-        raise ValueError(
-            f"groups must be one id per row, a 1-D array; got {groups!r}. A column of a data frame "
-            "is named by the ranker's group_column."
-        )
-    if isinstance(groups, (Mapping, set, frozenset)):
-        raise ValueError(
-            f"groups must be one id per row, in the order of the rows; got a "
-            f"{type(groups).__name__}, which has no order of rows."
-        )
-    masked = None
-    if isinstance(groups, np.ma.MaskedArray):
-        masked, groups = np.ma.getmaskarray(groups), groups.data
-    if hasattr(groups, "to_numpy"):
-        values = groups.to_numpy()
-    elif isinstance(groups, np.ndarray):
-        values = groups
-    else:
-        listed = list(groups)  # type: ignore[arg-type]
-        kinds = set(map(type, listed))
-        if type(np.ma.masked) in kinds:
-            row = next(i for i, value in enumerate(listed) if value is np.ma.masked)
-            raise _missing_id(row, "masked")
-        # an array of text is as wide as its longest entry, and drops NUL at the end: number the
-        # texts as they are
-        plain = len(kinds) <= 1 and not issubclass(next(iter(kinds), int), (str, bytes))
-        plain = plain and (not listed or np.isscalar(listed[0]))
-        values = np.asarray(listed) if plain else as_objects(listed)
-        if kinds == {int} and values.dtype.kind == "f":  # too large for any integer type
-            values = as_objects(listed)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(
-            f"groups must be one id per row, a 1-D array; it has shape {values.shape}."
-        )
-    if n_rows is not None and len(values) != n_rows:
-        raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.")
-    if len(values) == 0:
-        raise ValueError("groups is empty: at least one row is needed.")
-    if masked is not None and masked.any():
-        row = int(np.flatnonzero(masked.reshape(len(values), -1).any(axis=1))[0])
-        raise _missing_id(row, "masked")
-    kind = values.dtype.kind
-    missing = ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
-    if missing is not None and missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise _missing_id(row, values[row])
-    return values if kind in "iufbmMSU" else values.astype(object)
-
-
-def _missing_id(row: int, value: Any) -> ValueError:
-    return ValueError(
-        f"groups has a missing or infinite id at row {row} ({value!r}). "
-        "Every row must belong to a query; drop such rows or give them an id."
-    )
-
-
-def _run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Places at which a new run of equal values begins."""
-    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
-
-
-def _number_objects(listed: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number of each object by first appearance, and the distinct objects: one dictionary pass."""
-    try:
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
-    except TypeError as error:
-        raise ValueError(f"groups must hold one hashable id per row: {error}.") from error
-    for value in numbers:
-        infinite = isinstance(value, (float, np.floating)) and not np.isfinite(value)
-        if infinite or is_missing(value):
-            row = next(i for i, other in enumerate(listed) if other is value)
-            raise _missing_id(row, value)
-    codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
-    return codes, as_objects(list(numbers))
-
-
-def _number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number of each value by first appearance, and the distinct values."""
-    if values.dtype.kind in "iu" and int(values.max()) - int(values.min()) < 4 * len(values) + 64:
-        low = values.min()
-        small = (values.astype(np.int64) if values.dtype.kind == "i" else values) - low
-        place = small.astype(np.int64)
-        first = np.full(int(place.max()) + 1, -1)
-        first[place[::-1]] = np.arange(len(place) - 1, -1, -1)  # the last write is the first row
-        present = first >= 0
-        first, codes = first[present], (np.cumsum(present) - 1)[place]
-    else:
-        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first, kind="stable")
-    number = np.empty_like(by_appearance)
-    number[by_appearance] = np.arange(len(first))
-    return number[codes], values[first[by_appearance]]
-
-
-def as_objects(listed: list[Any]) -> NDArray[Any]:
-    """A 1-D array of objects, also where they are sequences themselves."""
-    values = np.empty(len(listed), dtype=object)
-    for row, value in enumerate(listed):
-        values[row] = value
-    return values
-
-
-def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.int64]:
-    """Turn group sizes (LightGBM's convention) into one group id per row.
-
-    Parameters
-    ----------
-    sizes : array-like of shape (n_queries,)
-        Number of consecutive rows of each query, at least 1 each.
-    n_rows : int, default=None
-        Number of rows that the sizes must add up to, ``len(X)``. It guards against query ids in
-        the place of sizes, and is needed for more than 100 million rows.
-
-    Returns
-    -------
-    groups : ndarray of shape (sum(sizes),)
-        0 for the rows of the first query, 1 for those of the second, and so on.
-
-    Raises
-    ------
-    ValueError
-        Sizes that are not whole numbers >= 1 or do not add up to `n_rows`. Without `n_rows` also
-        sizes of more than a million rows in which equal numbers stand together, as in query ids,
-        and sizes of more than 100 million rows.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal import sizes_to_groups
-    >>> sizes_to_groups([2, 1, 3]).tolist()
-    [0, 0, 1, 2, 2, 2]
-    """
-    counts = read_whole(sizes, "sizes")
-    if counts.ndim != 1 or len(counts) == 0:
-        raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
-    if counts.min() < 1:
-        raise ValueError(
-            f"sizes must be at least 1; got {counts.min()}. Query ids need no conversion: pass "
-            "them as groups=."
-        )
-    total = sum(counts.tolist())
-    if n_rows is not None and total != n_rows:
-        raise ValueError(
-            f"sizes add up to {total} rows, but n_rows is {n_rows}. Query ids need no conversion: "
-            "pass them as groups=."
-        )
-    if n_rows is None and (total > _MANY_ROWS or (total > _SOME_ROWS and _look_like_ids(counts))):
-        raise ValueError(
-            f"{len(counts)} sizes add up to {total} rows. They look like query ids: those need no "
-            "conversion, pass them as groups=. If they are sizes, say so by n_rows=len(X)."
-        )
-    check_memory(8 * total, f"Groups of {total:,} rows", "Check that sizes are not query ids.")
-    return np.repeat(np.arange(len(counts)), counts)
-
-
-def _look_like_ids(numbers: NDArray[np.int64]) -> bool:
-    """Whether equal numbers stand together, two or more on average, as ids of rows do."""
-    n_different = len(np.unique(numbers))
-    return 2 <= n_different <= len(numbers) / 2 and len(_run_starts(numbers)) == n_different
-
-
-def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
-    """Positions (1 = top) from an order of indices, best first.
-
-    Parameters
-    ----------
-    order : array-like of shape (n_rows,)
-        A permutation of ``0 .. n_rows - 1``: `order[k]` is the row at place k.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n_rows,)
-        `ranks[i]` is the position of row i.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal import order_to_ranks
-    >>> order_to_ranks([2, 0, 1]).tolist()
-    [2, 3, 1]
-    """
-    rows = _check_permutation(order, 0, "order")
-    ranks = np.empty(len(rows), dtype=np.int64)
-    ranks[rows] = np.arange(1, len(rows) + 1)
-    return ranks
-
-
-def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
-    """Order of indices, best first, from positions (1 = top): inverse of `order_to_ranks`.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_rows,)
-        A permutation of ``1 .. n_rows``: `ranks[i]` is the position of row i.
-
-    Returns
-    -------
-    order : ndarray of shape (n_rows,)
-        `order[k]` is the row at place k.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal import ranks_to_order
-    >>> ranks_to_order([2, 3, 1]).tolist()
-    [2, 0, 1]
-    """
-    positions = _check_permutation(ranks, 1, "ranks")
-    order = np.empty(len(positions), dtype=np.int64)
-    order[positions - 1] = np.arange(len(positions))
-    return order
-
-
-def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
-    array = read_whole(values, name)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-D; it has shape {array.shape}.")
-    if not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
-        raise ValueError(
-            f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; got {array!r}."
-        )
-    return array

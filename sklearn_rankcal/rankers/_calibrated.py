@@ -37,12 +37,12 @@ from sklearn_rankcal.targets._pairs import PairTargets
 from sklearn_rankcal.utils._features import (
     check_no_text,
     dense_table,
-    hash_rows,
     numeric_columns,
     take_rows,
 )
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 

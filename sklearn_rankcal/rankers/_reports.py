@@ -24,9 +24,10 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.rankers._base import QueryInputMixin
 from sklearn_rankcal.targets._pairs import check_squares, entry_counts
-from sklearn_rankcal.utils._features import hash_rows, take_rows
+from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
 

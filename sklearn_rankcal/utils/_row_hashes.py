@@ -1,0 +1,65 @@
+"""Hashes of rows: numbers that depend on the content of a row, and not on its place in `X`."""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sklearn_rankcal.utils._features import is_dataframe, take_rows
+
+_CHUNK = 1 << 16  # rows copied at a time
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number per row that depends on the row's own values only.
+
+    The same for arrays, sparse matrices and frames with the same values, whatever the dtype that
+    holds them: zeros count nothing, and every other cell adds a hash of (column, value).
+    """
+    if len(rows) > _CHUNK:
+        starts = range(0, len(rows), _CHUNK)
+        return np.concatenate([hash_rows(X, rows[a : a + _CHUNK]) for a in starts])
+    part = take_rows(X, rows)
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    if sparse.issparse(part):
+        part = part.tocsr()
+        cells = _mix(part.data.astype(np.float64), part.indices.astype(np.uint64))
+        total = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
+        return total[part.indptr[1:]] - total[part.indptr[:-1]]
+    columns = list(part.columns) if is_dataframe(part) else range(part.shape[1])
+    for number, column in enumerate(columns):
+        values = np.asarray(part[column]) if is_dataframe(part) else part[:, column]
+        keys += _mix(_as_numbers(values), np.uint64(number))
+    return keys
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values as float64; what is no number as a hash of its text."""
+    if values.dtype.kind not in "OSUmMV":
+        return values.astype(np.float64)
+    listed = values.tolist()
+    table = {text: _as_number(text) for text in set(map(str, listed))}
+    return np.array([table[str(value)] for value in listed])
+
+
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float(crc32(text.encode("utf-8", "surrogatepass")))
+
+
+def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:
+    """Hash of (column, value), 0 for the value 0 (splitmix64's finaliser)."""
+    with np.errstate(over="ignore"):
+        values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN; -0.0 becomes 0.0
+        bits = np.ascontiguousarray(values).view(np.uint64) ^ ((column + np.uint64(1)) * _ODD)
+        bits = (bits ^ (bits >> np.uint64(30))) * _MIX
+        bits = bits ^ (bits >> np.uint64(31))
+        return np.where(values == 0, np.uint64(0), bits)
