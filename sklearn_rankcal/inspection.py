@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
+from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import split_cutoff
 from sklearn_rankcal.measures._formulas import Ranking, check_ranks
 from sklearn_rankcal.metrics._registry import METRICS, get_metric
@@ -114,7 +115,7 @@ def permutation_importance(
             )
         ids = X[group_column]
     queries = None if ids is None else Queries.from_groups(ids, n_rows)
-    labels, of_labels = read_either(y, n_rows)
+    labels, of_labels = read_any_labels(y, n_rows)
     queries = agreed_queries(queries, of_labels)
     if queries is None:
         raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")

@@ -13,7 +13,8 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
-from sklearn_rankcal.labels import GROUPS_REMEDY, groups_of_labels, is_structured, relevance_labels
+from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, groups_of_labels, is_structured
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._base import RankerMixin
 from sklearn_rankcal.rankers._wrappers import (

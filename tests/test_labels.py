@@ -31,11 +31,11 @@ from sklearn_rankcal.labels import (
     ranking_labels,
     rankings_to_preferences,
     read_edges,
-    read_labels,
     read_preferences,
     read_preflib,
-    relevance_preferences,
 )
+from sklearn_rankcal.labels._rankings import relevance_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.queries._queries import Queries
 
 from . import oracles
@@ -278,7 +278,7 @@ def test_labels_survive_scikit_learn(n_jobs):
 def test_other_reader_says_what_it_wants():
     labels = preference_labels(PAIRS, G)
     with pytest.raises(ValueError, match=r"'wins'.*those of relevance_labels"):
-        read_labels(labels)
+        read_relevance(labels)
     with pytest.raises(ValueError, match=r"relevance.*those of preference_labels"):
         read_preferences(relevance_labels(range(6), G))
 

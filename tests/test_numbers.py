@@ -26,12 +26,8 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
-from sklearn_rankcal.labels import (
-    preference_labels,
-    ranking_labels,
-    rankings_to_preferences,
-    read_labels,
-)
+from sklearn_rankcal.labels import preference_labels, ranking_labels, rankings_to_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import PD, LowRankLoss
 from sklearn_rankcal.losses._positional import Positional
 from sklearn_rankcal.metrics._compare import paired_bootstrap
@@ -82,7 +78,7 @@ def entry_points():
     pairs = [[0, 1], [0, 2], [1, 2]]
     return {
         "relevance_labels": lambda v: relevance_labels(v, groups),
-        "read_labels": read_labels,
+        "read_relevance": read_relevance,
         "y_true": lambda v: m.ndcg_score(v, [3, 2, 1]),
         "y_score": lambda v: m.ndcg_score(y, v),
         "ranks": lambda v: m.ndcg_score(y, ranks=v),
@@ -121,7 +117,7 @@ def test_masks_of_two_dimensions_are_seen():
     assert m.ndcg_score(whole, whole) == 1.0
     labels = np.ma.array(relevance_labels([1, 0], [0, 0]), mask=[(0, 1, 0), (0, 0, 0)])
     with pytest.raises(ValueError, match="y has masked entries"):
-        read_labels(labels)
+        read_relevance(labels)
 
 
 @pytest.mark.parametrize(

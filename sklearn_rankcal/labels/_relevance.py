@@ -73,7 +73,7 @@ def is_structured(y: Any) -> bool:
     return isinstance(y, np.ndarray) and y.dtype.names is not None
 
 
-def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
+def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
     """Relevance per row, and the queries where `y` carries them.
 
     Raises

@@ -9,14 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import (
-    GROUPS_REMEDY,
-    Labels,
-    Preferences,
-    agreed_queries,
-    is_structured,
-    read_either,
-)
+from sklearn_rankcal.labels import Labels, Preferences
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
 from sklearn_rankcal.losses import PD, split_cutoff
 from sklearn_rankcal.measures._formulas import Ranking
 from sklearn_rankcal.metrics._checks import fill_undefined
@@ -125,7 +120,7 @@ class RankingScorer:
             labels, ranked = _read_label_ranking(estimator.predict(X), y, final, graded)
             rows = Queries.uniform(len(y), 1)
         else:
-            labels, of_labels = read_either(y)
+            labels, of_labels = read_any_labels(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
             if isinstance(final, RankerMixin):
                 ranked = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels import take_labels
+from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,

@@ -31,7 +31,8 @@ from sklearn_rankcal import (
     relevance_labels,
     sizes_to_groups,
 )
-from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.queries import Queries
 
 __all__ = [
     "CalibratedLabelRanker",
@@ -57,6 +58,7 @@ __all__ = [
     "preference_labels",
     "public_names",
     "ranks_to_order",
+    "read_relevance",
     "relevance_labels",
     "sizes_to_groups",
 ]

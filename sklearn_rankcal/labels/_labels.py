@@ -1,4 +1,4 @@
-"""Relevance or preferences: whichever kind of label a user has, read and cut to some rows."""
+"""Labels of either kind, relevance or preferences: functions that read them and take rows of them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
-from sklearn_rankcal.labels._relevance import is_structured, read_labels
+from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.queries import Queries
 
 #: One relevance per row, or weighted preferences between rows.
 Labels = NDArray[np.float64] | Preferences
 
 
-def read_either(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
+def read_any_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
     """Relevance per row, or `Preferences`; and the queries where `y` carries them."""
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
-    return read_labels(y, n_rows)
+    return read_relevance(y, n_rows)
 
 
 def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> Labels:
