@@ -1,4 +1,4 @@
-"""Labels of either kind, relevance or preferences: functions that read them and take rows of them."""
+"""Labels of either kind, relevance or preferences: they are read, and cut to some rows."""
 
 from __future__ import annotations
 
