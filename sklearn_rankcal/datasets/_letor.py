@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.utils import Bunch
 
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._text_files import Lines
+from sklearn_rankcal.utils._text_files import LineReader
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -144,7 +144,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
     labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
     groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
     # nobody reads the comments: any encoding will do
-    lines = Lines(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
+    lines = LineReader(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
     for number, line in lines:
         text = line.partition("#")[0]
         if not text or text.isspace():

@@ -27,7 +27,7 @@ _CHUNK = 2**16
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-class Lines:
+class LineReader:
     """The lines of a text file that are not blank, with their numbers from 1; iterate once.
 
     Parameters
