@@ -1,12 +1,13 @@
-"""Queries: which rows belong together. Group ids come in; order and offsets come out.
+"""`Queries`: the partition of rows into queries.
 
-Every per-query sum, mean, sort and rank of the package is a method of `Queries`, so that no
-other module loops over queries. Two layouts of an array of length ``n_rows`` occur:
+Every sum, mean, sort and rank over queries in this package is a method of `Queries`, so that no
+other module contains a loop over queries. An array with one entry per row has one of two layouts:
 
-* *row layout*: as the user passed it, element i belongs to row i of X;
+* *row layout*: the order in which the user passed the rows, so that entry i belongs to row i of X;
 * *grouped layout*: the rows of query 0, then those of query 1, and so on.
 
-When the rows of every query already stand together the two are the same, and nothing is copied.
+If the rows of every query are contiguous already, the two layouts are the same and nothing is
+copied.
 """
 
 from __future__ import annotations
@@ -30,16 +31,25 @@ _LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most th
 class Queries:
     """The partition of rows into queries.
 
-    Use `from_groups` or `uniform`; the constructor trusts its input.
+    Use `from_groups`, `uniform` or `single` to make one; the constructor does not check its
+    arguments.
 
     Parameters
     ----------
     offsets : ndarray of shape (n_queries + 1,)
-        Query q owns the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of the grouped layout.
+        Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of the grouped layout.
     order : ndarray of shape (n_rows,) or None
-        Row at each place of the grouped layout; None when it is ``arange(n_rows)``.
+        The row at each place of the grouped layout. None means ``arange(n_rows)``.
     ids : ndarray of shape (n_queries,) or None
-        Group id of each query, in order of first appearance; None: ``0 .. n_queries - 1``.
+        Group id of each query, in order of first appearance. None means
+        ``0 .. n_queries - 1``.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_queries,)
+        The number of rows of each query.
+    n_queries, n_rows : int
+        The numbers of queries and of rows.
     """
 
     def __init__(
@@ -65,7 +75,7 @@ class Queries:
 
     @classmethod
     def from_groups(cls, groups: ArrayLike, n_rows: int | None = None) -> Queries:
-        """Index group ids of any type, in any order.
+        """Make the partition from group ids of any type, in any order.
 
         Parameters
         ----------
@@ -73,39 +83,39 @@ class Queries:
             Ids: integers, finite floats, strings or any hashable objects. Rows of one query need
             not be contiguous.
         n_rows : int, default=None
-            Expected length.
+            The expected length.
 
         Returns
         -------
-        Queries
+        queries : Queries
             Queries are numbered in order of first appearance.
 
         Raises
         ------
         ValueError
-            Wrong length or shape, no rows, or a missing id.
+            If the length or shape is wrong, if there are no rows, or if an id is missing.
 
         Notes
         -----
-        O(n) when queries are contiguous or ids are not numbers (one dictionary pass), else a
-        stable sort.
+        The cost is O(n) if queries are contiguous, or if ids are not numbers (one dictionary
+        look-up for each). Otherwise it is that of a stable sort.
 
         Examples
         --------
-        >>> from sklearn_rankcal.queries._queries import Queries
+        >>> from sklearn_rankcal.queries import Queries
         >>> queries = Queries.from_groups(["b", "a", "b"])
         >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])
         """
         values = check_groups(groups, n_rows)
-        if values.dtype.kind == "O":  # such values may not even compare: number them first
+        if values.dtype.kind == "O":  # objects that may not be comparable: use a dictionary
             codes, ids = number_objects(values.tolist())
             starts = run_starts(codes)
             if len(starts) == len(ids):
                 return cls(np.append(starts, len(values)), None, ids)
             return cls._from_codes(codes, ids)
         starts = run_starts(values)
-        # a run of equal ids is numbered once: usually there are few
+        # Number each run of equal ids once, because there are usually few runs.
         runs = values[starts]
         if runs.dtype.kind in "SU":
             codes, ids = number_objects(runs.tolist())
@@ -118,7 +128,8 @@ class Queries:
 
     @classmethod
     def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
-        # a stable sort of 16-bit numbers is a radix sort: two of them for up to 2^32 queries
+        # NumPy's stable sort of 16-bit integers is a radix sort, which is O(n). Sorting by the
+        # lower 16 bits and then by the higher 16 bits is enough for up to 2^32 queries.
         order = np.argsort(codes.astype(np.uint16), kind="stable")
         if len(codes) and codes.max() > np.iinfo(np.uint16).max:
             high = (codes >> 16).astype(np.uint16)
@@ -128,22 +139,22 @@ class Queries:
 
     @classmethod
     def uniform(cls, n_queries: int, size: int) -> Queries:
-        """`n_queries` queries of `size` contiguous rows each."""
+        """Make `n_queries` queries of `size` contiguous rows each."""
         return cls(np.arange(n_queries + 1, dtype=np.int64) * size)
 
     @classmethod
     def single(cls, n_rows: int) -> Queries:
-        """All rows as one query."""
+        """Make one query of all rows."""
         return cls.uniform(1, n_rows)
 
     # ---------------------------------------------------------------- the two layouts
 
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Row layout to grouped layout (no copy when they are the same)."""
+        """Convert from row layout to grouped layout (without a copy if they are the same)."""
         return values if self.order is None else values[self.order]
 
     def scatter(self, grouped: NDArray[Any]) -> NDArray[Any]:
-        """Grouped layout to row layout (no copy when they are the same)."""
+        """Convert from grouped layout to row layout (without a copy if they are the same)."""
         if self.order is None:
             return grouped
         values = np.empty_like(grouped)
@@ -152,28 +163,28 @@ class Queries:
 
     @property
     def place(self) -> NDArray[np.int64]:
-        """0-based place inside the query, in grouped layout."""
+        """The 0-based place of each row inside its query, in grouped layout."""
         if self._place is None:
             self._place = np.arange(self.n_rows) - self.repeat(self.offsets[:-1])
         return self._place
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """Query number of each row, in row layout."""
+        """The query number of each row, in row layout."""
         return self.scatter(self.repeat(np.arange(self.n_queries)))
 
     def repeat(self, per_query: NDArray[Any]) -> NDArray[Any]:
-        """One value per query to grouped layout."""
+        """Repeat one value per query for all of its rows, in grouped layout."""
         return np.repeat(per_query, self.sizes, axis=0)
 
     def broadcast(self, per_query: NDArray[Any]) -> NDArray[Any]:
-        """One value per query to row layout."""
+        """Repeat one value per query for all of its rows, in row layout."""
         return self.scatter(self.repeat(per_query))
 
     # ---------------------------------------------------------------- per-query reductions
 
     def reduce(self, ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
-        """`ufunc` over each query of an array in grouped layout."""
+        """Reduce each query of an array in grouped layout by `ufunc`."""
         return ufunc.reduceat(grouped, self.offsets[:-1], axis=0)
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -191,7 +202,7 @@ class Queries:
     def mean(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """(Weighted) mean of each query; 0 for a query whose weights are all 0."""
+        """(Weighted) mean of each query; 0 if all weights of the query are 0."""
         if weight is None:
             return self.sum(values) / self.sizes
         total = self.sum(weight)
@@ -204,8 +215,10 @@ class Queries:
         return values - self.broadcast(self.mean(values, weight))
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
-        """Running sum inside each query, grouped layout. No query's sum depends on another's."""
-        if grouped.dtype.kind == "f":  # a difference of global sums would lose small values
+        """Cumulative sum inside each query, in grouped layout, independent of other queries."""
+        if (
+            grouped.dtype.kind == "f"
+        ):  # a difference of sums over all queries would lose small values
             sums = np.empty_like(grouped)
             for inside, valid in self.buckets():
                 sums[inside[valid]] = np.cumsum(grouped[inside], axis=1)[valid]
@@ -217,42 +230,43 @@ class Queries:
     # ---------------------------------------------------------------- sorting
 
     def sort(self, scores: NDArray[Any]) -> NDArray[np.int64]:
-        """Rows, best first inside each query; equal scores keep row order.
+        """Sort the rows of each query, best first; equal scores keep the order of the rows.
 
         Parameters
         ----------
         scores : ndarray of shape (n_rows,)
-            Finite, row layout; larger is better.
+            Finite scores in row layout; larger is better.
 
         Returns
         -------
         order : ndarray of shape (n_rows,)
-            Row at each place of the grouped layout.
+            The row at each place of the grouped layout.
 
         Notes
         -----
-        O(n log r) with r the size of the largest query, in a handful of vectorised sorts: queries
-        of similar size share one padded array.
+        The cost is O(n log r) for queries of at most r rows, in a few vectorised sorts: queries of
+        similar size share one padded array.
         """
         key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
         if self.is_uniform:
             matrix = key.reshape(self.n_queries, -1)
-            local = np.argsort(matrix, axis=1)  # much faster than a stable sort, and as good
+            # The default sort is much faster than a stable one. Only ties need the stable one.
+            local = np.argsort(matrix, axis=1)
             ordered = np.take_along_axis(matrix, local, axis=1)
-            if (ordered[:, 1:] == ordered[:, :-1]).any():  # without ties
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
                 local = np.argsort(matrix, axis=1, kind="stable")
             places = (local + self.offsets[:-1, None]).reshape(-1)
         else:
             places = np.empty(self.n_rows, dtype=np.int64)
             for inside, valid in self.buckets():
-                # padding is +inf and stands last already: a stable sort leaves it there
+                # The padding is +inf at the end of each row, and a stable sort leaves it there.
                 padded = np.where(valid, key[inside], np.inf)
                 local = np.argsort(padded, axis=1, kind="stable") + inside[:, :1]
                 places[inside[valid]] = local[valid]
         return places if self.order is None else self.order[places]
 
     def sort_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of each query in descending order, grouped layout (faster than `sort`)."""
+        """Values of each query in descending order, in grouped layout (faster than `sort`)."""
         key = -self.gather(values)
         if self.is_uniform:
             return -np.sort(key.reshape(self.n_queries, -1), axis=1).reshape(-1)
@@ -262,26 +276,26 @@ class Queries:
         return result
 
     def rank(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Position of each row (1 = top), in row layout, of an `order` as `sort` returns it."""
+        """Convert an order of `sort` to the position of each row, 1 = top, in row layout."""
         ranks = np.empty(self.n_rows, dtype=np.int64)
         ranks[order] = self.place + 1
         return ranks
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all queries have the same size: then a grouped array is a matrix."""
+        """Whether all queries have the same size, so that a grouped array is a matrix."""
         return bool((self.sizes == self.sizes[0]).all())
 
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """Padded views of the grouped layout, queries of similar size together.
+        """Padded views of the grouped layout, each of several queries of similar size.
 
         Yields
         ------
         inside : ndarray of shape (n_queries_of_bucket, width)
-            Consecutive places of the grouped layout, row by row; beyond a query's size any valid
-            place.
+            Each row contains the places of one query in the grouped layout. They are consecutive.
+            Beyond the size of the query, the row is padded with any valid place.
         valid : ndarray of the same shape
-            False there.
+            False for the padding, True elsewhere.
         """
         sizes = np.unique(self.sizes)
         while len(sizes):
@@ -303,7 +317,7 @@ class Queries:
     # ---------------------------------------------------------------- parts
 
     def select(self, keep: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Queries]:
-        """Rows (ascending) of the queries kept, and the `Queries` of those rows alone."""
+        """Keep some queries: return their rows, ascending, and the partition of these rows."""
         rows = np.flatnonzero(self.broadcast(keep))
         new = np.cumsum(keep) - 1
         ids = None if self._ids is None else self._ids[keep]
@@ -314,12 +328,27 @@ class Queries:
     def chunks(
         self, limit: int, squared: bool = False
     ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
-        """Runs of whole queries of about `limit` rows: (their rows, their `Queries`).
+        """Split the queries into runs of whole queries with about `limit` rows each.
 
-        With `squared` the squares of the queries' sizes add up to less than `limit`. Rows come
-        as a slice where queries are contiguous. A query beyond the limit is a chunk of its own.
+        A query with more than `limit` rows is a chunk of its own.
+
+        Parameters
+        ----------
+        limit : int
+            The largest number of rows; or, if `squared`, the largest sum of the squared sizes of
+            the queries.
+        squared : bool, default=False
+            Whether the sizes of the queries are squared.
+
+        Yields
+        ------
+        rows : slice or ndarray
+            The rows of the chunk. They are a slice if the rows of every query are contiguous.
+        queries : Queries
+            The partition of these rows into queries.
         """
-        # a row costs as much as some pairs: many short queries would make too long a table
+        # A row costs as much as about 15 pairs. Otherwise many short queries would make a chunk
+        # with too many rows.
         cost = self.sizes * (self.sizes + 15) if squared else self.sizes
         stops = np.append(0, np.cumsum(cost))
         first = 0
@@ -332,5 +361,5 @@ class Queries:
             first = last
 
     def same_partition(self, other: Queries) -> bool:
-        """Whether two objects group the rows alike, whatever the ids are called."""
+        """Whether `other` groups the rows in the same way; ids may differ."""
         return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)
