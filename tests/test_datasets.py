@@ -460,7 +460,7 @@ def test_label_ranking_from_classes():
     for row, values in zip(rounded, chance.tolist(), strict=True):
         order = sorted(range(3), key=lambda c: (-values[c], c))
         assert row.tolist() == oracles.ranks_of(order)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         label_ranking_from_classes(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="decimals must be at least 0; got -1"):
         label_ranking_from_classes(X, y, decimals=-1)

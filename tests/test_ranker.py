@@ -554,7 +554,7 @@ BAD = {
     ),
     "unknown structured labels": (
         lambda r: r.fit(X, np.zeros(len(Y), dtype=[("event", "?")]), G),
-        "Structured labels have the fields",
+        "structured labels have the fields",
     ),
 }
 
@@ -582,7 +582,7 @@ def test_other_bad_input():
         check_is_fitted(CalibratedRanker())
     with pytest.raises(TypeError, match="lazy frame"):
         CalibratedRanker(Ridge()).fit(pl.DataFrame(X).lazy(), Y, G)
-    with pytest.raises(ValueError, match=r"must hold one hashable id per row"):
+    with pytest.raises(ValueError, match=r"must contain one hashable id per row"):
         CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
 
 
@@ -652,7 +652,7 @@ def test_context_columns_are_those_of_fit():
     np.testing.assert_array_equal(ranks, by_frame.predict(frame, G))
     objects = CalibratedRanker(Ridge()).fit(X.astype(object), Y, G)
     assert objects.model_.context == "zscore"
-    with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on a dense table"):
+    with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on dense X"):
         ranker.predict(sparse.csr_array(flags), G)
 
 
@@ -753,11 +753,11 @@ def test_errors_about_text_name_the_column():
         CalibratedRanker(PairwiseRidge(), loss="pd"),
         CalibratedRanker(Ridge(), loss="pd"),
     ):
-        with pytest.raises(ValueError, match=r"Column 'title' of X holds text .*'t0'"):
+        with pytest.raises(ValueError, match=r"Column 'title' of X contains text .*'t0'"):
             ranker.fit(frame, Y, groups=G)
-        with pytest.raises(ValueError, match="Column 'when' of X holds text or times"):
+        with pytest.raises(ValueError, match="Column 'when' of X contains text or times"):
             ranker.fit(frame.drop(columns="title"), Y, groups=G)
-        with pytest.raises(ValueError, match="Column number 6 of X holds text"):
+        with pytest.raises(ValueError, match="Column number 6 of X contains text"):
             ranker.fit(frame.to_numpy()[:, :7], Y, groups=G)
     with pytest.raises(ValueError, match="group_column='title'"):
         CalibratedRanker().fit(frame, Y, groups=G)

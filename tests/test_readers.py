@@ -231,7 +231,10 @@ def test_tabs_and_quotes_in_edge_files(write):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([("q", "a", "b", float("nan"))], "weight must be finite and >= 0; the weight of row 0 is nan"),
+        (
+            [("q", "a", "b", float("nan"))],
+            "weight must be finite and >= 0; the weight of row 0 is nan",
+        ),
         ([("q", "a", "b", "nan")], "weight must be a number: 'nan' is no decimal number"),
         ([("q", "a", "b", -1)], "the weight of row 0 is -1"),
         ([("q", "a", "b", None)], "weight has a missing entry"),
