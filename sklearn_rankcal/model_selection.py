@@ -95,8 +95,8 @@ class QueryKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If there are no groups in the arguments or labels, if there are fewer queries than folds,
-            or if n_splits is not a whole number >= 2.
+            If there are no groups in the arguments or labels, if there are fewer queries than
+            folds, or if n_splits is not a whole number >= 2.
         """
         n_rows = _num_samples(X)
         n_splits = self.n_splits
@@ -240,8 +240,8 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
         if cut.any():
             raise ValueError(
-                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: some rows of such a "
-                "query are not among the rows that it tests. Split by query: cv=QueryKFold(), or "
+                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: it tests only a part of "
+                "such a query, or also trains on rows of it. Split by query: cv=QueryKFold(), or "
                 "GroupKFold()."
             )
     if (tested != 1).any():
