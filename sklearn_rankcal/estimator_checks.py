@@ -28,7 +28,7 @@ from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.rankers._base import RankerMixin
+from sklearn_rankcal.rankers import RankerMixin
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, flat_targets
 
 __all__ = [

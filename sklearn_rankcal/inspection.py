@@ -1,4 +1,4 @@
-"""What a fitted ranker uses: importances of the columns of X, by query."""
+"""Inspection of fitted rankers: the importance of each column of X."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
-from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
@@ -31,50 +32,56 @@ def permutation_importance(
     random_state: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> Bunch:
-    """What a ranking loses when the values of a column are shuffled inside every query.
+    """Measure how much worse a ranking gets if a column is shuffled inside every query.
 
-    A ranking compares documents of one query, so values are shuffled between these. A column that
-    is constant inside every query has importance 0, although a regressor may use it together with
-    others. Columns that say the same share their importance: shuffling one leaves the other. Use
-    queries that the ranker was not fitted on.
+    A ranking only compares documents of the same query, so that values are only shuffled between
+    these. A column that is constant inside every query therefore has importance 0, although a
+    regressor may use it together with other columns. Columns with the same information share their
+    importance, because the others remain if one is shuffled. Use queries that the ranker was not
+    fitted on.
 
     Parameters
     ----------
     ranker : estimator
-        A fitted ranker, such as `CalibratedRanker`, whose `predict` takes `groups`; or any fitted
-        regressor, whose predictions are the scores.
+        A fitted ranker such as `CalibratedRanker`, whose `predict` takes `groups`. Or any fitted
+        regressor, whose predictions are used as scores.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row, where neither `y` nor the ranker's `group_column` tells it.
+        Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     metric : str, default="ndcg@10"
         A key of `measures.MEASURES`, with its cutoff.
     threshold : float, default=None
-        Relevance from which a document counts as relevant, where the metric is binary.
+        The smallest relevance of a relevant document, for metrics of binary relevance.
     n_repeats : int, default=5
-        How often each column is shuffled.
+        Number of times each column is shuffled.
     random_state : int, RandomState instance or None, default=None
-        Seeds the shuffles.
+        Seed of the shuffles.
     sample_weight : array-like of shape (n_documents,), default=None
-        A query's weight is the mean of its rows' weights.
+        Weight of each row. The weight of a query is the mean of the weights of its rows.
 
     Returns
     -------
     result : Bunch
-        ``importances_mean`` and ``importances_std`` of shape (n_features,), over the repeats;
-        ``importances`` (n_features, n_repeats), the mean over queries; ``per_query``
-        (n_features, n_queries), the mean over repeats, NaN where the metric is undefined;
-        ``queries``, the id of each query; ``feature_names``; and ``baseline``, the metric of the
-        ranking as it is. Importances are in units of the metric, positive where the ranking gets
-        worse. The `group_column` is not shuffled and has 0.
+        A dictionary-like object. Importances are in units of the metric, and positive if the
+        ranking gets worse. The `group_column` is not shuffled and has importance 0. The entries are
+
+        - ``importances_mean`` and ``importances_std``, of shape (n_features,): mean and standard
+          deviation over the repeats.
+        - ``importances``, of shape (n_features, n_repeats): means over queries.
+        - ``per_query``, of shape (n_features, n_queries): means over repeats, NaN for queries on
+          which the metric is undefined.
+        - ``queries``: the id of each query.
+        - ``feature_names``: the name or number of each column.
+        - ``baseline``: the metric of the ranking without shuffling.
 
     Raises
     ------
     ValueError
-        No query ids; an unknown metric, or one that needs relevance where `y` has preferences;
-        `n_repeats` below 1; what `predict` or the metric raises.
+        If there are no query ids; if the metric is unknown, or needs relevance although `y`
+        contains preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
 
     See Also
     --------
@@ -82,7 +89,7 @@ def permutation_importance(
 
     Notes
     -----
-    The cost of ``n_features * n_repeats`` calls of `predict`, and a copy of X at a time.
+    The cost is that of ``n_features * n_repeats`` calls of `predict`, each with a copy of X.
 
     Examples
     --------
@@ -111,7 +118,7 @@ def permutation_importance(
             )
         ids = X[group_column]
     queries = None if ids is None else Queries.from_groups(ids, n_rows)
-    labels, of_labels = read_either(y, n_rows)
+    labels, of_labels = read_any_labels(y, n_rows)
     queries = agreed_queries(queries, of_labels)
     if queries is None:
         raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")
@@ -143,7 +150,7 @@ def permutation_importance(
     if not defined.any():
         raise ValueError(
             f"{metric} is undefined on all {queries.n_queries} queries, so that no column can "
-            "change it: for most metrics a query needs a document of positive relevance."
+            "change it. Most metrics need a document of positive relevance in the query."
         )
     of_query = np.ones(queries.n_queries)
     if weight is not None:
@@ -153,11 +160,12 @@ def permutation_importance(
     columns = list(X.columns) if is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
     lost = np.zeros((len(columns), n_repeats, queries.n_queries))
-    # a loop over columns and repeats: a call of predict each
+    # a loop over columns and repeats, with a call of predict in each step
     for number, column in enumerate(columns):
         if column == group_column:
             continue
         for repeat in range(n_repeats):
+            # pair the rows in order of (query, row) with those in order of (query, random number)
             shuffled = np.empty(n_rows, dtype=np.int64)
             shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort(
                 (random.random_sample(n_rows), codes)

@@ -50,7 +50,7 @@ from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets import flat_targets
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS

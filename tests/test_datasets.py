@@ -17,11 +17,7 @@ from sklearn_rankcal.datasets import (
     make_preferences,
     make_ranking,
 )
-from sklearn_rankcal.datasets._judges import (
-    draw_mallows,
-    draw_plackett_luce,
-    mallows_probabilities,
-)
+from sklearn_rankcal.datasets._judges import draw_mallows, draw_plackett_luce, mallows_probabilities
 from sklearn_rankcal.datasets._preferences import _clockwise
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
@@ -460,7 +456,7 @@ def test_label_ranking_from_classes():
     for row, values in zip(rounded, chance.tolist(), strict=True):
         order = sorted(range(3), key=lambda c: (-values[c], c))
         assert row.tolist() == oracles.ranks_of(order)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         label_ranking_from_classes(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="decimals must be at least 0; got -1"):
         label_ranking_from_classes(X, y, decimals=-1)

@@ -31,11 +31,11 @@ from sklearn_rankcal.labels import (
     ranking_labels,
     rankings_to_preferences,
     read_edges,
-    read_labels,
     read_preferences,
     read_preflib,
-    relevance_preferences,
 )
+from sklearn_rankcal.labels._rankings import relevance_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.queries import Queries
 
 from . import oracles
@@ -184,7 +184,7 @@ def test_put_together_is_refused(one, other, more):
     second = preference_labels(other[1], other[0], other[2])
     for labels in (np.concatenate([first, first]), np.concatenate([first, second])):
         order = np.array(more.draw(st.permutations(range(len(labels)))))
-        with pytest.raises(ValueError, match=r"put together.*preference_labels once"):
+        with pytest.raises(ValueError, match=r"concatenated.*preference_labels once"):
             read_preferences(labels[order])
 
 
@@ -198,15 +198,15 @@ def test_parts_of_two_calls_are_refused():
     # a query of one row of each: row 0 beats one that is not here, or is in another query
     mixed = np.concatenate([one[:1], other[3:]])
     mixed["query"] = 0
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(mixed)
     beyond = preference_labels([[0, 9]], [0] * 10)[:2]  # 9 is above all rows that are here
     beyond["size"] = 2
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(beyond)
     swapped = one.copy()
     swapped["query"] = [0, 1, 0, 1]
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(swapped)
 
 
@@ -277,9 +277,9 @@ def test_labels_survive_scikit_learn(n_jobs):
 
 def test_other_reader_says_what_it_wants():
     labels = preference_labels(PAIRS, G)
-    with pytest.raises(ValueError, match=r"'wins'.*those of relevance_labels"):
-        read_labels(labels)
-    with pytest.raises(ValueError, match=r"relevance.*those of preference_labels"):
+    with pytest.raises(ValueError, match=r"'wins'.*the labels of relevance_labels"):
+        read_relevance(labels)
+    with pytest.raises(ValueError, match=r"relevance.*the labels of preference_labels"):
         read_preferences(relevance_labels(range(6), G))
 
 
@@ -293,23 +293,23 @@ def test_other_reader_says_what_it_wants():
         (([[0.5, 2]], G), "pairs must be whole numbers; it has 0.5"),
         (([[0, np.nan]], G), "pairs must be whole numbers; it has nan"),
         (([["0", "2"]], G), "pairs must be real numbers, not text; it has '0'"),
-        (([[True, False]], G), "pairs must be whole numbers; the entries are true or false"),
+        (([[True, False]], G), "pairs must be whole numbers; the entries are booleans"),
         ((np.ma.array([[0, 2]], mask=[[0, 1]]), G), "masked entries"),
-        (([[0, 2], [0, 6]], G), r"Pair 1 is \(0, 6\), but groups has the rows 0 to 5"),
-        (([[-1, 2]], G), r"Pair 0 is \(-1, 2\), but groups has the rows 0 to 5"),
+        (([[0, 2], [0, 6]], G), r"Pair 1 is \(0, 6\), but the rows of groups are numbered 0 to 5"),
+        (([[-1, 2]], G), r"Pair 0 is \(-1, 2\), but the rows of groups are numbered 0 to 5"),
         (([[0, np.inf]], G), "pairs must be whole numbers; it has inf"),
         ((np.array([[0, 2**64 - 1]], dtype=np.uint64), G), "beyond the 64-bit integers"),
         (([[0, 2], [3, 3]], G), "Pair 1 prefers row 3 to itself"),
         (
             ([[0, 2], [3, 1], [5, 0]], G),
-            r"2 of 3 pairs are across queries: pair 1, rows \(3, 1\), is of queries a and b",
+            r"2 of 3 pairs .* different queries: pair 1, rows \(3, 1\), is of the queries a and b",
         ),
         ((PAIRS, G, [1, 2]), "weight has 2 entries, but pairs has 5 rows"),
-        ((PAIRS, G, 2.0), r"weight must be 1-D, one per pair; it has shape \(\)"),
-        ((PAIRS, G, [1, 2, -1, 0, 0]), "finite and >= 0; that of pair 2 is -1.0"),
-        ((PAIRS, G, [1, np.nan, 1, 0, 0]), "finite and >= 0; that of pair 1 is nan"),
-        ((PAIRS, G, [1, 0, 1, 0, np.inf]), "finite and >= 0; that of pair 4 is inf"),
-        ((PAIRS, G, [1e308] * 5), "sum of weight overflows"),
+        ((PAIRS, G, 2.0), r"weight must be a 1-D array with one entry per pair; it has shape \(\)"),
+        ((PAIRS, G, [1, 2, -1, 0, 0]), "finite and >= 0; the weight of pair 2 is -1.0"),
+        ((PAIRS, G, [1, np.nan, 1, 0, 0]), "finite and >= 0; the weight of pair 1 is nan"),
+        ((PAIRS, G, [1, 0, 1, 0, np.inf]), "finite and >= 0; the weight of pair 4 is inf"),
+        ((PAIRS, G, [1e308] * 5), "sum of the weights overflows"),
         ((PAIRS, G, list("abcde")), "weight must be real numbers, not text"),
         ((PAIRS, G, np.ma.array([1] * 5, mask=[1, 0, 0, 0, 0])), "weight has masked entries"),
         ((PAIRS, G, None, [1, 2]), "judgement has 2 entries, but pairs has 5 rows"),
@@ -327,12 +327,12 @@ def test_bad_pairs(arguments, message):
     ("y", "n_rows", "message"),
     [
         (None, None, "the target y is None"),
-        (np.array(PAIRS), None, r"shape \(5, 2\).*cannot survive cross-validation.*preference_la"),
-        (PAIRS, None, r"shape \(5, 2\).*cannot survive cross-validation"),
-        ([0, 1, 2], None, r"shape \(3,\) and says nothing about pairs"),
+        (np.array(PAIRS), None, r"shape \(5, 2\).*do not survive cross-validation.*preference_la"),
+        (PAIRS, None, r"shape \(5, 2\).*do not survive cross-validation"),
+        ([0, 1, 2], None, r"shape \(3,\) and does not contain preferences"),
         (preference_labels(PAIRS, G), 5, "y has 6 entries, but X has 5 rows"),
         (preference_labels(PAIRS, G)[:0], None, "y is empty"),
-        (preference_labels(PAIRS, G)[:, None], None, r"1-D, one entry per row.*\(6, 1\)"),
+        (preference_labels(PAIRS, G)[:, None], None, r"1-D array with one entry per row.*\(6, 1\)"),
     ],
 )
 def test_bad_labels(y, n_rows, message):
@@ -341,7 +341,7 @@ def test_bad_labels(y, n_rows, message):
 
 
 def test_bare_pairs_are_refused_by_the_ranker():
-    with pytest.raises(ValueError, match=r"cannot survive cross-validation.*preference_labels"):
+    with pytest.raises(ValueError, match=r"do not survive cross-validation.*preference_labels"):
         CalibratedRanker().fit(np.zeros((5, 1)), np.array(PAIRS), groups=[0] * 5)
 
 
@@ -437,7 +437,7 @@ def test_ranking_labels(groups, columns):
         for i, j in itertools.permutations(part, 2):
             counted[i, j] = sum(a < b for a, b in zip(ranks[i], ranks[j], strict=True))
     if not counted.any():
-        with pytest.raises(ValueError, match="prefer no document to another"):
+        with pytest.raises(ValueError, match="do not prefer any document"):
             ranking_labels(ranks, groups)
         return
     labels = ranking_labels(ranks, groups)
@@ -461,8 +461,8 @@ def test_ranking_labels(groups, columns):
         (lambda: rankings_to_preferences([]), "non-empty"),
         (lambda: rankings_to_preferences([[1, 2]], [1, 2]), "groups has 2 .* ranks has 1"),
         (lambda: ranking_labels([1, 2], [1]), "groups has 1 entries, but ranks has 2"),
-        (lambda: ranking_labels([1, 1], [1, 1]), "prefer no document to another"),
-        (lambda: ranking_labels([1, 2], [1, 2]), "prefer no document to another"),
+        (lambda: ranking_labels([1, 1], [1, 1]), "do not prefer any document"),
+        (lambda: ranking_labels([1, 2], [1, 2]), "do not prefer any document"),
     ],
 )
 def test_bad_rankings(call, message):
@@ -664,7 +664,7 @@ def test_ids_of_edges(tmp_path):
         (lambda: read_edges([("q", "a", "b"), ("q", "a", "b", 1)]), "rows of 3 or 4 entries"),
         (lambda: read_edges(np.arange(3)), "rows of 3 or 4 entries"),
         (lambda: read_edges([("q", "a", "b", "x")]), "weight must be a number"),
-        (lambda: read_edges(EDGES, groups=G), "groups and documents go together"),
+        (lambda: read_edges(EDGES, groups=G), "groups and documents are only useful together"),
         (
             lambda: read_edges(EDGES, groups=["q1", "q1"], documents=["x", "y"]),
             r"\('q2', 'y'\) is in the edges, but not in",

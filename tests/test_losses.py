@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_rankcal import CalibratedRanker, QueryKFold, measures, preference_labels
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.estimator_checks import check_loss
-from sklearn_rankcal.labels import Preferences, relevance_preferences
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._rankings import relevance_preferences
 from sklearn_rankcal.losses import (
     AUC,
     DCG,

@@ -27,19 +27,14 @@ from sklearn_rankcal import (
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
 from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
-from sklearn_rankcal.labels import (
-    preference_labels,
-    ranking_labels,
-    rankings_to_preferences,
-    read_labels,
-)
-from sklearn_rankcal.losses import PD
-from sklearn_rankcal.losses._positional import Positional
-from sklearn_rankcal.metrics._compare import paired_bootstrap
+from sklearn_rankcal.labels import preference_labels, ranking_labels, rankings_to_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.losses import PD, Positional
+from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
-from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")
@@ -83,7 +78,7 @@ def entry_points():
     pairs = [[0, 1], [0, 2], [1, 2]]
     return {
         "relevance_labels": lambda v: relevance_labels(v, groups),
-        "read_labels": read_labels,
+        "read_relevance": read_relevance,
         "y_true": lambda v: m.ndcg_score(v, [3, 2, 1]),
         "y_score": lambda v: m.ndcg_score(y, v),
         "ranks": lambda v: m.ndcg_score(y, ranks=v),
@@ -122,7 +117,7 @@ def test_masks_of_two_dimensions_are_seen():
     assert m.ndcg_score(whole, whole) == 1.0
     labels = np.ma.array(relevance_labels([1, 0], [0, 0]), mask=[(0, 1, 0), (0, 0, 0)])
     with pytest.raises(ValueError, match="y has masked entries"):
-        read_labels(labels)
+        read_relevance(labels)
 
 
 @pytest.mark.parametrize(
@@ -216,8 +211,8 @@ def test_other_things_are_refused(values, message):
         ([0.5], "whole numbers; it has 0.5"),
         ([np.nan], "whole numbers; it has nan"),
         ([np.inf], "whole numbers; it has inf"),
-        ([float(2**53)], "does not hold every integer"),
-        ([True], "true or false"),
+        ([float(2**53)], "do not represent every integer"),
+        ([True], "are booleans"),
         (np.array([True], dtype=object), "whole numbers; it has True"),
         (np.array([2**63], dtype=object), "beyond the 64-bit"),
         ([Decimal("0.5")], "whole numbers; it has Decimal"),

@@ -23,11 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal import (
-    CalibratedRanker,
-    MissingGroupsWarning,
-    relevance_labels,
-)
+from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import (
     check_ranker,
@@ -41,7 +37,7 @@ from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._features import hash_rows
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 from . import oracles
 
@@ -531,7 +527,7 @@ BAD = {
     "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
     "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entries"),
     "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "y must be real numbers"),
-    "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "cannot survive"),
+    "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "do not survive"),
     "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),
     "unknown decoder": (
         lambda r: r.set_params(decoder="greedy_dag").fit(X, Y, G),
@@ -554,7 +550,7 @@ BAD = {
     ),
     "unknown structured labels": (
         lambda r: r.fit(X, np.zeros(len(Y), dtype=[("event", "?")]), G),
-        "Structured labels have the fields",
+        "structured labels have the fields",
     ),
 }
 
@@ -582,7 +578,7 @@ def test_other_bad_input():
         check_is_fitted(CalibratedRanker())
     with pytest.raises(TypeError, match="lazy frame"):
         CalibratedRanker(Ridge()).fit(pl.DataFrame(X).lazy(), Y, G)
-    with pytest.raises(ValueError, match=r"must hold one hashable id per row"):
+    with pytest.raises(ValueError, match=r"must contain one hashable id per row"):
         CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
 
 
@@ -652,7 +648,7 @@ def test_context_columns_are_those_of_fit():
     np.testing.assert_array_equal(ranks, by_frame.predict(frame, G))
     objects = CalibratedRanker(Ridge()).fit(X.astype(object), Y, G)
     assert objects.model_.context == "zscore"
-    with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on a dense table"):
+    with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on dense X"):
         ranker.predict(sparse.csr_array(flags), G)
 
 
@@ -753,11 +749,11 @@ def test_errors_about_text_name_the_column():
         CalibratedRanker(PairwiseRidge(), loss="pd"),
         CalibratedRanker(Ridge(), loss="pd"),
     ):
-        with pytest.raises(ValueError, match=r"Column 'title' of X holds text .*'t0'"):
+        with pytest.raises(ValueError, match=r"Column 'title' of X contains text .*'t0'"):
             ranker.fit(frame, Y, groups=G)
-        with pytest.raises(ValueError, match="Column 'when' of X holds text or times"):
+        with pytest.raises(ValueError, match="Column 'when' of X contains text or times"):
             ranker.fit(frame.drop(columns="title"), Y, groups=G)
-        with pytest.raises(ValueError, match="Column number 6 of X holds text"):
+        with pytest.raises(ValueError, match="Column number 6 of X contains text"):
             ranker.fit(frame.to_numpy()[:, :7], Y, groups=G)
     with pytest.raises(ValueError, match="group_column='title'"):
         CalibratedRanker().fit(frame, Y, groups=G)

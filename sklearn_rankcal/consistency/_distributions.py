@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._pairs import SCORE_SIZES
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets import flat_targets
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]

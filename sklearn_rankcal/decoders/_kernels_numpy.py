@@ -9,10 +9,7 @@ from sklearn_rankcal.decoders._numpy_graphs import (
     triangle_bound,
 )
 from sklearn_rankcal.decoders._numpy_greedy_dag import greedy_dag
-from sklearn_rankcal.decoders._numpy_local_search import (
-    average_precision_search,
-    preference_search,
-)
+from sklearn_rankcal.decoders._numpy_local_search import average_precision_search, preference_search
 from sklearn_rankcal.decoders._numpy_subsets import subset_dp
 
 __all__ = [

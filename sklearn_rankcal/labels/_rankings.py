@@ -1,4 +1,4 @@
-"""Rankings and relevance come in, preferences come out: who stands above whom, and how much."""
+"""Preferences that follow from relevance and from (partial) rankings."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def relevance_preferences(
     Parameters
     ----------
     relevance : array-like of shape (n_rows,)
-        Finite; larger is better. Equal values prefer neither.
+        Finite; larger is better. There is no preference between equal values.
     queries : Queries
-        Of those rows.
+        The partition of these rows into queries.
     pair_weight : {"binary", "graded"} or callable, default="binary"
         1; the difference; or a function of an array of positive differences that returns as many
         weights, finite and >= 0.
@@ -43,7 +43,7 @@ def relevance_preferences(
     Returns
     -------
     preferences : Preferences
-        All pairs, with one weight each.
+        All pairs of rows of the same query with different relevance.
 
     Raises
     ------
@@ -52,7 +52,8 @@ def relevance_preferences(
 
     Notes
     -----
-    O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair that differs.
+    The cost is O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair
+    with different relevance.
 
     Examples
     --------
@@ -74,7 +75,8 @@ def relevance_preferences(
         values = grouped[inside]
         above = values[:, :, None] > values[:, None, :]
         above &= valid[:, :, None] & valid[:, None, :]
-        member, i, j = np.nonzero(above)  # by query, then i, then j
+        # Pairs in the order of query, i, j. Pair number m of query q is stored at starts[q] + m.
+        member, i, j = np.nonzero(above)
         q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
         n = counts[q]
         at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
@@ -89,34 +91,35 @@ def relevance_preferences(
 
 
 def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-    """Preferences between a fixed set of labels, from (partial) rankings of them.
+    """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
 
-    The second form of labels that `CalibratedLabelRanker` takes. Sums of rankings can be cyclic
-    although no ranking is.
+    The result is the second form of labels that `CalibratedLabelRanker` accepts. The sum of
+    several rankings can be cyclic, although a single ranking never is.
 
     Parameters
     ----------
     ranks : array-like of shape (n_samples, r)
-        Position of each label, 1 = best. Only their order counts: ties prefer neither, gaps do
-        not matter, NaN (or masked) is not judged.
+        Position of each label, 1 = best. Only the order of the positions counts: there is no
+        preference between tied labels, and gaps do not matter. A label with NaN, or a masked
+        entry, was not judged.
     groups : array-like of shape (n_samples,), default=None
-        Rankings of the same id are added up, as those of several judges of one sample.
+        Rankings with the same id are added up, such as those of several judges of one sample.
 
     Returns
     -------
     weights : ndarray of shape (n_samples, r, r), or (n_groups, r, r)
-        ``weights[n, i, j]``: how many rankings put label i above label j. Groups come in order of
-        first appearance.
+        ``weights[n, i, j]`` is the number of rankings that put label i above label j. Groups are
+        in order of first appearance.
 
     Raises
     ------
     ValueError
-        A wrong shape, no rows, infinite or non-numeric ranks, ranks below 1 (an order of indices
-        has a 0: `order_to_ranks` converts it), lengths that differ.
+        If the shape is wrong or there are no rows; if ranks are infinite, not numbers or below 1
+        (an order of indices contains a 0; `order_to_ranks` converts it); or if lengths differ.
 
     Notes
     -----
-    O(n_samples r^2) time and memory.
+    The cost is O(n_samples r^2) time and memory.
 
     Examples
     --------
@@ -127,7 +130,9 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     """
     positions = check_ranks(ranks)
     if positions.ndim != 2:
-        raise ValueError(f"ranks must have shape (n_samples, n_labels); it has {positions.shape}.")
+        raise ValueError(
+            f"ranks must have shape (n_samples, n_labels); it has shape {positions.shape}."
+        )
     weights = (positions[:, :, None] < positions[:, None, :]).astype(np.float64)
     if groups is None:
         return weights
@@ -138,30 +143,32 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
 
 
 def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
-    """Preference labels from (partial) rankings of the documents of each query.
+    """Make preference labels from (partial) rankings of the documents of each query.
 
     Parameters
     ----------
     ranks : array-like of shape (n_documents,) or (n_documents, n_judgements)
-        Position of each row inside its query, 1 = best; a column per judgement. Only their order
-        counts: ties prefer neither, NaN (or masked) is not judged.
+        Position of each row inside its query, 1 = best, with one column per judgement. Only the
+        order of the positions counts: there is no preference between tied rows. A row with NaN, or
+        a masked entry, was not judged.
     groups : array-like of shape (n_documents,)
-        Query id of each row: any type, any order, not necessarily contiguous.
+        Query id of each row. Ids can be of any type and in any order; the rows of a query need not
+        be contiguous.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        As `preference_labels` makes them, of all pairs with different ranks, weight 1 each;
-        ``judgement`` is the column, where there are columns.
+        The array of `preference_labels` for all pairs with different ranks, with a weight of 1
+        each. If `ranks` is 2-D, the field ``judgement`` is the number of the column.
 
     Raises
     ------
     ValueError
-        As `rankings_to_preferences`; rankings that prefer nothing to anything.
+        As in `rankings_to_preferences`, and if the rankings do not prefer any document to another.
 
     Notes
     -----
-    O(n_judgements * sum of r^2) time and memory for queries of r documents.
+    The cost is O(n_judgements * sum of r^2) time and memory for queries of r documents.
 
     Examples
     --------
@@ -177,7 +184,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
     columns = positions.reshape(len(positions), -1)
     pairs, judgements = [], []
-    for column in range(columns.shape[1]):  # one pass of O(sum of r^2) for each judgement
+    for column in range(columns.shape[1]):  # a loop over judgements, O(sum of r^2) for each
         judged = np.flatnonzero(~np.isnan(columns[:, column]))
         if len(judged) == 0:
             continue
@@ -186,22 +193,26 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         pairs.append(judged[np.column_stack([found.winner, found.loser])])
         judgements.append(np.full(len(found.winner), column))
     if not any(map(len, pairs)):
-        raise ValueError("The rankings prefer no document to another: at least one has to.")
+        raise ValueError(
+            "The rankings do not prefer any document to another. At least one preference is needed."
+        )
     judgement = None if positions.ndim == 1 else np.concatenate(judgements)
     return preference_labels(np.concatenate(pairs), groups, judgement=judgement)
 
 
 def check_ranks(ranks: ArrayLike) -> Floats:
-    """Ranks as float64, 1-D or 2-D: at least 1, NaN where not judged."""
+    """Check that ranks are at least 1, or NaN if not judged; return float64, 1-D or 2-D."""
     positions = read_numbers(ranks, "ranks", missing=True)
     if positions.ndim not in (1, 2) or positions.size == 0:
-        raise ValueError(f"ranks must be a non-empty 1-D or 2-D array; it has {positions.shape}.")
+        raise ValueError(
+            f"ranks must be a non-empty 1-D or 2-D array; it has shape {positions.shape}."
+        )
     if np.isinf(positions).any():
-        raise ValueError("ranks must be finite; NaN is not judged.")
+        raise ValueError("ranks must be finite, or NaN for what was not judged.")
     if (positions < 1).any():
         raise ValueError(
-            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is turned "
-            "into ranks by order_to_ranks."
+            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is "
+            "converted to ranks by order_to_ranks."
         )
     return positions
 
@@ -236,7 +247,9 @@ def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats
 
 
 def _count_unequal(y: Floats, queries: Queries) -> Ints:
-    """How many pairs of each query have different values. O(n log r)."""
+    """Count the pairs of different values in each query. O(n log r)."""
+    # In sorted queries equal values form runs. A run of t values has t (t - 1) / 2 pairs of equal
+    # values, to be subtracted from the r (r - 1) / 2 pairs of the query.
     values = queries.sort_values(y)
     new = np.append(True, values[1:] != values[:-1])
     new[queries.offsets[:-1]] = True

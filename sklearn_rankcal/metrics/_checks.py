@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.labels import agreed_queries, is_structured, read_labels
+from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.measures import Measure, PairwiseAgreement
 from sklearn_rankcal.queries import (
     TIES,
@@ -93,7 +93,7 @@ def read_ranking(
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight
     )
-    relevance, of_labels = read_labels(y_true)
+    relevance, of_labels = read_relevance(y_true)
     if groups is not None:
         queries = Queries.from_groups(groups, len(relevance))
     known = agreed_queries(queries, of_labels)

@@ -9,25 +9,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import (
-    GROUPS_REMEDY,
-    Labels,
-    Preferences,
-    agreed_queries,
-    is_structured,
-    read_either,
-)
+from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
 from sklearn_rankcal.measures import MEASURES, get_measure
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._base import RankerMixin
-from sklearn_rankcal.rankers._wrappers import (
-    ScoreRegressor,
-    call_ranker,
-    innermost,
-    refuse_hidden_ranker,
-)
+from sklearn_rankcal.rankers import RankerMixin, ScoreRegressor
+from sklearn_rankcal.rankers._wrappers import call_ranker, innermost, refuse_hidden_ranker
 from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -122,7 +112,7 @@ class RankingScorer:
             labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
             rows = Queries.uniform(len(y), 1)
         else:
-            labels, of_labels = read_either(y)
+            labels, of_labels = read_any_labels(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
             if isinstance(final, RankerMixin):
                 ranking = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)

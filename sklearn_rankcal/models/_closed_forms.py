@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
 from sklearn_rankcal.utils._arrays import read_arrays
-from sklearn_rankcal.utils._features import check_features, hash_rows, take_rows
+from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import below_one, exponent_of
 
 Floats = NDArray[np.float64]

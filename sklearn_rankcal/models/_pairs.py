@@ -14,10 +14,10 @@ from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
-from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import below_one, check_weight_range, target_exponent
 
 Floats = NDArray[np.float64]

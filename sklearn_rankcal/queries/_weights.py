@@ -1,4 +1,4 @@
-"""Weights of rows come in; the mean of a measure over queries comes out."""
+"""Weights of rows, and means over queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,25 @@ from sklearn_rankcal.utils._numbers import read_numbers
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Non-negative finite weights, one per row, not all 0."""
+    """Check that there is one finite, non-negative weight per row, and that not all are 0.
+
+    Parameters
+    ----------
+    weight : array-like of shape (n_rows,) or None
+        Weight of each row, `sample_weight`.
+    n_rows : int
+        The number of rows.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_rows,) or None
+        The weights as float64; None if `weight` is None.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or if the weights are negative, NaN, infinite or all 0.
+    """
     if weight is None:
         return None
     values = read_numbers(weight, "sample_weight")
@@ -36,7 +54,29 @@ def mean_over_queries(
     weight: NDArray[np.float64] | None,
     name: str,
 ) -> float:
-    """Mean of a measure over the queries where it is defined; NaN with a warning if nowhere."""
+    """Return the mean of a measure over the queries on which it is defined.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_queries,)
+        The measure of each query; NaN where it is undefined.
+    queries : Queries
+        The partition of the rows into queries.
+    weight : ndarray of shape (n_rows,) or None
+        Weight of each row. The weight of a query is the mean of the weights of its rows.
+    name : str
+        The name of the measure, for messages.
+
+    Returns
+    -------
+    mean : float
+        NaN, with an `UndefinedMetricWarning`, if the measure is undefined on all queries.
+
+    Raises
+    ------
+    ValueError
+        If the weights are 0 on all queries on which the measure is defined.
+    """
     defined = ~np.isnan(values)
     if not defined.any():
         warnings.warn(
@@ -47,7 +87,7 @@ def mean_over_queries(
         return float("nan")
     if weight is None:
         return float(values[defined].mean())
-    per_query = queries.mean(weight / weight.max())[defined]  # no sum overflows
+    per_query = queries.mean(weight / weight.max())[defined]  # scaled, so that no sum overflows
     if not per_query.any():
         raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
     return float(np.average(values[defined], weights=per_query))

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
 from sklearn_rankcal.utils._sklearn_compat import (
@@ -162,7 +163,7 @@ class QueryInputMixin:
         if reset:
             _refuse_drawn_rows()
         X, given = self._table_and_queries(X, groups, reset)
-        labels, of_labels = read_either(y, X.shape[0])
+        labels, of_labels = read_any_labels(y, X.shape[0])
         queries = agreed_queries(given, of_labels)
         if reset:
             self._remember(given, of_labels)

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels import take_labels
+from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
@@ -32,16 +32,11 @@ from sklearn_rankcal.rankers._arrays import ranker_from_arrays, ranker_to_arrays
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._reports import ReportingRanker
 from sklearn_rankcal.targets import PairTargets
-from sklearn_rankcal.utils._features import (
-    check_no_text,
-    dense_table,
-    hash_rows,
-    numeric_columns,
-    take_rows,
-)
+from sklearn_rankcal.utils._features import check_no_text, dense_table, numeric_columns, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
 

@@ -18,15 +18,16 @@ from sklearn_rankcal.consistency._diagnosis import (
     squared_errors,
 )
 from sklearn_rankcal.decoders import GreedyDAG
-from sklearn_rankcal.labels import agreed_queries, read_either, take_labels
-from sklearn_rankcal.labels._relevance import is_structured
+from sklearn_rankcal.labels._labels import read_any_labels, take_labels
+from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._base import QueryInputMixin
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import hash_rows, take_rows
+from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
 
@@ -219,7 +220,7 @@ class ReportingRanker(QueryInputMixin):
             X, read, queries, _ = self._read(X, judges[0], groups, reset=False)
             labels = [read]
             for other in judges[1:]:
-                read, of_labels = read_either(other, queries.n_rows)
+                read, of_labels = read_any_labels(other, queries.n_rows)
                 agreed_queries(queries, of_labels)
                 labels.append(read)
             for read in labels:

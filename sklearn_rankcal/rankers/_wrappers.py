@@ -24,7 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.labels import is_structured, read_labels, relevance_labels
+from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 
 # -------------------------------------------------------------------- finding the ranker
@@ -520,7 +521,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         ValueError
             Labels made of preferences, NaN or infinity, a query cut by a splitter.
         """
-        relevance, _ = read_labels(y)
+        relevance, _ = read_relevance(y)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.regressor_ = clone(self.regressor).fit(X, relevance, **weight)
         return self
@@ -553,7 +554,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         score : float
         """
-        relevance, _ = read_labels(y)
+        relevance, _ = read_relevance(y)
         return float(r2_score(relevance, self.predict(X), sample_weight=sample_weight))
 
     @property

@@ -1,7 +1,7 @@
-"""Tables: what `X` may be (array, sparse matrix, pandas or polars frame), handled in one place.
+"""Containers of features: what `X` may be, an array, a sparse matrix or a pandas or polars frame.
 
-Rows and columns are taken without changing the container, so that a regressor gets the column
-names and dtypes that the user gave.
+The functions take rows and columns of `X` without changing its type, so that a regressor receives
+the column names and dtypes that the user passed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from datetime import date, timedelta
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +28,15 @@ def _is_polars(X: Any) -> bool:
 
 
 def check_features(X: Any) -> Any:
-    """`X` as a frame, a CSR matrix or a 2-D array of any dtype; NaN is left to the regressor.
+    """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
+
+    NaN and infinity are allowed, because the regressor decides about them.
 
     Raises
     ------
     ValueError, TypeError
-        Not two-dimensional, no rows or columns, complex numbers, masked entries.
+        If `X` is not two-dimensional, has no rows or no columns, or contains complex numbers or
+        masked entries.
     """
     if is_dataframe(X):
         if hasattr(X, "collect"):
@@ -42,24 +44,24 @@ def check_features(X: Any) -> Any:
         if len(X.shape) != 2:
             raise ValueError(f"Expected a 2-dimensional container but got {type(X)} instead.")
         if X.shape[0] < 1 or X.shape[1] < 1:
-            # scikit-learn's own words for an empty table
+            # raises scikit-learn's error for an empty array
             check_array(np.empty(X.shape), ensure_all_finite=False)
         return X
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
-        with contextlib.suppress(TypeError, ValueError):  # else the regressor says what it thinks
+        with contextlib.suppress(TypeError, ValueError):  # then the regressor raises its own error
             table = table.astype(np.float64)
     return table
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
-    """The frame without column `name`, and that column."""
+    """Return the data frame without the column `name`, and that column."""
     if not is_dataframe(X):
         raise ValueError(
             f"group_column={name!r} needs X as a data frame with that column; got "
-            f"{type(X).__name__}. In a pipeline, keep frames with set_output(transform='pandas'); "
-            "where a tool makes arrays of them, as RFECV does, carry the ids in "
+            f"{type(X).__name__}. In a pipeline, keep them with set_output(transform='pandas'). "
+            "If a tool converts data frames to arrays, as RFECV does, carry the ids in "
             "y: relevance_labels(y, groups)."
         )
     if name not in list(X.columns):
@@ -84,19 +86,19 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
-    """Rows of a table, in the same container."""
+    """Take rows of `X`, in a container of the same type."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
-    """A copy of the table in which one column has the values of other rows.
+    """Return a copy of `X` in which one column has the values of other rows.
 
     Parameters
     ----------
     X : array, CSR matrix or data frame of shape (n_rows, n_columns)
-    column : int, or a name of a frame
+    column : int, or name of a column of a data frame
     rows : ndarray of shape (n_rows,)
-        A permutation: row i gets the value of row ``rows[i]``.
+        A permutation of the rows. Row i receives the value of row ``rows[i]``.
 
     Returns
     -------
@@ -113,6 +115,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
         table[:, column] = X[rows, column]
         return table
     table = X.tocsc(copy=True)
+    # the stored entries of the column move to other rows: the value of row rows[i] to row i
     stored = slice(table.indptr[column], table.indptr[column + 1])
     goes_to = np.empty(len(rows), dtype=table.indices.dtype)
     goes_to[rows] = np.arange(len(rows))
@@ -122,7 +125,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """Columns with numbers (not booleans, not categories): indices, or names of a frame."""
+    """Indices or names of the columns with numbers; booleans and categories are not numbers."""
     if not is_dataframe(X):
         dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
         return list(range(X.shape[1])) if dense else []
@@ -132,7 +135,7 @@ def numeric_columns(X: Any) -> list[Any]:
 
 
 def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
-    """A frame with columns added on the right."""
+    """Return a data frame with columns added on the right."""
     if _is_polars(X):
         import polars as pl
 
@@ -143,22 +146,22 @@ def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
 
 
 def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
-    """Columns as one array of numbers, missing values as NaN.
+    """Return columns as one array of numbers, with NaN for missing values.
 
     Raises
     ------
     ValueError
-        A sparse table, a column that is not there, or that is not numbers.
+        If `X` is sparse, or if a column does not exist or does not contain numbers.
     """
     if not is_dataframe(X):
         if sparse.issparse(X):
             raise ValueError(
-                "X is sparse, but the ranker was fitted on a dense table, with context columns."
+                "X is sparse, but the ranker was fitted on dense X with context columns."
             )
         return X if X.dtype.kind in "iuf" else X.astype(np.float64)
     absent = [name for name in columns if name not in list(X.columns)]
     if absent:
-        raise ValueError(f"X lacks the columns {absent}, which the ranker was fitted with.")
+        raise ValueError(f"The ranker was fitted with the columns {absent}, which X does not have.")
     if _is_polars(X):
         return X.select(columns).to_numpy()
     part = X[columns]
@@ -167,16 +170,18 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-DENSE_BYTES = 2**32  # 4 GiB: a sparse table is made dense up to that size
+DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regressors that need it
 
 
 def dense_table(X: Any) -> Any:
-    """A sparse table as a dense one, for a model that takes no other; other tables as they are.
+    """Convert sparse `X` to a dense array, for a regressor that requires it.
+
+    Other containers are returned as they are.
 
     Raises
     ------
     ValueError
-        It would take more than `DENSE_BYTES` in its own dtype.
+        If the array would take more than `DENSE_BYTES` in the dtype of `X`.
     """
     if not sparse.issparse(X):
         return X
@@ -184,26 +189,33 @@ def dense_table(X: Any) -> Any:
     if size > DENSE_BYTES:
         raise ValueError(
             f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
-            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB, which is beyond the "
-            f"{DENSE_BYTES / 2**30:g} GiB up to which the ranker makes one. Pass a regressor "
-            "that takes sparse tables, such as sklearn.linear_model.Ridge() or "
-            "lightgbm.LGBMRegressor(), drop columns, or make X dense yourself, X.toarray(); "
-            "predict can also be called on some queries at a time."
+            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker converts X up "
+            f"to {DENSE_BYTES / 2**30:g} GiB only. Pass a regressor that takes sparse tables, "
+            "such as sklearn.linear_model.Ridge() or "
+            "lightgbm.LGBMRegressor(), drop columns, or convert X yourself by X.toarray(). "
+            "You can also call predict for some queries at a time."
         )
     return X.toarray()
 
 
 def text_columns(X: Any) -> list[tuple[Any, Any]]:
-    """Columns that hold text which is no number, or times: (name or index, a value of it).
+    """Find columns that contain times, or text that is not a number.
 
-    Categories of pandas and polars are not text.
+    Categories of pandas and polars do not count as text.
+
+    Returns
+    -------
+    found : list of (name or index, value)
+        The columns, each with an example of such a value.
     """
     if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
         return []
     found = []
     for column in X.columns if is_dataframe(X) else range(X.shape[1]):
         values = X[column] if is_dataframe(X) else X[:, column]
-        if getattr(values, "ndim", 1) != 1:  # two columns of one name: the regressor will say so
+        if (
+            getattr(values, "ndim", 1) != 1
+        ):  # two columns of the same name, which the regressor refuses
             continue
         dtype = values.dtype
         if _is_polars(X):
@@ -217,7 +229,7 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
 
 
 def _like_a_number(value: Any) -> bool:
-    """Whether a cell is neither a time nor text that float() does not take."""
+    """Whether a value is neither a time nor text that `float` refuses."""
     if not isinstance(value, str):
         return not isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
     try:
@@ -228,68 +240,13 @@ def _like_a_number(value: Any) -> bool:
 
 
 def check_no_text(X: Any, who: str) -> None:
-    """Raise where a column holds text, and say which."""
+    """Raise an error if a column contains text or times; it names the column."""
     for column, example in text_columns(X):
         name = f"{column!r}" if is_dataframe(X) else f"number {column}"
-        ids = f"If it holds query ids, say group_column={column!r}; " if is_dataframe(X) else ""
+        ids = f"If it contains query ids, pass group_column={column!r}; " if is_dataframe(X) else ""
         raise ValueError(
-            f"Column {name} of X holds text or times (as {example!r}), but {who} takes numbers. "
+            f"Column {name} of X contains text or times (such as {example!r}), but {who} "
+            "needs numbers. "
             f"{ids}otherwise drop the column or encode it, for example with sklearn's "
             "OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
         )
-
-
-# -------------------------------------------------------------------- a hash of a row's content
-
-_CHUNK = 1 << 16  # rows copied at a time
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_MIX = np.uint64(0xBF58476D1CE4E5B9)
-
-
-def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A number per row that depends on the row's own values only.
-
-    The same for arrays, sparse matrices and frames with the same values, whatever the dtype that
-    holds them: zeros count nothing, and every other cell adds a hash of (column, value).
-    """
-    if len(rows) > _CHUNK:
-        starts = range(0, len(rows), _CHUNK)
-        return np.concatenate([hash_rows(X, rows[a : a + _CHUNK]) for a in starts])
-    part = take_rows(X, rows)
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    if sparse.issparse(part):
-        part = part.tocsr()
-        cells = _mix(part.data.astype(np.float64), part.indices.astype(np.uint64))
-        total = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
-        return total[part.indptr[1:]] - total[part.indptr[:-1]]
-    columns = list(part.columns) if is_dataframe(part) else range(part.shape[1])
-    for number, column in enumerate(columns):
-        values = np.asarray(part[column]) if is_dataframe(part) else part[:, column]
-        keys += _mix(_as_numbers(values), np.uint64(number))
-    return keys
-
-
-def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Values as float64; what is no number as a hash of its text."""
-    if values.dtype.kind not in "OSUmMV":
-        return values.astype(np.float64)
-    listed = values.tolist()
-    table = {text: _as_number(text) for text in set(map(str, listed))}
-    return np.array([table[str(value)] for value in listed])
-
-
-def _as_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float(crc32(text.encode("utf-8", "surrogatepass")))
-
-
-def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:
-    """Hash of (column, value), 0 for the value 0 (splitmix64's finaliser)."""
-    with np.errstate(over="ignore"):
-        values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN; -0.0 becomes 0.0
-        bits = np.ascontiguousarray(values).view(np.uint64) ^ ((column + np.uint64(1)) * _ODD)
-        bits = (bits ^ (bits >> np.uint64(30))) * _MIX
-        bits = bits ^ (bits >> np.uint64(31))
-        return np.where(values == 0, np.uint64(0), bits)

@@ -1,4 +1,4 @@
-"""Errors that name what was probably meant: a misspelt name, a keyword of another library."""
+"""Errors about unknown names and keywords, which suggest what the user probably meant."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# "ndcg10", "ndcg_10", "ndcg_at_10", "ndcg_cut_10", "ndcg@10"
+# ways to write a name with a cutoff: "ndcg10", "ndcg_10", "ndcg_at_10", "ndcg_cut_10", "ndcg@10"
 _CUTOFF = re.compile(r"(?P<base>.*?)(?:_at_|_cut_|[@_ ]+)?(?P<cutoff>[1-9][0-9]*)")
 
 GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "query_id", "queries")
 
 
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
-    """`` Did you mean 'ndcg@10'?``, or nothing where no known name is near.
+    """Return a hint such as `` Did you mean 'ndcg@10'?``, or "" if no known name is similar.
 
     Parameters
     ----------
     name : str
-        What the user wrote, with its cutoff.
+        The unknown name, with its cutoff.
     known : iterable of str
-        Names that exist, without cutoffs.
+        The names that exist, without cutoffs.
     others : mapping of str to str, default=None
-        Names that do not exist here, and the nearest that does.
+        Well-known names that do not exist here, each with the most similar one that does.
     """
     names = list(known)
     lowered = name.strip().lower()
@@ -49,7 +49,7 @@ def _joined(name: str, cutoff: str) -> str:
 
 
 def checks_keywords(function: _Function) -> _Function:
-    """Let a function refuse unknown keywords by naming the right one, above all ``groups``."""
+    """Decorate a function so that its error for an unknown keyword suggests the right one."""
     parameters = inspect.signature(function).parameters
     name = function.__name__
     if name == "__call__":
@@ -67,13 +67,13 @@ def checks_keywords(function: _Function) -> _Function:
 
 
 def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> str:
-    """What to say of a keyword that a function does not have."""
+    """Return the message of the error for a keyword that a function does not have."""
     known = [name for name in parameters if name != "self"]
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:
         return (
-            f"{start} Pass groups=<query id of each row>. Group sizes, as LightGBM takes them, "
-            "become ids by sizes_to_groups(sizes)."
+            f"{start} Pass groups=<query id of each row>. Convert group sizes, the "
+            "convention of LightGBM, with sizes_to_groups(sizes)."
         )
     hint = did_you_mean(keyword, known)
     return f"{start}{hint or ' Its parameters: ' + ', '.join(known) + '.'}"

@@ -1,9 +1,9 @@
-"""Numbers that a user hands in: any array-like comes in; a checked array of numbers comes out.
+"""Conversion of a user's array-likes to arrays of numbers, with checks.
 
 Every array of numbers from outside the package (labels, scores, ranks, weights, costs, row
-numbers) passes through one of the functions here. numpy's own conversion is too generous for
-them: it forgets masks, makes numbers of dates and of text, counts NaT as the smallest number, lets
-integers beyond 2^53 become equal, and wraps unsigned integers.
+numbers) passes through one of these functions. NumPy's own conversion is too generous for them: it
+ignores masks, converts dates and text to numbers, treats NaT as the smallest number, lets integers
+beyond 2^53 become equal, and wraps unsigned integers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-#: Up to here float64 holds every integer.
+#: Up to this number, float64 represents every integer exactly.
 LARGEST_WHOLE = 2**53
 _KINDS = {
     "U": "text",
@@ -39,18 +39,18 @@ _REMEDIES = {
 def read_numbers(
     values: Any, name: str, *, missing: bool = False, keep_float32: bool = False
 ) -> NDArray[Any]:
-    """Real numbers as float64, of the shape that they have; NaN and infinity are left in.
+    """Convert real numbers to float64 and keep their shape; NaN and infinity are allowed.
 
     Parameters
     ----------
     values : array-like
         Numbers in an array, nested lists or a data frame (read column by column).
     name : str
-        What the caller calls them; errors begin with it.
+        The name of the argument. Errors begin with it.
     missing : bool, default=False
-        Masked entries, None and pandas' NA become NaN; otherwise they are refused.
+        Whether masked entries, None and pandas' NA become NaN. Otherwise they are refused.
     keep_float32 : bool, default=False
-        float16 and float32 stay as they are.
+        Whether float16 and float32 are not converted.
 
     Returns
     -------
@@ -60,11 +60,11 @@ def read_numbers(
     Raises
     ------
     ValueError
-        Masked or missing entries, text, dates, complex numbers or other objects, lists of
-        different lengths, and numbers that float64 cannot tell apart: integers that it would
-        round, and long floats, fractions or decimals that would become equal.
+        If there are masked or missing entries, text, dates, complex numbers or other objects; if
+        nested lists have different lengths; or if float64 cannot distinguish numbers: integers that
+        it would round, and long floats, fractions or decimals that would become equal.
     TypeError
-        A sparse matrix.
+        If `values` is a sparse matrix.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def read_numbers(
     elif array.dtype.kind == "O":
         numbers = _floats_of_objects(array, name)
     else:
-        with np.errstate(over="ignore"):  # infinity is for the caller to refuse
+        with np.errstate(over="ignore"):  # the caller refuses infinity
             numbers = array.astype(np.float64)
         if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
             _check_rounding(array, name)
@@ -102,17 +102,17 @@ def read_numbers(
 
 
 def read_whole(values: Any, name: str) -> NDArray[np.int64]:
-    """Whole numbers as int64, exactly, of the shape that they have.
+    """Convert whole numbers to int64 without rounding, and keep their shape.
 
-    Floats count where they are whole and float64 holds all integers of their size.
+    Floats are accepted if they are whole and float64 can represent all integers of their size.
 
     Raises
     ------
     ValueError
-        As `read_numbers`, without its limit of 2^53 on integers; NaN, infinity, fractions, truth
-        values, and integers beyond int64.
+        As in `read_numbers`, but without its limit of 2^53 on integers. Also if there are NaN,
+        infinity, fractions, booleans, or integers beyond int64.
     TypeError
-        A sparse matrix.
+        If `values` is a sparse matrix.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
     array = read_array(values, name)
     kind = array.dtype.kind
     if kind == "b" and array.size:
-        raise ValueError(f"{name} must be whole numbers; the entries are true or false.")
+        raise ValueError(f"{name} must be whole numbers; the entries are booleans.")
     if kind == "f":
         whole = np.isfinite(array) & (array == np.floor(array))
         if not whole.all():
@@ -139,8 +139,8 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
         large = np.abs(array) >= LARGEST_WHOLE
         if large.any():
             raise ValueError(
-                f"{name} has {array[large][0]:.0f} as a float, which does not hold every integer "
-                "of that size. Pass integers."
+                f"{name} has {array[large][0]:.0f} as a float. Floats of that size do not "
+                "represent every integer. Pass integers."
             )
         return array.astype(np.int64)
     if kind == "O":
@@ -162,10 +162,10 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
 
 
 def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]:
-    """Real numbers in the dtype that holds them exactly: truth values, integers, floats, objects.
+    """Return real numbers in a dtype that represents them exactly: bool, integer, float or object.
 
-    Every entry of an object array is a real number (with `missing`, None and pandas' NA have
-    become NaN). Raises as `read_numbers` does, but for rounding, which does not happen here.
+    Every entry of an object array is a real number. With `missing`, None and pandas' NA become NaN.
+    The errors are those of `read_numbers`, except for rounding, which does not happen here.
     """
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix; call its toarray() first.")
@@ -173,7 +173,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
         check_no_mask(values, name)
         values = values.data
     columns = frame_columns(values)
-    if columns is not None:  # several dtypes side by side have none that holds all exactly
+    if columns is not None:  # columns of different dtypes may have no common dtype without rounding
         read = [read_array(column, name, missing=missing) for column in columns]
         same = len({column.dtype for column in read}) == 1
         return np.column_stack(read if same else [part.astype(object) for part in read])
@@ -188,7 +188,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
         with np.errstate(invalid="ignore"):
             large = bool((np.abs(array) >= LARGEST_WHOLE).any())
-        if large and array.ndim:  # integers among floats have been rounded already: read again
+        if large and array.ndim:  # numpy may have rounded integers among floats: read them again
             objects = np.array(list(values), dtype=object)
             if any(isinstance(value, Integral) for value in objects.reshape(-1).tolist()):
                 array = objects
@@ -201,34 +201,34 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
 
 
 def check_no_mask(values: Any, name: str) -> None:
-    """Refuse a masked array with masked entries, also one with fields.
+    """Refuse a masked array with masked entries; it may be a structured array.
 
     Raises
     ------
     ValueError
-        An entry, or a field of an entry, is masked.
+        If an entry, or a field of an entry, is masked.
     """
     if not isinstance(values, np.ma.MaskedArray):
         return
     mask = np.ascontiguousarray(np.ma.getmaskarray(values))
-    if mask.size and mask.view(np.bool_).any():  # one truth value for each field
+    if mask.size and mask.view(np.bool_).any():  # one boolean for each field
         raise ValueError(
             f"{name} has masked entries. Drop them, or fill them in by its method filled()."
         )
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an object stands for no value: None, NaN, NaT, pandas' NA, a masked entry."""
+    """Whether an object is a missing value: None, NaN, NaT, pandas' NA or a masked entry."""
     if value is None or value is np.ma.masked:
         return True
     try:
         return not bool(value == value)
-    except (TypeError, ValueError):  # NA does not say; of an array nobody asks
+    except (TypeError, ValueError):  # comparisons of NA have no truth value
         return type(value).__name__ == "NAType"
 
 
 def frame_columns(values: Any) -> list[Any] | None:
-    """The columns of a pandas or polars data frame; None for anything else."""
+    """Return the columns of a pandas or polars data frame, or None for anything else."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         return [values.iloc[:, k] for k in range(values.shape[1])]
     if hasattr(values, "with_columns") and hasattr(values, "get_columns"):
@@ -237,7 +237,7 @@ def frame_columns(values: Any) -> list[Any] | None:
 
 
 def _check_list(values: Iterable[Any], name: str) -> None:
-    """Refuse text and masked entries in (nested) lists, before numpy makes an array of them."""
+    """Refuse text and masked entries in (nested) lists, before numpy converts them."""
     kinds = set(map(type, values))
     nested = False
     for kind in kinds:
@@ -258,7 +258,7 @@ def _wrong(name: str, came: str, what: str) -> ValueError:
 
 
 def _real_objects(array: NDArray[Any], name: str, missing: bool) -> NDArray[Any]:
-    """An object array, every entry checked to be a real number."""
+    """Check that every entry of an object array is a real number."""
     listed = array.reshape(-1).tolist()
     odd = {
         kind for kind in set(map(type, listed)) if not issubclass(kind, (Real, Decimal, np.bool_))
@@ -310,7 +310,7 @@ def _floats_of_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 
 def _check_rounding(integers: NDArray[Any], name: str) -> None:
-    """Refuse 64-bit integers that float64 does not hold."""
+    """Refuse 64-bit integers that float64 would round."""
     if not integers.size or (integers.max() <= LARGEST_WHOLE and integers.min() >= -LARGEST_WHOLE):
         return
     for value in integers.reshape(-1).tolist():
@@ -327,7 +327,7 @@ def _rounded(value: int, name: str) -> ValueError:
 
 
 def _check_distinct(numbers: list[Any], name: str) -> None:
-    """Refuse numbers of more precision than float64 where two of them become equal."""
+    """Refuse numbers with more precision than float64 if two of them become equal."""
     if len(set(numbers)) > len(set(map(float, numbers))):
         raise ValueError(
             f"{name} has different numbers that become equal as float64. Scale or round them first."

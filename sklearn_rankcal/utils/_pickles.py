@@ -1,4 +1,4 @@
-"""Pickles: an estimator comes in; it comes out with a warning where versions differ."""
+"""A base class that warns if an estimator is unpickled with other versions of packages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn_rankcal._version import __version__
 
 _REMEDY = (
-    "Fit it again, or use what does not depend on versions: to_arrays, or ONNX "
-    "(user guide, 'Saving rankers')."
+    "Fit it again, or store it in a way that does not depend on versions: to_arrays or ONNX "
+    "(see 'Saving rankers' in the user guide)."
 )
 
 
 class VersionedPickle:
-    """Pickle with the versions of scikit-learn and of this package, and compare them on loading.
+    """Store the versions of scikit-learn and of this package in pickles, and check them on loading.
 
     scikit-learn does this for its own classes only. The versions come first in the pickle, so that
-    the warning is given before scikit-learn's own trees fail to load.
+    the warning appears before scikit-learn's own trees fail to load.
     """
 
     def __reduce__(self) -> Any:
@@ -29,7 +29,7 @@ class VersionedPickle:
 
 
 def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
-    """An empty object of the class, to which pickle gives its state."""
+    """Return an empty object of a class, whose state pickle sets afterwards."""
     if of_sklearn != sklearn.__version__:
         warnings.warn(
             InconsistentVersionWarning(
@@ -42,7 +42,7 @@ def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
     if of_package != __version__:
         warnings.warn(
             f"This {kind.__name__} was pickled by sklearn_rankcal {of_package}, and this is "
-            f"{__version__}: it may not work, or give other results. {_REMEDY}",
+            f"{__version__}. It may fail or return other results. {_REMEDY}",
             UserWarning,
             stacklevel=2,
         )

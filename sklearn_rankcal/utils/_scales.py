@@ -1,7 +1,8 @@
-"""Weights and targets of any magnitude come in; numbers that do not under- or overflow come out.
+"""Scaling of weights and targets, so that extreme magnitudes neither underflow nor overflow.
 
-Only ratios of weights count, and rankings do not depend on the unit of the targets. Both are
-scaled by a power of two, which is exact: products and squares of what remains are safe.
+Only the ratios of weights count, and rankings do not depend on the unit of the targets. Both are
+therefore scaled by a power of two, which is exact. Products and squares of the scaled numbers are
+safe.
 """
 
 from __future__ import annotations
@@ -10,27 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+# Regressors receive targets whose largest absolute value is between these limits, because
 # scikit-learn's trees do not split a node of variance 2e-16, and its histogram boosting has
-# gradients of 32 bits: regressors get targets whose largest is between these
+# 32-bit gradients.
 _SMALLEST_TARGET, _LARGEST_TARGET = 2.0**-16, 2.0**64
-# beyond these, predictions in the unit of the targets would lose digits or overflow
+# Beyond these limits, predictions in the unit of the targets would lose digits or overflow.
 _SMALLEST_UNIT, _LARGEST_UNIT = 1e-290, 1e290
-# a regressor of the user gets weights as they are, products of two for pairs, maybe in 32 bits
+# A user's regressor receives the weights unscaled, and products of two weights for pairs. It may
+# convert them to 32 bits.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-12, 1e12
 
 
 def exponent_of(values: Floats) -> int:
-    """The least e with |values| < 2^e; 0 where all are 0."""
+    """Return the smallest e with |values| < 2^e, or 0 if all values are 0."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def below_one(weight: Floats) -> Floats:
-    """Weights times the power of two that brings the largest into [0.5, 1)."""
+    """Multiply weights by the power of two that brings the largest into [0.5, 1)."""
     return np.ldexp(weight, -exponent_of(weight))
 
 
 def mean_one(weight: Floats) -> Floats | None:
-    """Weights scaled to mean 1; None where all are equal, which is no weights at all."""
+    """Scale weights to mean 1. Return None if all are equal, which is the same as no weights."""
     if (weight == weight[0]).all():
         return None
     weight = below_one(weight)
@@ -38,7 +41,7 @@ def mean_one(weight: Floats) -> Floats | None:
 
 
 def target_exponent(targets: Floats) -> int:
-    """The e for which a regressor gets targets times 2^-e; 0 unless they are tiny or huge."""
+    """Return the e such that regressors receive targets * 2^-e; 0 if the targets are moderate."""
     largest = np.abs(targets).max(initial=0.0)
     if largest == 0 or _SMALLEST_TARGET <= largest <= _LARGEST_TARGET:
         return 0
@@ -46,7 +49,7 @@ def target_exponent(targets: Floats) -> int:
 
 
 def check_unit(largest: float) -> None:
-    """Raise where predictions in the unit of the targets would lose digits or overflow.
+    """Raise an error if predictions in the unit of the targets would lose digits or overflow.
 
     Parameters
     ----------
@@ -56,36 +59,35 @@ def check_unit(largest: float) -> None:
     Raises
     ------
     ValueError
-        It is not 0, and not between 1e-290 and 1e290.
+        If it is neither 0 nor between 1e-290 and 1e290.
     """
     if largest != 0 and not _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
         up = "up" if largest < 1 else "down"
         raise ValueError(
-            f"The largest target that the labels make is {largest:g}, but float64 needs it between "
-            f"{_SMALLEST_UNIT:g} and {_LARGEST_UNIT:g}: scale the labels, or the weights of "
-            f"preferences, {up}."
+            f"The largest target computed from the labels is {largest:g}. It must be between "
+            f"{_SMALLEST_UNIT:g} and {_LARGEST_UNIT:g} for float64. Scale the labels, or the "
+            f"weights of preferences, {up}."
         )
 
 
 def check_weight_range(weight: Floats, regressor: str) -> None:
-    """Raise where a regressor of the user cannot be expected to cope with the weights.
+    """Raise an error if a user's regressor cannot be expected to work with the weights.
 
     Parameters
     ----------
     weight : ndarray of shape (n_rows,)
     regressor : str
-        Its name.
+        The name of the regressor.
 
     Raises
     ------
     ValueError
-        The largest weight is not between 1e-12 and 1e12.
+        If the largest weight is not between 1e-12 and 1e12.
     """
     largest = float(weight.max())
     if not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
         raise ValueError(
-            f"The largest sample_weight is {largest:g}, and {regressor} gets the weights as they "
-            f"are: it needs a largest weight between {_SMALLEST_WEIGHT:g} and "
-            f"{_LARGEST_WEIGHT:g}. Scale the weights to mean 1: sample_weight / "
-            "sample_weight.mean()."
+            f"The largest sample_weight is {largest:g}. {regressor} receives the weights unscaled "
+            f"and needs a largest weight between {_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. "
+            "Scale the weights to mean 1: sample_weight / sample_weight.mean()."
         )

@@ -1,8 +1,8 @@
-"""Text files of users: a path comes in; lines with their numbers come out, one after the other.
+"""A reader of text files that users pass, line by line, with line numbers.
 
-A small file can be a large text: 300 KB of gzip hold 300 MB. So lines are read as a stream, blank
-ones are skipped in bulk, the length of a line is bounded, and what readers keep of them is
-compared with the memory of the machine while they read.
+A small file can contain a large text: 300 KB of gzip can hold 300 MB. Lines are therefore read as
+a stream, blank lines are skipped in bulk, and the length of a line is bounded. What the caller
+stores is estimated while reading and compared with the memory of the machine.
 """
 
 from __future__ import annotations
@@ -21,36 +21,39 @@ from typing import Any
 from sklearn_rankcal.utils._memory import check_memory
 
 Path = str | PathLike[str]
-#: A line of a text file may have so many characters.
+#: The largest number of characters of a line.
 LONGEST_LINE = 2**24
 _CHUNK = 2**16
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-class Lines:
-    """The lines of a text file that are not blank, with their numbers from 1; iterate once.
+class LineReader:
+    """Iterate over (number, line) of the lines of a text file that are not blank; once only.
 
     Parameters
     ----------
     path : path
-        Text in UTF-8, plain, ``.gz`` or ``.bz2``. Lines end as usual on any system.
+        Text in UTF-8, plain, ``.gz`` or ``.bz2``, with the line ends of any system. Line numbers
+        start at 1.
     bytes_per_character, bytes_per_line : int
-        Estimate of what the reader keeps; beyond the memory of the machine it is refused.
+        An estimate of what the caller stores. If it exceeds the available memory, an error is
+        raised.
     any_bytes : bool
-        Bytes that are not UTF-8 are let through, as surrogates: for comments that nobody reads.
+        Whether to accept bytes that are not UTF-8, and return them as surrogates. This is for
+        comments that are ignored.
 
     Attributes
     ----------
     number : int
-        Of the line that was given last.
+        The number of the line that was returned last.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If the file does not exist.
     ValueError
-        A compressed file that is damaged or cut short, bytes that are not UTF-8, a line that is
-        too long, or more text than fits in memory; the error names the file and the line.
+        If a compressed file is damaged or cut short, if bytes are not UTF-8, if a line is too long,
+        or if the text does not fit in memory. The error names the file and the line.
     """
 
     def __init__(
@@ -63,13 +66,13 @@ class Lines:
     ) -> None:
         self.path = os.fspath(path)
         self.number = 0
-        self._reached = 1  # the line that the next piece of text begins in
+        self._reached = 1  # the number of the line in which the next piece of text begins
         self.bytes_per_character = bytes_per_character
         self.bytes_per_line = bytes_per_line
         self.any_bytes = any_bytes
 
     def error(self, what: str) -> ValueError:
-        """An error about the line that was given last."""
+        """Return an error about the line that was returned last."""
         return ValueError(f"{self.path}, line {self.number}: {what}")
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
@@ -87,12 +90,12 @@ class Lines:
             )
 
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """Runs of whole lines, with the number of the first."""
-        number, rest = 1, ""
+        """Yield runs of whole lines, with the number of the first line of each."""
+        number, rest = 1, ""  # rest is the beginning of a line whose end was not read yet
         for text in self._texts():
             head, newline, tail = (rest + text).rpartition("\n")
             if newline:
-                if not head or head.isspace():
+                if not head or head.isspace():  # blank lines are only counted
                     count = head.count("\n") + 1
                 else:
                     lines = head.split("\n")
@@ -106,12 +109,12 @@ class Lines:
             if len(rest) > LONGEST_LINE:
                 if not rest.isspace():
                     self._check_lengths([rest], number)
-                rest = " "
+                rest = " "  # all that matters of a long blank line
         self._check_text(rest, number)
         yield number, [rest]
 
     def _texts(self) -> Iterator[str]:
-        """The text in pieces, line ends as a newline, bytes that are not UTF-8 as surrogates."""
+        """Yield the text in pieces, with newlines as line ends and surrogates for invalid bytes."""
         opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(os.path.splitext(self.path)[1], open)
         decoder = io.IncrementalNewlineDecoder(
             codecs.getincrementaldecoder("utf-8-sig")("surrogateescape"), translate=True
@@ -123,7 +126,7 @@ class Lines:
                 except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                     raise self._damaged(error) from error
                 except OSError as error:
-                    if error.errno is not None:  # of the system: no matter of the contents
+                    if error.errno is not None:  # an error of the system, not of the contents
                         raise
                     raise self._damaged(error) from error
                 yield decoder.decode(piece, final=not piece)
@@ -156,12 +159,14 @@ class Lines:
 
 
 def parse_number(text: str) -> float:
-    """A decimal number, strictly: no white space or underscores inside, no "nan", no "inf".
+    """Convert text to a number; only plain decimal numbers are accepted.
+
+    White space and underscores inside a number, "nan" and "inf" are refused.
 
     Raises
     ------
     ValueError
-        Anything else, and numbers that are too large for float64.
+        If the text is not a decimal number, or if the number is too large for float64.
 
     Examples
     --------

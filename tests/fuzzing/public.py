@@ -35,6 +35,7 @@ from sklearn_rankcal import (
     sizes_to_groups,
     targets,
 )
+from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.queries import Queries
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "preference_labels",
     "public_names",
     "ranks_to_order",
+    "read_relevance",
     "relevance_labels",
     "sizes_to_groups",
 ]
