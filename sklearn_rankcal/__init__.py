@@ -6,11 +6,7 @@ targets, decoded, converges to the best ranking for the measure you chose.
 
 from sklearn_rankcal._version import __version__
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
-from sklearn_rankcal.cost_sensitive._classifier import (
-    LowRankClassifier,
-    make_cost_scorer,
-    mean_cost_loss,
-)
+from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels import preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold

@@ -25,6 +25,7 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
+from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import (
     preference_labels,
@@ -32,7 +33,7 @@ from sklearn_rankcal.labels import (
     rankings_to_preferences,
     read_labels,
 )
-from sklearn_rankcal.losses import PD, LowRankLoss
+from sklearn_rankcal.losses import PD
 from sklearn_rankcal.losses._positional import Positional
 from sklearn_rankcal.metrics._compare import paired_bootstrap
 from sklearn_rankcal.models import PairModel

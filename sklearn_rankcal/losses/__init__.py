@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
@@ -70,7 +69,6 @@ __all__ = [
     "PD",
     "BinaryLoss",
     "Loss",
-    "LowRankLoss",
     "MAPByScores",
     "NormalizedLoss",
     "PDByScores",
