@@ -24,7 +24,7 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
 )
 from sklearn_rankcal.consistency._distributions import all_targets, as_queries
-from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import (
     DECODERS,
     LocalSearchAveragePrecision,
@@ -177,12 +177,11 @@ def decoded(loss, decoder, pool, chance, rng):
     """The decoder's result near the expected targets, and its regret by enumeration."""
     n, r = len(chance), pool.shape[1]
     loss = loss.resolve(as_queries(pool)[0])
-    value = goals(loss, pool, all_ranks(r))
+    value = calibrated_values(loss, pool, all_ranks(r))
     u = chance @ all_targets(loss, pool)
     u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)  # estimates break ties at random
     result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
-    number = {tuple(ranks): k for k, ranks in enumerate(all_ranks(r).tolist())}
-    chosen = [number[tuple(ranks)] for ranks in result.ranks.reshape(n, r).tolist()]
+    chosen = ranking_numbers(result.ranks.reshape(n, r))
     expected = chance @ value
     regret = expected.max(axis=1) - expected[np.arange(n), chosen]
     return result, regret, np.ptp(expected, axis=1)

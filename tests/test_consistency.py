@@ -22,6 +22,7 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
 )
 from sklearn_rankcal.consistency._distributions import expected_sizes
+from sklearn_rankcal.consistency._rankings import all_ranks, ranking_numbers
 from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
 from sklearn_rankcal.losses._pairs import SCORES
@@ -32,6 +33,13 @@ from .test_losses import SCORES_OF_PAIRS
 OPPOSED = LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
 TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
 SIX_EDGES = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
+
+
+def test_rankings_are_found_by_their_number():
+    rng = np.random.default_rng(0)
+    for r in range(1, 7):
+        number = rng.permutation(len(all_ranks(r)))
+        np.testing.assert_array_equal(ranking_numbers(all_ranks(r)[number]), number)
 
 
 def single_edges(chances, r=3):

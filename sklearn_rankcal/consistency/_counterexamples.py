@@ -20,7 +20,7 @@ from sklearn_rankcal.consistency._distributions import (
     as_queries,
     check_labels,
 )
-from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
 from sklearn_rankcal.queries._queries import Queries
@@ -160,7 +160,7 @@ def find_counterexample(
     if pool.shape[1] != r:
         raise ValueError(f"labels are of {pool.shape[1]} documents, n_documents is {r}.")
     loss = loss.resolve(as_queries(pool)[0])
-    value = goals(loss, pool, all_ranks(r))
+    value = calibrated_values(loss, pool, all_ranks(r))
     defined = ~np.isnan(value[:, 0])
     if not defined.any():
         raise ValueError(f"{loss!r} is undefined for every label.")
@@ -176,7 +176,7 @@ def find_counterexample(
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
         expected = chance @ value
         best = expected.argmax(axis=1)
-        regret = expected[np.arange(n), best] - expected[np.arange(n), _numbers_of(ranks)]
+        regret = expected[np.arange(n), best] - expected[np.arange(n), ranking_numbers(ranks)]
         for t in np.argsort(-regret, kind="stable"):
             if regret[t] <= least:
                 break
@@ -207,15 +207,6 @@ def _surrogate(
             f"of each label; it returned shape {scores.shape}."
         )
     return scores, get_decoder("sort", "scores")
-
-
-def _numbers_of(ranks: Ints) -> Ints:
-    """Where rankings (n, r) stand in `all_ranks`."""
-    r = ranks.shape[1]
-    digits = r ** np.arange(r)
-    codes = (all_ranks(r) - 1) @ digits
-    order = np.argsort(codes)
-    return order[np.searchsorted(codes[order], (ranks - 1) @ digits)]
 
 
 def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -22,14 +23,13 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.measures._formulas import Ranking, check_ranks
 from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Rankings are enumerated up to this many documents.
 LARGEST = 8
-#: Label entries of the rankings evaluated at a time.
-ENTRIES = 2**20
 #: Expected goals of rankings may differ by this share of their terms and count as equal; or by
 #: this share of the largest terms of any ranking, which a goal of terms that cancel is rounded by.
 ROUNDING, NOISE = 1e-12, 1e-14
@@ -44,17 +44,53 @@ def all_ranks(r: int) -> Ints:
     return ranks
 
 
-def goals(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
-    """The loss's goal of rankings (n, r) under labels (m, ...): (m, n). O(n m r^2) at most."""
+def ranking_numbers(ranks: Ints) -> Ints:
+    """Return the index in `all_ranks` of each ranking (n, r)."""
+    r = ranks.shape[1]
+    # Ranks minus 1 are the digits of a number in base r, which differs for different rankings.
+    digits = r ** np.arange(r)
+    codes = (all_ranks(r) - 1) @ digits
+    order = np.argsort(codes)
+    return order[np.searchsorted(codes[order], (ranks - 1) @ digits)]
+
+
+def values_of_rankings(
+    measure: Callable[[Ranking, Any], Floats], labels: Floats, ranks: Ints
+) -> Floats:
+    """Return ``measure(ranking, labels)`` of each ranking under each of m labels.
+
+    Parameters
+    ----------
+    measure : callable
+        It receives a `Ranking` of many queries and their labels, and returns one value per query.
+    labels : ndarray of shape (m, r) or (m, r, r)
+        Relevance or preference weights.
+    ranks : ndarray of shape (n, r)
+        Positions of the documents, from 1.
+
+    Returns
+    -------
+    values : ndarray of shape (m, n)
+    """
     m = len(labels)
     values = np.empty((m, len(ranks)))
-    step = max(1, ENTRIES // labels.size)
+    # Each pair of a label and a ranking becomes a query. A block holds all labels of some rankings.
+    step = rows_per_block(8 * labels.size)
     for first in range(0, len(ranks), step):
         some = ranks[first : first + step]
         repeated, queries = as_queries(np.repeat(labels, len(some), axis=0))
         ranked = Ranking.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
-        values[:, first : first + step] = loss.calibrated_measure(ranked, repeated).reshape(m, -1)
+        values[:, first : first + step] = measure(ranked, repeated).reshape(m, -1)
     return values
+
+
+def calibrated_values(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
+    """Return the value (m, n) of each ranking under each label for which the loss is calibrated.
+
+    This is `Loss.calibrated_measure`, of which larger values are better. The time is at most
+    O(n m r^2).
+    """
+    return values_of_rankings(loss.calibrated_measure, labels, ranks)
 
 
 def bayes_ranking(
@@ -190,7 +226,7 @@ def _read_ranks(ranks: ArrayLike, r: int) -> Ints:
 
 def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> tuple[Floats, Floats]:
     """Expected losses of rankings, and the expected absolute values that they add up."""
-    values = goals(loss, distribution.labels, ranks)
+    values = calibrated_values(loss, distribution.labels, ranks)
     return -(distribution.probabilities @ values), distribution.probabilities @ np.abs(values)
 
 

@@ -1,13 +1,7 @@
-"""Checks for rankers and losses, beside scikit-learn's: what `check_estimator` cannot see.
-
-scikit-learn's checks know nothing of queries: a ranker that returns the worst order passes them.
-`check_ranker` runs every ``check_ranker_*`` of this module; `check_loss` tests a loss against
-exhaustive enumeration. Each raises AssertionError when a promise is broken.
-"""
+"""Checks of rankers, and the checks of scikit-learn that rankers cannot pass."""
 
 from __future__ import annotations
 
-import itertools
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,24 +14,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils import get_tags
 
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
-from sklearn_rankcal.losses._base import without_shrinkage
-from sklearn_rankcal.measures._formulas import Ranking
+from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.rankers._base import RankerMixin
-from sklearn_rankcal.targets._pairs import entry_counts, flat_targets
-
-__all__ = [
-    "check_loss",
-    "check_ranker",
-    "expected_failed_checks",
-    "yield_ranker_checks",
-]
-
 
 _DENSE_ONLY = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
@@ -343,185 +325,3 @@ def check_ranker_ties(ranker: Any) -> None:
         shuffle = np.random.RandomState(seed).permutation(len(X))
         again = fitted.predict(X[shuffle], groups=data.groups[shuffle])
         np.testing.assert_array_equal(again, ranks[shuffle])
-
-
-# -------------------------------------------------------------------- losses
-
-
-def check_loss(
-    loss: Loss | str,
-    *,
-    levels: tuple[float, ...] | None = None,
-    n_documents: tuple[int, ...] = (1, 2, 3, 4),
-    n_distributions: int = 200,
-    random_state: int = 0,
-) -> None:
-    """Test a loss against exhaustive enumeration.
-
-    Checked are: shapes and finiteness of the targets; `defined` agreeing with `measure`; the same
-    values in any row layout and with other queries present; `measure` of tied scores being the
-    mean over orders; and calibration itself: on random distributions of the labels, ranking by the
-    expected targets (a sort, or the exact decoder of the loss's space) attains the largest expected
-    goal among all r! rankings, for losses that claim every distribution, and the regret bound of
-    `regret_constant` on random scores.
-
-    Parameters
-    ----------
-    loss : Loss or str
-        A loss, yours or a registered one.
-    levels : tuple of float, default=None
-        Labels to draw from; None is (0, 1) for binary losses and (0, 1, 2, 3) for others.
-    n_documents : tuple of int, default=(1, 2, 3, 4)
-        Query sizes to enumerate.
-    n_distributions : int, default=200
-        Random distributions per size.
-    random_state : int, default=0
-        Seed.
-
-    Raises
-    ------
-    AssertionError
-        A promise is broken.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.estimator_checks import check_loss
-    >>> check_loss("ndcg@2", n_distributions=20)
-    """
-    loss = get_loss(loss)
-    assert loss.calibrated_over, "calibrated_over must say where the loss is calibrated"
-    if levels is None:
-        binary = isinstance(loss, BinaryLoss) and loss.threshold is None
-        levels = (0.0, 1.0) if binary else (0.0, 1.0, 2.0, 3.0)
-    random = np.random.RandomState(random_state)
-    top = np.array(levels)
-    loss = loss.resolve(top)
-    get_decoder("auto", loss.space, loss.default_decoder)
-    clone(loss)
-    _check_layouts(loss, levels, random)
-    for r in n_documents:
-        _check_ties(loss, levels, r, random)
-        for _ in range(n_distributions):
-            _check_calibration(loss, levels, r, random)
-
-
-def _ranks(order: tuple[int, ...]) -> NDArray[np.int64]:
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[list(order)] = np.arange(1, len(order) + 1)
-    return ranks
-
-
-def _measure(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> float:
-    return float(loss.metric(y, _ranks(order), Queries.single(len(y)))[0])
-
-
-def _goal(loss: Loss, y: NDArray[np.float64], order: tuple[int, ...]) -> float:
-    ranked = Ranking.from_ranks(_ranks(order), Queries.single(len(y)))
-    return float(loss.calibrated_measure(ranked, y)[0])
-
-
-def _targets(loss: Loss, y: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-    """Targets as a vector: of the rows, or of the pairs of every query."""
-    return flat_targets(loss.encode(y, queries))
-
-
-def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
-    """Targets and measures of a query do not depend on its neighbours or on the row layout."""
-    groups = np.repeat(np.arange(12), random.randint(1, 6, size=12))
-    y = random.choice(levels, size=len(groups))
-    shuffle = random.permutation(len(y))
-    queries = Queries.from_groups(groups[shuffle])
-    targets = _targets(loss, y[shuffle], queries)
-    if loss.space == "scores":
-        assert targets.shape == y.shape, "encode returns one target per row"
-        targets = targets[np.argsort(shuffle)]
-    assert np.isfinite(targets).all(), "targets must be finite, 0 where the loss is undefined"
-    scores = random.randint(0, 3, size=len(y)).astype(float)
-    values = loss.measure(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
-    defined = loss.defined(y[shuffle], queries)
-    assert values.shape == defined.shape == (queries.n_queries,)
-    np.testing.assert_array_equal(np.isnan(values), ~defined, "measure is NaN where not defined")
-    for q, group in enumerate(queries.ids):
-        rows = np.flatnonzero(groups == group)
-        alone = Queries.single(len(rows))
-        if loss.space == "scores":
-            here, label = targets[rows], y[rows]
-        else:  # in the order in which the shuffled rows of the query come
-            label = y[shuffle][queries.codes == q]
-            here = targets[_entries(loss.space, queries, q)]
-        np.testing.assert_allclose(here, _targets(loss, label, alone), atol=1e-12)
-        value = loss.measure(Ranking.from_scores(scores[rows], alone), y[rows])
-        np.testing.assert_allclose(values[q], value[0], atol=1e-12)
-
-
-def _entries(space: str, queries: Queries, q: int) -> slice:
-    """Where a query's pairs are in the vector of all."""
-    counts = entry_counts(queries.sizes, space == "sym_pairs")
-    stops = np.cumsum(counts)
-    return slice(int(stops[q] - counts[q]), int(stops[q]))
-
-
-def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> None:
-    """The measure of tied scores is the mean over the orders that the ties allow."""
-    for _ in range(20):
-        y = random.choice(levels, size=r)
-        scores = random.randint(0, 3, size=r).astype(float)
-        orders = [
-            order
-            for order in itertools.permutations(range(r))
-            if (np.diff(scores[list(order)]) <= 0).all()
-        ]
-        mean = np.mean([_measure(loss, y, order) for order in orders])
-        value = loss.measure(Ranking.from_scores(scores, Queries.single(r)), y)[0]
-        np.testing.assert_allclose(value, mean, atol=1e-10, err_msg=f"y={y}, scores={scores}")
-
-
-def _check_calibration(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> None:
-    """Decoding the expected targets is optimal, and the regret bound holds for other scores."""
-    n_labels = random.randint(1, 5)
-    labels = random.choice(levels, size=(n_labels, r))
-    labels = labels[[bool(loss.defined(y, Queries.single(r))[0]) for y in labels]]
-    if not len(labels):
-        return
-    chance = random.dirichlet(np.full(len(labels), 0.7))
-    if not without_shrinkage(loss).calibrated_everywhere:
-        labels, chance = labels[:1], np.ones(1)  # a point mass satisfies every noise condition
-    orders = list(itertools.permutations(range(r)))
-    risk = np.array(
-        [
-            sum(p * _goal(loss, y, order) for p, y in zip(chance, labels, strict=True))
-            for order in orders
-        ]
-    )
-    expected = sum(
-        p * _targets(loss, y, Queries.single(r)) for p, y in zip(chance, labels, strict=True)
-    )
-    if loss.space != "scores":
-        exact = get_decoder("exact", loss.space)
-        order = tuple(np.argsort(exact.decode(expected, Queries.single(r)).ranks).tolist())
-        value = risk[orders.index(order)]
-        assert value >= risk.max() - 1e-9, (
-            f"{loss!r} is not calibrated: labels {labels.tolist()} with probabilities "
-            f"{chance.tolist()}: decoding gives {value:.6f}, the best ranking {risk.max():.6f}"
-        )
-        return
-    sorts = _sorted_values(risk, orders, expected)
-    assert sorts.min() >= risk.max() - 1e-9, (
-        f"{loss!r} is not calibrated: labels {labels.tolist()} with probabilities "
-        f"{chance.tolist()}: sorting gives {sorts.min():.6f}, the best ranking {risk.max():.6f}"
-    )
-    constant = loss.regret_constant(r)
-    if constant is None:
-        return
-    scores = expected + random.choice([0.01, 0.3, 2.0]) * random.normal(size=r)
-    regret = risk.max() - _sorted_values(risk, orders, scores).min()
-    bound = constant * np.sqrt(np.sum((scores - expected) ** 2))
-    assert regret <= bound + 1e-9, f"regret {regret:.6f} exceeds the bound {bound:.6f}"
-
-
-def _sorted_values(
-    risk: NDArray[np.float64], orders: list[tuple[int, ...]], scores: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The expected measure of every order that sorts the scores (rounding aside)."""
-    sorts = [bool((np.diff(scores[list(order)]) <= 1e-12).all()) for order in orders]
-    return risk[sorts]
