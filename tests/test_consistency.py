@@ -21,7 +21,7 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._distributions import expected_sizes
+from sklearn_rankcal.consistency._distributions import targets_and_sizes
 from sklearn_rankcal.consistency._rankings import all_ranks, ranking_numbers
 from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
@@ -462,7 +462,7 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
     label[0, 1], label[0, 2], label[2, 0] = 0.1, 0.2, 0.3
     assert label[0, 1] + label[0, 2] != label[2, 0]
     for f in ("borda", "least_squares"):
-        sizes = expected_sizes(([label], [1.0]), PDByScores(f=f))
+        sizes = targets_and_sizes(([label], [1.0]), PDByScores(f=f))[1]
         assert (sizes >= 0.1 / 3).all()
     assert expected_targets(([label], [1.0]), "pd_by_scores")[0] == 0
 
@@ -517,7 +517,7 @@ GOOD = ([[1, 0]], [1.0])
     [
         (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, "sum to 1; they sum to 0.9"),
         (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, "of label 1 is -0.5"),
-        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\), one for ea"),
+        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\), one number for ea"),
         (lambda: LabelDistribution([[1, 0]], 1.0), ValueError, r"it has shape \(\)"),
         (lambda: LabelDistribution([[1, np.nan]], [1]), ValueError, r"first at \[0, 1\]"),
         (lambda: LabelDistribution([[1, 0]], [np.nan]), ValueError, "probabilities contains NaN"),

@@ -26,8 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     check_numbers,
-    expected_sizes,
-    expected_targets,
+    targets_and_sizes,
 )
 from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
@@ -91,7 +90,8 @@ def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
     if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
     if _is_distribution(u):
-        return expected_targets(u, loss), tol * expected_sizes(u, loss)
+        matrix, sizes = targets_and_sizes(u, loss)
+        return matrix, tol * sizes
     matrix = check_numbers(u, "u")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(
@@ -289,9 +289,8 @@ def satisfies_score_condition(
             )
         distribution: Any = u
         d, slack = _differences(distribution, tol, PD(loss.h, normalize=loss.normalize))
-        scores = expected_targets(distribution, loss)
-        sizes = tol * expected_sizes(distribution, loss)
-        score_slack = sizes[:, None] + sizes
+        scores, sizes = targets_and_sizes(distribution, loss)
+        score_slack = tol * (sizes[:, None] + sizes)
     else:
         scores = check_numbers(f, "f")
         d, slack = _differences(u, tol)
