@@ -342,7 +342,7 @@ def test_the_search_repeats_itself_and_takes_objects():
         (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
         (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),
         (lambda: find_counterexample("pd", get_decoder("sort", "scores")), "decodes scores"),
-        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels are of 2 documents"),
+        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels have 2 documents"),
         (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
         (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
         (lambda: find_counterexample("dcg", lambda y: y * np.nan), "finite scores"),

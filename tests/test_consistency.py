@@ -517,7 +517,7 @@ GOOD = ([[1, 0]], [1.0])
     [
         (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, "sum to 1; they sum to 0.9"),
         (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, "of label 1 is -0.5"),
-        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\), one number for ea"),
+        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\)"),
         (lambda: LabelDistribution([[1, 0]], 1.0), ValueError, r"it has shape \(\)"),
         (lambda: LabelDistribution([[1, np.nan]], [1]), ValueError, r"first at \[0, 1\]"),
         (lambda: LabelDistribution([[1, 0]], [np.nan]), ValueError, "probabilities contains NaN"),
@@ -604,5 +604,5 @@ def test_odd_choices_of_a_counterexample():
         find_counterexample("pd", n_trials=10.5)
     with pytest.raises(TypeError, match="condition must be a function"):
         find_counterexample("pd", condition="dag")
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="must have shapes that broadcast"):
         regret_bound("pd", [1, 2, 3], [2, 3])

@@ -161,7 +161,7 @@ def test_shapes_and_bad_input():
     assert regret_bound("ndcg", [[1.0], [2.0]], [2, 3, 4]).shape == (2, 3)
     assert isinstance(regret_bound("pd", 0.5, 3), float)
     for arguments, message in (
-        ((ERR(), 1.0, 3), "ERR has no regret bound: it is calibrated over product"),
+        ((ERR(), 1.0, 3), "ERR has no regret bound, .* but over product"),
         (("map_by_scores", 1.0, 3), "P_reinforce"),
         (("pd_by_scores", 1.0, 3), "P_f"),
         (("ndcg", -1.0, 3), "surrogate_regret must be finite and >= 0; got -1.0"),
