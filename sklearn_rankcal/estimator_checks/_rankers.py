@@ -25,23 +25,23 @@ _DENSE_ONLY = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
-    """scikit-learn checks that a ranker fails by what ranks are, each with its reason.
+    """Return the checks of scikit-learn that a ranker cannot pass, each with its reason.
 
-    For `sklearn.utils.estimator_checks.parametrize_with_checks(...,
-    expected_failed_checks=...)` and `check_estimator`.
+    The result can be passed to `sklearn.utils.estimator_checks.check_estimator`, and the function
+    itself to `parametrize_with_checks`, as `expected_failed_checks`.
 
     Parameters
     ----------
     estimator : estimator
-        The ranker.
+        The ranker, or another estimator of this package.
 
     Returns
     -------
     checks : dict
-        Name of the check to the reason.
+        The names of the checks as keys, and the reasons as values.
     """
     ranks_documents = isinstance(estimator, RankerMixin)
-    if not ranks_documents:  # a label ranker or a classifier
+    if not ranks_documents:  # the estimator is a label ranker or a classifier
         folds = getattr(estimator, "n_folds", None) is not None
         if not (folds or get_tags(estimator).non_deterministic):
             return {}
@@ -52,45 +52,44 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
         }
     reasons = {
         "check_methods_subset_invariance": (
-            "predict returns positions among the rows it is given: a subset of the rows has "
-            "other positions. decision_function is subset invariant."
+            "predict returns positions among the rows that it is given, and a subset of the rows "
+            "has other positions. decision_function is invariant to subsets."
         ),
     }
     space = get_loss(estimator.loss).space
     wrapped = not is_model(estimator.regressor) or isinstance(estimator.regressor, PairModel)
     if space == "pairs" and wrapped:
         reasons["check_sample_weight_equivalence_on_dense_data"] = (
-            "a regressor on pairs sees a repeated row as a pair with itself too, and the "
-            "default trees bin columns by rows, not by weight. PairwiseRidge passes."
+            "for a regressor on pairs, a repeated row also forms a pair with itself, and the "
+            "default trees bin columns by rows and not by weight. PairwiseRidge passes."
         )
     elif space == "pairs" and isinstance(estimator.regressor, BilinearPairs):
         reasons["check_sample_weight_equivalence_on_dense_data"] = (
-            "predictions agree up to rounding, but of cyclic preferences several rankings can be "
-            "best, and rounding chooses. predict_preferences passes."
+            "predictions agree up to rounding, but several rankings can be the best for cyclic "
+            "preferences, and rounding decides between them. predict_preferences passes."
         )
     if space == "sym_pairs" or (space == "scores" and not _targets_are_per_row(estimator)):
         weight = (
-            "the loss's targets depend on the whole query (its normaliser): repeating a row "
-            "changes the targets of the others, weighting it does not. Weights are regression "
-            "weights, not repetitions."
+            "the targets of the loss depend on the whole query, through its normaliser. Repeating "
+            "a row changes the targets of the other rows, and a weight does not. Weights are "
+            "weights of the regression and not repetitions."
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
     dense = reasons.get("check_sample_weight_equivalence_on_dense_data")
-    # not by the tag: in scikit-learn 1.6 Ridge takes sparse tables without saying so
+    # The tag for sparse input cannot decide this: in scikit-learn 1.6, Ridge supports sparse input
+    # although its tag says otherwise.
     if dense is not None and not isinstance(estimator.regressor, _DENSE_ONLY):
         reasons["check_sample_weight_equivalence_on_sparse_data"] = dense
     return reasons
 
 
 def _targets_are_per_row(estimator: Any) -> bool:
+    """Return whether repeating a row leaves the targets of the other rows as they are."""
     loss = get_loss(estimator.loss)
     y = np.array([0.0, 1.0, 1.0, 0.0])
     alone = loss.encode(y, Queries.single(4))
     repeated = loss.encode(np.append(y, 1.0), Queries.single(5))[:4]
     return bool(np.allclose(alone, repeated))
-
-
-# -------------------------------------------------------------------- rankers
 
 
 def check_ranker(ranker: Any) -> None:
@@ -99,12 +98,12 @@ def check_ranker(ranker: Any) -> None:
     Parameters
     ----------
     ranker : estimator
-        An unfitted ranker; it is cloned.
+        An unfitted ranker. Each check fits a clone of it.
 
     Raises
     ------
     AssertionError
-        The first broken promise.
+        If a promise is broken. The checks stop at the first one.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def check_ranker(ranker: Any) -> None:
 
 
 def yield_ranker_checks() -> Iterator[Callable[[Any], None]]:
-    """Every check of a ranker, for use with `pytest.mark.parametrize`."""
+    """Yield every check of a ranker, for use with `pytest.mark.parametrize`."""
     yield check_ranker_permutation_per_query
     yield check_ranker_row_order
     yield check_ranker_group_names
@@ -135,7 +134,7 @@ def yield_ranker_checks() -> Iterator[Callable[[Any], None]]:
 
 
 def _data(n_queries: int = 40, seed: int = 0) -> Any:
-    """Queries of varied size with binary labels, which every loss takes."""
+    """Make queries of different sizes with binary labels, which every loss accepts."""
     data = make_ranking(
         n_queries, (2, 9), 6, n_informative=3, n_levels=2, noise=0.1, random_state=seed
     )
@@ -144,6 +143,7 @@ def _data(n_queries: int = 40, seed: int = 0) -> Any:
 
 
 def _fit(ranker: Any, X: Any, y: Any, groups: Any) -> Any:
+    """Fit a clone of the ranker with a fixed random state."""
     ranker = clone(ranker)
     if "random_state" in ranker.get_params():
         ranker.set_params(random_state=0)
@@ -151,7 +151,7 @@ def _fit(ranker: Any, X: Any, y: Any, groups: Any) -> Any:
 
 
 def check_ranker_permutation_per_query(ranker: Any) -> None:
-    """`predict` gives each query the positions 1 .. r, as int64."""
+    """`predict` returns the positions 1 to r for each query of r documents, as int64."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     assert ranks.shape == data.y.shape and ranks.dtype == np.int64
@@ -171,7 +171,7 @@ def check_ranker_row_order(ranker: Any) -> None:
 
 
 def check_ranker_group_names(ranker: Any) -> None:
-    """Names of the groups do not matter, in `fit` or in `predict`."""
+    """The names of the groups affect neither `fit` nor `predict`."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     names = np.array([f"query {(7 * g) % 41}" for g in data.groups])
@@ -180,7 +180,7 @@ def check_ranker_group_names(ranker: Any) -> None:
 
 
 def check_ranker_queries_are_separate(ranker: Any) -> None:
-    """A query is ranked alike alone and among others."""
+    """A query gets the same ranking alone and among other queries."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -191,7 +191,7 @@ def check_ranker_queries_are_separate(ranker: Any) -> None:
 
 
 def check_ranker_better_than_constant(ranker: Any) -> None:
-    """On new queries of an easy problem the ranking follows the labels."""
+    """On new queries of an easy problem, the ranking agrees with the labels."""
     train, test = _data(150), _data(150)
     half = train.groups < 75
     fitted = _fit(ranker, train.X[half], train.y[half], train.groups[half])
@@ -206,12 +206,13 @@ def check_ranker_better_than_constant(ranker: Any) -> None:
 
 
 def _within(scores: NDArray[Any], groups: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the position of each row when the scores of its group are sorted."""
     queries = Queries.from_groups(groups)
     return queries.rank(queries.sort(scores))
 
 
 def check_ranker_structured_labels(ranker: Any) -> None:
-    """Structured labels say what `groups` says, to `fit` and `score`."""
+    """Structured labels, which name the queries, can replace `groups` in `fit` and `score`."""
     data = _data()
     one = _fit(ranker, data.X, data.y, data.groups)
     labels = relevance_labels(data.y, data.groups)
@@ -222,7 +223,7 @@ def check_ranker_structured_labels(ranker: Any) -> None:
 
 
 def check_ranker_predict_order(ranker: Any) -> None:
-    """`predict_order` lists the rows of each query by `predict`'s positions."""
+    """`predict_order` lists the rows of each query in the order of the positions of `predict`."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -236,7 +237,7 @@ def check_ranker_predict_order(ranker: Any) -> None:
 
 
 def check_ranker_clone_and_pickle(ranker: Any) -> None:
-    """A clone fits alike, a pickle predicts alike, and `predict` changes no state."""
+    """Clones and pickles give the same predictions, and `predict` changes no state."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     before = pickle.dumps(fitted)
@@ -250,7 +251,7 @@ def check_ranker_clone_and_pickle(ranker: Any) -> None:
 
 
 def check_ranker_leaves_input_alone(ranker: Any) -> None:
-    """X, y, groups and weights are not written to."""
+    """No method changes X, y, groups or weights."""
     data = _data()
     arrays = [data.X.copy(), data.y.copy(), data.groups.copy(), np.ones(len(data.y))]
     for array in arrays:
@@ -261,13 +262,13 @@ def check_ranker_leaves_input_alone(ranker: Any) -> None:
 
 
 def check_ranker_sparse_equals_dense(ranker: Any) -> None:
-    """A sparse X is ranked as the same dense X, where the regressor takes sparse matrices."""
+    """A sparse X gets the same ranking as a dense one, if the regressor supports sparse input."""
     if not get_tags(ranker).input_tags.sparse:
         return
     data = _data()
     ranker = clone(ranker)
     if "context" in ranker.get_params():
-        ranker.set_params(context=None)  # context columns are for dense tables
+        ranker.set_params(context=None)  # context columns need dense input
     X = np.where(np.abs(data.X) > 0.7, data.X, 0.0)
     dense = _fit(ranker, X, data.y, data.groups).predict(X, groups=data.groups)
     for kind in (sparse.csr_matrix, sparse.csc_array):
@@ -277,7 +278,7 @@ def check_ranker_sparse_equals_dense(ranker: Any) -> None:
 
 
 def check_ranker_frame_equals_array(ranker: Any) -> None:
-    """pandas and polars frames (where installed) are ranked as the same array."""
+    """Data frames of pandas and polars, if installed, get the same ranking as an array."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     names = [f"column {j}" for j in range(data.X.shape[1])]
@@ -289,6 +290,7 @@ def check_ranker_frame_equals_array(ranker: Any) -> None:
 
 
 def _frame_makers() -> Iterator[Callable[[NDArray[Any], list[str]], Any]]:
+    """Yield a function of an array and column names for each data frame library there is."""
     try:
         import pandas as pd
 
@@ -304,7 +306,7 @@ def _frame_makers() -> Iterator[Callable[[NDArray[Any], list[str]], Any]]:
 
 
 def check_ranker_small_queries(ranker: Any) -> None:
-    """Queries of one document, and of equal documents, are legal in `fit` and `predict`."""
+    """`fit` and `predict` accept queries of one document, and of equal documents."""
     data = _data()
     X = np.vstack([data.X, data.X[:1], np.repeat(data.X[1:2], 3, axis=0)])
     y = np.concatenate([data.y, [1], [0, 1, 0]])
@@ -314,7 +316,7 @@ def check_ranker_small_queries(ranker: Any) -> None:
 
 
 def check_ranker_ties(ranker: Any) -> None:
-    """Documents that the model cannot tell apart get the same order in every order of rows."""
+    """The order of documents with equal predictions does not depend on the order of the rows."""
     data = _data()
     X = data.X.copy()
     X[:, 1:] = 0.0
