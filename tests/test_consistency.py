@@ -70,7 +70,7 @@ def every_order(r):
     ],
 )
 def test_theorem_3_3_of_p2(loss, mixed, apart):
-    """P2 prints -1/12 and +1/24: the sums over the two labels, where the means are meant."""
+    """Calauzènes et al. print -1/12 and +1/24, the sums over both labels, for their means."""
     values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], TIED, loss)
     np.testing.assert_allclose(values, [float(mixed), float(apart)], atol=1e-14)
     printed = Fraction(-1, 12) if "map" in str(loss) else Fraction(1, 24)
@@ -81,7 +81,7 @@ def test_theorem_3_3_of_p2(loss, mixed, apart):
 
 
 def test_any_equivariant_score_ties_the_documents_of_theorem_3_3():
-    """By P2's lemma B.2 it is y g(sum y) + h(sum y): the same mean for all four."""
+    """By lemma B.2 of Calauzènes et al. it is y g(sum y) + h(sum y): the same mean for all four."""
     for g, h in np.random.default_rng(0).normal(size=(10, 2)):
         expected = np.mean(g * np.array(TIED[0]) + h, axis=0)
         np.testing.assert_allclose(expected, expected[0])
@@ -113,7 +113,7 @@ def minimiser(weight):
 
 
 def test_logistic_pairs_fail_inside_p_dag_and_the_aggregated_graph_does_not():
-    """P3's (12) puts document 2 first as well; (23), on the mean graph, does not."""
+    """Equation 12 of Duchi et al. puts document 2 first as well; (23), on the mean graph, not."""
     distribution = single_edges(INSIDE_DAG)
     mean = np.einsum("m,mij->ij", distribution.probabilities, distribution.labels)
     assert np.argsort(-minimiser(mean)).tolist() == [1, 0, 2]
@@ -453,7 +453,7 @@ def test_copeland_ties_are_not_broken_by_rounding():
                 loss, n_documents=r, labels=pool, n_trials=n_trials, random_state=seed,
                 condition=lambda d: satisfies_score_condition(d, loss),
             )  # fmt: skip
-            assert found is None  # P1, theorem 6
+            assert found is None  # Ramaswamy et al. (2013), theorem 6
 
 
 def test_scores_whose_terms_cancel_inside_a_label_are_ties():

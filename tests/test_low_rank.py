@@ -173,7 +173,7 @@ def test_the_rank_is_the_least_there_is():
 
 
 def test_a_known_intercept_saves_an_output():
-    """Distances squared are y^2 - 2 y t + t^2: one output, y, where P1's form alone has two."""
+    """Squared distances are y^2 - 2 y t + t^2: one output, y, and two without an intercept."""
     L = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
     loss = LowRankLoss.from_matrix(L)
     assert loss.alpha.shape == (9, 1) and np.any(loss.intercept)
@@ -235,7 +235,7 @@ def ranking_matrix(labels, r, loss):
 
 @pytest.mark.parametrize("r", [2, 3, 4])
 def test_ranking_losses_have_the_rank_that_their_targets_say(r):
-    """P1, sections 4, 6 and 7; sums of a ranking's beta that are constant lower it by one."""
+    """Ramaswamy et al., sections 4, 6 and 7; a constant sum of a ranking's beta saves one."""
     labels = [np.array(y) for y in product((0, 1), repeat=r)]
     for q in range(1, r):
         L = ranking_matrix(labels, r, lambda y, order, q=q: 1 - oracles.precision(y, order, q))
