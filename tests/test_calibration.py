@@ -24,7 +24,7 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
 )
 from sklearn_rankcal.consistency._distributions import all_targets, as_queries
-from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import (
     DECODERS,
     LocalSearchAveragePrecision,
@@ -86,8 +86,26 @@ def totally_ordered(distribution):
     return every.all() and satisfies_dag(u)
 
 
-def ordered_by_scores(distribution, loss="borda"):
-    return satisfies_score_condition(distribution, loss)
+def ordered_by_scores(distribution, loss=None):
+    """The condition of the expected graph and of expected scores, which is faster to compute."""
+    loss = PDByScores() if loss is None else loss
+    scores = distribution.probabilities @ all_targets(loss, distribution.labels)
+    return satisfies_score_condition(mean_graph(distribution), scores)
+
+
+@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+def test_the_condition_of_scores_is_that_of_their_distribution(f):
+    rng = np.random.default_rng(0)
+    loss = PDByScores(f=f)
+    holds = []
+    for r in (3, 4):
+        pool = defined(loss, pool_of(loss, r, rng))
+        for p in mixtures(pool, 15, rng):
+            distribution = LabelDistribution(pool[p > 0], p[p > 0])
+            holds.append(bool(ordered_by_scores(distribution, loss)))
+            condition = satisfies_score_condition(distribution, loss)
+            assert bool(condition) == holds[-1]
+    assert 20 < sum(holds) < 110
 
 
 def proved(distribution):
@@ -97,12 +115,12 @@ def proved(distribution):
 
 #: Where a pair is calibrated, unless that is over all distributions.
 CONDITIONS = {
-    ("err", "sort"): independent,  # P3, lemma 1
-    ("map_by_scores", "sort"): reinforced,  # P1, corollary 5
-    ("map", "diagonal"): reinforced,  # P1, theorem 4
+    ("err", "sort"): independent,  # Duchi et al. (2013), lemma 1
+    ("map_by_scores", "sort"): reinforced,  # Ramaswamy et al. (2013), corollary 5
+    ("map", "diagonal"): reinforced,  # Ramaswamy et al. (2013), theorem 4
     ("map", "local_search"): proved,
-    ("pd_by_scores", "sort"): ordered_by_scores,  # P1, theorem 6
-    ("pd", "greedy_dag"): acyclic,  # P1, theorem 7
+    ("pd_by_scores", "sort"): ordered_by_scores,  # Ramaswamy et al. (2013), theorem 6
+    ("pd", "greedy_dag"): acyclic,  # Ramaswamy et al. (2013), theorem 7
     ("pd", "borda"): ordered_by_scores,  # it sorts by the expected net Borda scores
     ("pd", "copeland"): totally_ordered,
     ("pd", "sort"): totally_ordered,
@@ -177,12 +195,11 @@ def decoded(loss, decoder, pool, chance, rng):
     """The decoder's result near the expected targets, and its regret by enumeration."""
     n, r = len(chance), pool.shape[1]
     loss = loss.resolve(as_queries(pool)[0])
-    value = goals(loss, pool, all_ranks(r))
+    value = calibrated_values(loss, pool, all_ranks(r))
     u = chance @ all_targets(loss, pool)
     u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)  # estimates break ties at random
     result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
-    number = {tuple(ranks): k for k, ranks in enumerate(all_ranks(r).tolist())}
-    chosen = [number[tuple(ranks)] for ranks in result.ranks.reshape(n, r).tolist()]
+    chosen = ranking_numbers(result.ranks.reshape(n, r))
     expected = chance @ value
     regret = expected.max(axis=1) - expected[np.arange(n), chosen]
     return result, regret, np.ptp(expected, axis=1)
@@ -290,7 +307,7 @@ def test_the_search_finds_the_failures_of_the_papers():
 
 
 def test_the_search_finds_that_any_score_fails_for_err_and_average_precision():
-    """P2's theorem 3.3. By its lemma B.2 a score is y g(sum y) + h(sum y) with g > 0."""
+    """Calauzènes et al. (2013), theorem 3.3: by lemma B.2 a score is y g(n) + h(n), n = sum(y)."""
     rng = np.random.default_rng(0)
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     for loss in (ERR(), MAPByScores(), MAP()):
@@ -343,7 +360,7 @@ def test_the_search_repeats_itself_and_takes_objects():
         (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
         (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),
         (lambda: find_counterexample("pd", get_decoder("sort", "scores")), "decodes scores"),
-        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels are of 2 documents"),
+        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels have 2 documents"),
         (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
         (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
         (lambda: find_counterexample("dcg", lambda y: y * np.nan), "finite scores"),
@@ -497,7 +514,10 @@ def test_any_number_of_moments_leaves_queries_that_it_does_not_tell_apart():
 
 
 def test_only_standardisation_functions_have_to_tie_the_documents_of_theorem_3_3():
-    """P2, lemma B.2: those that are best for every distribution. Other scores need not tie."""
+    """Calauzènes et al., lemma B.2, on scores that are best for every distribution.
+
+    Other scores need not tie.
+    """
     world = (np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5])
     loss = Positional(lambda y, queries: (5 - (1 + queries.place)) * y)
     assert expected_targets(world, loss).tolist() == [2.0, 1.5, 1.0, 0.5]

@@ -1,4 +1,8 @@
-"""What can be certified of a ranker's predictions: `CalibratedRanker.diagnose`."""
+"""Diagnosis: what can be certified about the rankings that a fitted ranker predicts.
+
+Predictions, labels and the reports of a decoder come in; conditions of theorems, optimality and
+regret bounds of each query come out. `CalibratedRanker.diagnose` is the public entry.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.plotting import make_axes
 from sklearn_rankcal.queries import Queries
@@ -15,31 +20,39 @@ from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
+#: Predictions of pairs up to this share of the largest of their query count as 0.
 TOL = 1e-9
+#: What the share of each certificate means.
 _SHARES = {
     "acyclic": "predicted preferences are acyclic",
-    "scores_suffice": "sorting scores would do",
-    "optimal": "the ranking is proved best for its predictions",
+    "scores_suffice": "sorting by scores would be enough",
+    "optimal": "the ranking is proved to be the best for its predictions",
 }
 
 
 @dataclass(repr=False)
 class Diagnosis:
-    """How far to trust the rankings of some queries; its text is a summary.
+    """What can be certified about the rankings of some queries; its text is a summary.
 
     Attributes
     ----------
     loss : Loss
-        What the ranker was fitted for.
+        The loss that the ranker was fitted for.
     per_query : dict of ndarray of shape (n_queries,)
-        ``query`` (its id) and ``n_documents``; for losses on pairs ``objective``, ``lower_bound``,
-        ``gap``, ``optimal`` and ``method`` of the decoder (`CalibratedRanker.decode_report`);
-        ``scores_suffice``, whether the condition under which a sort of scores is enough holds of
-        the predictions (``"pd"``: that of P1, theorem 6, for the net Borda score; ``"map"``:
-        P_reinforce, theorem 4); and ``acyclic`` (``"pd"``, theorem 7). With labels,
-        ``squared_error``, an estimate of the squared distance of the predictions from the expected
-        targets, NaN where the loss is undefined, and ``squared_bound``, that times the square of
-        the loss's `regret_constant`.
+        The columns of the diagnosis, by name:
+
+        - ``query``: the id of the query.
+        - ``n_documents``: the number of its documents.
+        - For losses on pairs, ``objective``, ``lower_bound``, ``gap``, ``optimal`` and ``method``:
+          the report of the decoder (see `CalibratedRanker.decode_report`).
+        - For losses on pairs, ``scores_suffice``: whether the predictions satisfy the condition
+          under which sorting by scores is enough. For ``"pd"`` this is P_f with the net Borda
+          score (Ramaswamy et al., 2013, theorem 6), for ``"map"`` it is P_reinforce (theorem 4).
+        - For ``"pd"``, ``acyclic``: whether the predicted preferences are acyclic (theorem 7).
+        - If labels were given, ``squared_error``: an estimate of the squared distance of the
+          predictions from the expected targets, NaN if the loss is undefined for the query.
+        - If labels were given, ``squared_bound``: ``squared_error`` times the square of the loss's
+          `regret_constant`.
     """
 
     loss: Loss
@@ -47,7 +60,7 @@ class Diagnosis:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of the queries of two documents and more for which each certificate holds."""
+        """Among queries of two or more documents, the share for which each certificate holds."""
         several = self.per_query["n_documents"] > 1
         return {
             name: float(self.per_query[name][several].mean())
@@ -57,20 +70,21 @@ class Diagnosis:
 
     @property
     def regret_bound(self) -> float:
-        """Bound of the expected regret of a query on which the loss is defined; NaN without labels.
+        """A bound on the expected regret of a query on which the loss is defined.
 
-        In units of the loss's goal: for ``"pd"`` preference weight, for others the measure. It is
-        sqrt(mean squared bound) + mean gap, each mean at the upper end of an approximate one-sided
-        95 % interval over queries. The normal approximation is too short where a few rare labels
-        make most of the error.
+        It is NaN without labels. The unit is that of the loss: preference weight for ``"pd"``, the
+        measure for other losses. The bound is sqrt(mean squared bound) + mean gap, where each mean
+        is replaced by the upper end of an approximate one-sided 95 % confidence interval over
+        queries. The normal approximation makes the interval too short if a few rare labels cause
+        most of the error.
         """
         return self._bound(1.645)
 
     @property
     def regret_estimate(self) -> float:
-        """The same from the means themselves: an estimate of the bound, not a bound.
+        """The same quantity from the means themselves: an estimate of the bound, and not a bound.
 
-        With several labels of each row it can be 0 by chance.
+        With several labels for each row, it can be 0 by chance.
         """
         return self._bound(0.0)
 
@@ -80,6 +94,7 @@ class Diagnosis:
         if not kept.any():
             return np.nan
         gaps = self.per_query["gap"][kept] if "gap" in self.per_query else np.zeros(kept.sum())
+        # z standard errors above each mean; the gap is 0 for losses that need no search.
         upper, gap = (
             values.mean() + (z * _standard_error(values) if z else 0.0)
             for values in (squares[kept], gaps)
@@ -87,12 +102,13 @@ class Diagnosis:
         return float(np.sqrt(max(upper, 0.0)) + gap)
 
     def to_frame(self) -> Any:
-        """`per_query` as a pandas data frame, a row per query."""
+        """Return `per_query` as a pandas data frame with a row for each query."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas (pip install pandas); per_query has the columns as arrays."
+                "to_frame needs pandas: pip install pandas. The attribute per_query holds the same "
+                "columns as arrays."
             ) from error
         return pd.DataFrame(self.per_query)
 
@@ -112,17 +128,19 @@ class Diagnosis:
             lines += [
                 f"  expected regret at most {self.regret_bound:.3g}, with about 95 % confidence "
                 f"(estimate of the bound {self.regret_estimate:.3g})",
-                "  (from above only: the noise of labels is in it, unless rows have several)",
+                "  (it includes the noise of labels, unless each row has several labels)",
             ]
         return "\n".join(lines)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the shares, and the squared bound of every query against its size if there is one.
+        """Plot the shares, and the bound of every query against its number of documents.
+
+        Without labels there is no bound, and the gap of every query is plotted instead.
 
         Parameters
         ----------
         axes : sequence of two matplotlib axes, default=None
-            None makes a figure.
+            If None, a new figure is made.
 
         Returns
         -------
@@ -141,8 +159,8 @@ class Diagnosis:
         sizes = self.per_query["n_documents"]
         if "squared_bound" in self.per_query:
             bounds = np.sqrt(np.maximum(self.per_query["squared_bound"], 0.0))
-            right.plot(sizes, bounds, ".", alpha=0.5, label="a query")
-            right.axhline(self.regret_bound, color="black", label="bound of the expected regret")
+            right.plot(sizes, bounds, ".", alpha=0.5, label="one query")
+            right.axhline(self.regret_bound, color="black", label="bound on the expected regret")
             right.set(xlabel="documents", ylabel="constant x distance to the labels")
             right.legend()
         elif "gap" in self.per_query:
@@ -152,11 +170,12 @@ class Diagnosis:
 
 
 def _standard_error(values: Floats) -> float:
+    """Return the standard error of the mean; infinity for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
 def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
-    """Up to what size predictions of pairs count as 0, per query: `TOL` times the largest."""
+    """Return for each query the size up to which its predictions count as 0: `TOL` * largest."""
     counts = space.n_entries(queries.sizes)
     largest = np.zeros(queries.n_queries)
     some = counts > 0
@@ -167,9 +186,10 @@ def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
 
 
 def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
-    """Whether predictions of pairs satisfy the condition of the theorem on scores, per query.
+    """Return for each query whether its predictions satisfy the condition for sorting by scores.
 
-    O(sum r^2) for differences (P_f, f the net Borda score), O(sum r^3) for products (P_reinforce).
+    For differences of pairs (`targets.PAIRS`) this is P_f with the net Borda score, in O(sum r^2)
+    time. For products of pairs (`targets.SYMMETRIC_PAIRS`) it is P_reinforce, in O(sum r^3) time.
     """
     holds = np.ones(queries.n_queries, dtype=bool)
     slacks = rounding_slack(u, queries, space)
@@ -182,46 +202,32 @@ def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool
             some = member[first : first + step]
             flat = u[starts[some][:, None] + entries]
             slack = slacks[some][:, None, None]
-            check = _reinforced if space.symmetric else _follows_borda
-            holds[some] = check(space.matrices(flat, int(r)), slack)
-    return holds
-
-
-def _follows_borda(d: Floats, slack: Floats) -> NDArray[np.bool_]:
-    score = d.sum(axis=2)
-    lead = score[:, :, None] - score[:, None, :]
-    return ~((d > slack) & (lead <= slack)).any(axis=(1, 2))
-
-
-def _reinforced(u: Floats, slack: Floats) -> NDArray[np.bool_]:
-    """P_reinforce, one pass over i: an (n, r, r) array at a time would be r times this."""
-    r = u.shape[1]
-    own = np.einsum("qii->qi", u)
-    holds = np.ones(len(u), dtype=bool)
-    for i in range(r):
-        lack = np.maximum(u - u[:, i : i + 1, :], 0.0)  # [q, j, g]: u_jg - u_ig
-        lack[:, :, i] = 0.0
-        np.einsum("qjj->qj", lack)[...] = 0.0
-        lead = own[:, i : i + 1] - own
-        short = (lead >= -slack[:, 0]) & (lead < lack.sum(axis=2) - slack[:, 0])
-        short[:, i] = False
-        holds &= ~short.any(axis=1)
+            matrices = space.matrices(flat, int(r))
+            if space.symmetric:
+                violated = reinforce_violations(matrices, slack, slack)
+            else:
+                violated = score_violations(matrices, matrices.sum(axis=2), slack, slack)
+            holds[some] = ~violated.any(axis=(1, 2))
     return holds
 
 
 def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
-    """Unbiased estimate of ||u - E[targets]||^2 per query, up to directions that rank nothing.
+    """Return an unbiased estimate of ||u - E[targets]||^2 for each query.
 
-    With labels given once, the variance of the targets is in it; with m of them an estimate of
-    that variance over m is taken out. NaN where the loss is undefined for all of them.
+    Directions on which no ranking depends are left out (`targets.Space.remove_constants`). If each
+    row has one label, the estimate includes the variance of the targets. If it has m labels, an estimate of
+    that variance divided by m is subtracted. The result is NaN if the loss is undefined for all
+    labels of the query.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
     owner = loss.space.owners(queries)
     defined = np.stack([loss.defined(label, queries) for label in labels])
-    m = defined.sum(axis=0)
+    m = defined.sum(axis=0)  # labels of each query on which the loss is defined
     kept = defined[:, owner]
     mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
     rest = loss.space.remove_constants(u - mean, queries)
+    # This is the sum of ||target - mean||^2 over the m labels. Divided by m (m - 1), it estimates
+    # the variance of the mean, by which ||u - mean||^2 exceeds ||u - E[targets]||^2 on average.
     noise = sum(
         np.bincount(
             owner,
@@ -236,6 +242,6 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
 
 
 def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
-    """The targets, query after query."""
+    """Return the targets in grouped layout, query after query."""
     targets = flat_targets(loss.encode(labels, queries))
     return targets if loss.space.is_pairwise else queries.gather(targets)

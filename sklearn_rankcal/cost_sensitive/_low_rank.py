@@ -1,6 +1,8 @@
-"""LowRankLoss: any table of costs as a product, so that labels become few regression targets.
+"""LowRankLoss: a matrix of costs as a product of vectors of the labels and of the targets.
 
-P1's theorem 3 without rankings: labels and targets are numbered, and every cost is written out.
+The vector of a label is what a regressor learns, so that it learns as few outputs as the matrix has
+rank. This is the construction of Ramaswamy et al. (2013), theorem 3, for costs that are written
+out: labels and targets are numbered, and no ranking is involved.
 """
 
 from __future__ import annotations
@@ -16,57 +18,66 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.extmath import svd_flip
 
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_array, read_numbers
 
 Floats = NDArray[np.float64]
+#: Costs must be smaller than this, so that their squares do not overflow.
 LARGEST = 1e150
-CHUNK = 2**22  # numbers held at a time
-EXACT_DIAMETER = 2e9  # multiplications: a few seconds
-TIED = 1e-12  # of ||u|| ||beta|| + |intercept|: lesser differences of costs are rounding
-NOISE = 2.0**-48  # of the largest cost of its row or column: a lesser cost is rounding
+#: Bytes of a block of costs that are computed at a time.
+BLOCK_BYTES = 2**25
+#: Multiplications up to which `regret_constant` compares all pairs of targets: a few seconds.
+EXACT_DIAMETER = 2e9
+#: Expected costs tie if they differ by less than this share of ||u|| ||beta|| + |intercept|.
+TIED = 1e-12
+#: A cost below this share of the largest cost of its row or column is rounding.
+NOISE = 2.0**-48
 
 
 class LowRankLoss(BaseEstimator):
-    """A loss <alpha_y, beta_t> + c_y + b_t of label y and target t, both numbered from 0.
+    """A loss <alpha_y, beta_t> + c_y + b_t of a label y and a target t, both numbered from 0.
 
-    `from_matrix` makes one of any matrix of costs. The label y is encoded as alpha_y, least squares
-    on that estimates u = E[alpha_Y], and u is decoded as the target of least <u, beta_t> + b_t.
+    `from_matrix` makes such a loss from any matrix of costs. The method `encode` maps a label y to
+    its vector alpha_y. Least squares on these vectors estimates u = E[alpha_Y], and `decode`
+    returns the target for which <u, beta_t> + b_t is least.
 
     Parameters
     ----------
     alpha : array-like of shape (n_labels, rank)
-        Regression targets of each label.
+        The regression targets of each label.
     beta : array-like of shape (n_targets, rank)
-        What each target does with a prediction.
+        The weights that each target gives to the regression targets.
     c : float or array-like of shape (n_labels,), default=0.0
-        A part of the cost that depends on the label alone. It decides nothing.
+        The part of the cost that depends on the label alone. It does not affect `decode`.
     error : float, default=0.0
-        The largest difference between a cost and that of the loss which is meant, where this one
-        is an approximation.
+        If this loss approximates other costs, the largest difference between the two.
     intercept : float or array-like of shape (n_targets,), default=0.0
-        b, a part of the cost that depends on the target alone. It is known, so that no regression
-        target is spent on it.
+        The part b of the cost that depends on the target alone. Since it is known, it needs no
+        regression target.
 
     See Also
     --------
-    sklearn_rankcal.LowRankClassifier : Regress and decode, as a classifier.
+    sklearn_rankcal.LowRankClassifier : A classifier that regresses on `encode` and predicts by
+        `decode`.
 
     Notes
     -----
-    Calibrated for every distribution of the labels (P1, theorem 3): the minimiser of
-    E||u - alpha_Y||^2 is E[alpha_Y], and its target has the least expected loss. An intercept
-    changes nothing about that: it is a component of alpha that is 1 for every label, whose
-    expectation is known, with b_t for its component of beta_t. The theorem's argument also bounds
-    the expected loss above the least of the target decoded from any u, by::
+    The loss is calibrated for every distribution of the labels (Ramaswamy et al., 2013, theorem 3):
+    the minimiser of E||u - alpha_Y||^2 is E[alpha_Y], and `decode` returns a target of least
+    expected loss for it. An intercept does not change this. It acts as a component of alpha that is
+    1 for every label, whose expectation is known, with b_t as the matching component of beta_t.
+    The argument of the theorem also bounds the regret of the target decoded from any u, which is
+    its expected loss minus the least one, by::
 
         regret_constant() * ||u - E[alpha_Y]|| + 2 * error
 
-    where ||u - E[alpha_Y]||^2 is the surrogate regret. The second term: a target that is best for
-    the approximation costs at most `error` more than the approximation says, and the best target
-    at most `error` less.
+    where ||u - E[alpha_Y]||^2 is the surrogate regret. The second term holds because a target that
+    is best for the approximation costs at most `error` more than the approximation says, and the
+    best target costs at most `error` less.
 
-    It has the vocabulary of a ranking `Loss`, but is none: there are no queries and no measure of
-    an order, so `CalibratedRanker` does not take it.
+    The class shares some method names with the ranking losses of `sklearn_rankcal.losses`, but it
+    is not one of them: it has no queries and it measures no order, and `CalibratedRanker` does not
+    accept it.
 
     References
     ----------
@@ -75,8 +86,8 @@ class LowRankLoss(BaseEstimator):
 
     Examples
     --------
-    The distance ``|y - t|`` between six grades has rank 5 beside the mean costs of grades. Rank 2
-    comes close:
+    The distance ``|y - t|`` between six grades has rank 5, not counting the mean costs of grades.
+    Rank 2 comes close:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.cost_sensitive import LowRankLoss
@@ -91,7 +102,7 @@ class LowRankLoss(BaseEstimator):
     """
 
     space = "low_rank"
-    calibrated_over = "every distribution of the labels (P1, theorem 3)"
+    calibrated_over = "every distribution of the labels (Ramaswamy et al., 2013, theorem 3)"
     calibrated_everywhere = True
 
     def __init__(
@@ -109,7 +120,7 @@ class LowRankLoss(BaseEstimator):
         self.error = error
         self.intercept = intercept
 
-    # ---------------------------------------------------------------- making one
+    # ---------------------------------------------------------------- construction
 
     @classmethod
     def from_matrix(
@@ -120,34 +131,37 @@ class LowRankLoss(BaseEstimator):
         Parameters
         ----------
         L : array-like of shape (n_labels, n_targets)
-            ``L[y, t]`` is the cost of target t when the label is y. Any finite numbers. A target
-            that never costs anything, where no cost is negative, is the answer to everything.
+            ``L[y, t]`` is the cost of target t when the label is y. The costs can be any finite
+            numbers. If no cost is negative and a target costs nothing for every label, that target
+            is always decoded.
         rank : int, default=None
-            At most that many regression targets, the best that the singular value decomposition
-            has; `error` says what that costs. None is as many as the matrix needs.
+            The largest number of regression targets. If the matrix needs more, it is approximated
+            by its truncated singular value decomposition, and the attribute `error` is the largest
+            error of a cost. If None, there are as many regression targets as the matrix needs.
         tol : float, default=1e-13
-            Singular values up to `tol` times the largest count as 0. A warning says where that
-            costs more than rounding does, as beside a cost of 1e14.
+            Singular values up to `tol` times the largest one count as 0. A warning is issued if
+            this changes costs by more than rounding does, as happens beside a cost of 1e14.
 
         Returns
         -------
         loss : LowRankLoss
-            ``beta`` has orthonormal columns: the squared error of a prediction of alpha is that
-            of the costs of all targets it implies. Means of the rows of L are taken out as
-            ``c``, and means of the columns as ``intercept``, where that lowers the rank, or
-            improves an approximation; else they are 0. No other constants lower the rank further.
+            The columns of ``beta`` are orthonormal, so that the squared error of a prediction of
+            alpha equals the squared error of the costs of all targets that it implies. The means
+            of the rows of L are subtracted as ``c`` and the means of the columns as ``intercept``
+            if that lowers the rank or improves the approximation; otherwise they are 0. No other
+            constants lower the rank further.
 
         Raises
         ------
         ValueError
-            NaN or infinity; a rank out of 1 .. min(L.shape).
+            If L contains NaN or infinity, or if `rank` is not from 1 to min(L.shape).
 
         Notes
         -----
-        O(n_labels n_targets min(n_labels, n_targets)) time. Where a factorisation is known, give
-        it to the class instead.
+        The time is O(n_labels n_targets min(n_labels, n_targets)). If you know a factorisation,
+        pass it to the class instead.
         """
-        L = _read_matrix(L)
+        L = read_matrix(L)
         n, k = L.shape
         if rank is not None and not (_is_whole(rank) and 1 <= rank <= min(n, k)):
             raise ValueError(
@@ -157,11 +171,14 @@ class LowRankLoss(BaseEstimator):
         if not (isinstance(tol, Real) and 0 <= float(tol) < 1):
             raise ValueError(f"tol must be a number >= 0 and < 1; got {tol!r}.")
         if not np.abs(L).max() < LARGEST:
-            raise ValueError(f"Costs beyond {LARGEST:g} are too large: squares would overflow.")
-        # Whatever constants c of the labels and b of the targets are: with H = I - 11'/n, which
-        # centres, H (L - c 1' - 1 b') H = H L H, so that rank(L - c 1' - 1 b') >= rank(H L H). The
-        # means of rows and columns, less the mean of all, leave just H L H: the least rank there
-        # is. Where fewer constants reach it, they are preferred.
+            raise ValueError(
+                f"Costs must be below {LARGEST:g}, because their squares would overflow."
+            )
+        # Let H = I - 11'/n be the matrix that subtracts means. For all constants c of the labels
+        # and b of the targets, H (L - c 1' - 1 b') H = H L H, and therefore
+        # rank(L - c 1' - 1 b') >= rank(H L H). The means of the rows, and the means of the columns
+        # minus the mean of all entries, leave exactly H L H, which has the least possible rank.
+        # Four choices of constants are tried, and the fewest constants win if the ranks are equal.
         rows, columns = L.mean(axis=1), L.mean(axis=0)
         nothing = np.zeros(n), np.zeros(k)
         floor = 0.0
@@ -174,21 +191,25 @@ class LowRankLoss(BaseEstimator):
         ):
             left, values, right = np.linalg.svd(L - c[:, None] - b, full_matrices=False)
             left, right = svd_flip(left, right)
-            floor = max(floor, tol * values[0])  # taking means out lengthens nothing
+            # Subtracting means never increases the largest singular value, so that the first
+            # candidate, which subtracts nothing, sets the threshold for all of them.
+            floor = max(floor, tol * values[0])
             needed = int(np.sum(values > floor))
             d = needed if rank is None else min(needed, rank)
             loss = cls(left[:, :d] * values[:d], right[:d].T, c, intercept=b if b.any() else 0.0)
             errors = np.abs(loss.expected_cost(loss.alpha, c) - L)
             loss.error = float(errors.max())
             candidates.append((d, loss.error if d < needed else 0.0, len(candidates), loss))
-        best = min(candidates)[-1]  # fewest outputs, then the least error, then fewest constants
+        # The order of preference: fewest outputs, then least error, then fewest constants.
+        best = min(candidates)[-1]
+        # Warn if the smallest cost that is not rounding is wrong by more than one in a thousand.
         size = np.abs(L)
         largest = np.maximum(size.max(axis=1, keepdims=True), size.max(axis=0))
         counts = size > NOISE * largest
         if rank is None and counts.any() and best.error > 1e-3 * size[counts].min():
             warnings.warn(
-                f"Costs of very different size: the factored loss errs by up to {best.error:.3g}, "
-                "so that small costs are lost beside large ones. Use smaller large costs.",
+                f"Costs of very different size: the factored loss has errors of up to "
+                f"{best.error:.3g}, which hide the small costs. Make the largest costs smaller.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -196,12 +217,15 @@ class LowRankLoss(BaseEstimator):
 
     @classmethod
     def zero_one(cls, n_labels: int) -> LowRankLoss:
-        """1 for a wrong label, 0 for the right one: regress on indicators, decode the largest.
+        """Make the 0-1 loss: 1 for a wrong label and 0 for the right one.
+
+        The regression targets are indicators of the labels, and `decode` returns the label of the
+        largest one.
 
         Parameters
         ----------
         n_labels : int
-            At least 2. Two labels need a single indicator.
+            The number of labels, at least 2. Two labels need a single indicator.
 
         Returns
         -------
@@ -213,10 +237,10 @@ class LowRankLoss(BaseEstimator):
             return cls([[0.5], [-0.5]], [[-1.0], [1.0]], 0.5)
         return cls(np.eye(n_labels), -np.eye(n_labels), 1.0)
 
-    # ---------------------------------------------------------------- using one
+    # ---------------------------------------------------------------- use
 
     def _read(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """alpha, beta, c of shape (n_labels,), and the intercept of shape (n_targets,), checked."""
+        """Check and return alpha, beta, c (n_labels,) and the intercept (n_targets,)."""
         names = ("alpha", "beta", "c", "intercept")
         alpha, beta, c, b = (read_numbers(getattr(self, name), name) for name in names)
         for name, part in zip(names, (alpha, beta, c, b), strict=True):
@@ -224,36 +248,39 @@ class LowRankLoss(BaseEstimator):
                 raise ValueError(f"{name} contains NaN or infinity.")
         if alpha.ndim != 2 or beta.ndim != 2 or alpha.shape[1] != beta.shape[1]:
             raise ValueError(
-                "alpha (n_labels, rank) and beta (n_targets, rank) need two dimensions and as many "
-                f"columns; got shapes {alpha.shape} and {beta.shape}."
+                "alpha (n_labels, rank) and beta (n_targets, rank) need two dimensions and the "
+                f"same number of columns; got shapes {alpha.shape} and {beta.shape}."
             )
         if not (len(alpha) and len(beta)):
-            raise ValueError(f"{len(alpha)} labels and {len(beta)} targets: none is too few.")
+            raise ValueError(
+                f"At least one label and one target are needed; got {len(alpha)} labels and "
+                f"{len(beta)} targets."
+            )
         if c.shape not in ((), (len(alpha),)):
             raise ValueError(
-                f"c has shape {c.shape}, but a number, or one for each of {len(alpha)} labels, is "
-                "needed."
+                f"c must be a number or have shape ({len(alpha)},), one number for each label; it "
+                f"has shape {c.shape}."
             )
         if b.shape not in ((), (len(beta),)):
             raise ValueError(
-                f"intercept has shape {b.shape}, but a number, or one for each of {len(beta)} "
-                "targets, is needed."
+                f"intercept must be a number or have shape ({len(beta)},), one number for each "
+                f"target; it has shape {b.shape}."
             )
         return alpha, beta, np.broadcast_to(c, len(alpha)), np.broadcast_to(b, len(beta))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of labels and targets."""
+        """The numbers of labels and of targets."""
         alpha, beta, _, _ = self._read()
         return len(alpha), len(beta)
 
     def encode(self, labels: ArrayLike) -> Floats:
-        """Regression targets of labels.
+        """Return the regression targets of labels.
 
         Parameters
         ----------
-        labels : array-like of int
-            From 0.
+        labels : array-like of int of shape (n_samples,)
+            Numbers of labels, from 0.
 
         Returns
         -------
@@ -262,13 +289,13 @@ class LowRankLoss(BaseEstimator):
         Raises
         ------
         ValueError
-            Not the number of a label.
+            If an entry is not the number of a label.
         """
         alpha, _, _, _ = self._read()
         return alpha[_read_numbers(labels, len(alpha), "labels")]
 
     def decode(self, u: ArrayLike) -> NDArray[np.int64]:
-        """The target of least <u, beta_t> + b_t for each row.
+        """Return the target of least <u, beta_t> + b_t for each row.
 
         Parameters
         ----------
@@ -278,20 +305,23 @@ class LowRankLoss(BaseEstimator):
         Returns
         -------
         targets : ndarray of shape (n_samples,)
-            From 0. Of targets that tie, up to rounding, the first.
+            Numbers of targets, from 0. If several targets tie up to rounding, the first of them.
 
         Raises
         ------
         ValueError
-            Another shape, NaN or infinity.
+            If u has another shape, or if it contains NaN or infinity.
         """
         _, beta, _, b = self._read()
         u = _read_predictions(u, beta.shape[1])
         known = TIED * np.abs(b)
         best = np.empty(len(u), dtype=np.int64)
         sizes = np.linalg.norm(beta, axis=1)
-        step = max(1, CHUNK // (4 * len(beta)))  # costs and slacks
+        # Four arrays of shape (rows, n_targets) exist at a time.
+        step = rows_per_block(4 * 8 * len(beta), BLOCK_BYTES)
         for rows in (slice(first, first + step) for first in range(0, len(u), step)):
+            # A target ties with the least one if their costs differ by no more than the rounding
+            # errors of both, which are proportional to ||u|| ||beta_t|| + |b_t|.
             cost = u[rows] @ beta.T + b
             least = cost.argmin(axis=1)
             length = np.linalg.norm(u[rows], axis=1, keepdims=True)
@@ -300,14 +330,14 @@ class LowRankLoss(BaseEstimator):
         return best
 
     def expected_cost(self, u: ArrayLike, constant: ArrayLike = 0.0) -> Floats:
-        """Expected cost of every target.
+        """Return the expected cost of every target.
 
         Parameters
         ----------
         u : array-like of shape (n_samples, rank)
             Expected regression targets.
         constant : float or array-like of shape (n_samples,), default=0.0
-            Expected c. With 0 the costs of a row are right up to a constant.
+            The expectation of c. If it is 0, the costs of each row are right up to a constant.
 
         Returns
         -------
@@ -318,17 +348,17 @@ class LowRankLoss(BaseEstimator):
         return u @ beta.T + b + np.reshape(np.asarray(constant, dtype=np.float64), (-1, 1))
 
     def cost(self, labels: ArrayLike, targets: ArrayLike) -> Floats:
-        """Cost of targets when the labels are known.
+        """Return the cost of targets if the labels are known.
 
         Parameters
         ----------
         labels, targets : array-like of int
-            From 0; of shapes that broadcast.
+            Numbers of labels and of targets, from 0. The shapes must broadcast.
 
         Returns
         -------
         cost : ndarray of float
-            ``cost(np.arange(n)[:, None], np.arange(k))`` is the matrix.
+            For example, ``cost(np.arange(n)[:, None], np.arange(k))`` is the whole matrix.
         """
         alpha, beta, c, b = self._read()
         labels = _read_numbers(labels, len(alpha), "labels")
@@ -336,28 +366,40 @@ class LowRankLoss(BaseEstimator):
         return np.einsum("...d,...d->...", alpha[labels], beta[targets]) + c[labels] + b[targets]
 
     def regret_constant(self) -> float:
-        """The largest distance between two rows of beta: see the bound above.
+        """Return the largest distance between two rows of beta, which the bound above uses.
 
-        Where k targets of rank d are so many that k^2 d > 2e9, twice the radius of a ball around
-        their mean, which is larger, up to twice.
+        If k targets of rank d are so many that k^2 d > 2e9, the method returns the diameter of a
+        ball around their mean that contains them all. It is at least the largest distance and at
+        most twice as large.
         """
         _, beta, _, _ = self._read()
         k, d = beta.shape
         if k * k * d > EXACT_DIAMETER:
             return float(2 * np.linalg.norm(beta - beta.mean(axis=0), axis=1).max())
-        batches = gen_batches(k, max(1, CHUNK // k))
+        batches = gen_batches(k, rows_per_block(8 * k, BLOCK_BYTES))
         return max(float(cdist(beta[rows], beta).max()) for rows in batches) if d else 0.0
 
+    def _least_costs(self) -> Floats:
+        """Return the least cost of each label, computed for a block of labels at a time."""
+        n_labels, n_targets = self.shape
+        c = np.broadcast_to(self.c, n_labels)
+        least = np.empty(n_labels)
+        for rows in gen_batches(n_labels, rows_per_block(8 * n_targets, BLOCK_BYTES)):
+            costs = self.expected_cost(self.encode(np.arange(n_labels)[rows]), c[rows])
+            least[rows] = costs.min(axis=1)
+        return least
 
-def _read_matrix(L: ArrayLike) -> Floats:
-    """A finite matrix of costs."""
+
+def read_matrix(L: ArrayLike) -> Floats:
+    """Check a matrix of costs, which must be finite."""
     L = read_numbers(L, "the loss matrix")
     matrix = check_array(L, dtype=np.float64, ensure_all_finite=False, input_name="loss matrix")
     bad = ~np.isfinite(matrix)
     if bad.any():
         raise ValueError(
-            f"The loss matrix has NaN or infinity in columns {np.flatnonzero(bad.any(0)).tolist()}:"
-            " every target, an abstention too, needs a finite cost for every label."
+            "The loss matrix contains NaN or infinity in columns "
+            f"{np.flatnonzero(bad.any(0)).tolist()}. Every target, including an abstention, needs "
+            "a finite cost for every label."
         )
     return matrix
 
@@ -367,7 +409,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _read_numbers(numbers: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
-    """Whole numbers from 0 to n - 1."""
+    """Check numbers of labels or targets, which are whole numbers from 0 to n - 1."""
     read = read_array(numbers, name)
     if read.dtype.kind not in "iu" or (read.size and not 0 <= read.min() <= read.max() < n):
         raise ValueError(f"{name} must be whole numbers from 0 to {n - 1}; got {numbers!r}.")
@@ -375,9 +417,10 @@ def _read_numbers(numbers: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
 
 
 def _read_predictions(u: ArrayLike, rank: int) -> Floats:
+    """Check finite predictions (n_samples, rank)."""
     u = read_numbers(u, "u")
     if u.ndim != 2 or u.shape[1] != rank:
-        raise ValueError(f"u has shape {u.shape}, but (n_samples, {rank}) is needed.")
+        raise ValueError(f"u must have shape (n_samples, {rank}); it has shape {u.shape}.")
     if not np.isfinite(u).all():
         raise ValueError("u contains NaN or infinity.")
     return u

@@ -9,10 +9,11 @@ from types import FrameType
 from typing import Any
 
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, Interval
 
 __all__ = [
     "HasMethods",
+    "Interval",
     "_fit_context",
     "argument_of",
     "calls_under_way",

@@ -47,6 +47,7 @@ __all__ = [
     "ScoreRegressor",
     "consistency",
     "context_columns",
+    "cost_sensitive",
     "datasets",
     "decoders",
     "inspection",
