@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -21,7 +22,7 @@ from sklearn_rankcal.models import (
     PairwiseRidge,
     ResidualPairModel,
 )
-from sklearn_rankcal.models._closed_forms import _PENALTIES, _folds
+from sklearn_rankcal.models._bilinear_pairs import _PENALTIES, _query_folds
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.targets import _pairs
 from sklearn_rankcal.targets._pairs import PairTargets, RelevanceDifferences, RelevanceProducts
@@ -184,7 +185,7 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
             return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
 
         model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
-        fold_of = _folds(X, np.arange(80), queries, 5)
+        fold_of = _query_folds(X, queries, 5)
         assert np.bincount(fold_of).tolist() == [4] * 5
         shuffle = rng.permutation(80)
         other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])
@@ -280,10 +281,9 @@ def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
     else:
         targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
     wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
-    monkeypatch.setattr("sklearn_rankcal.models._closed_forms._BLOCK", 40)
-    monkeypatch.setattr("sklearn_rankcal.models._closed_forms.SQUARE_ENTRIES", 40)
     monkeypatch.setattr(_pairs, "SQUARE_ENTRIES", 40)
-    found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
+    with config_context(working_memory=320 / 2**20):
+        found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
     np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 

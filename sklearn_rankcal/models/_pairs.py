@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.models._closed_forms import numeric_table
 from sklearn_rankcal.models._document import default_regressor, weight_argument
+from sklearn_rankcal.models._tables import numeric_table, rows_per_prediction
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.targets._pairs import PairTargets, entry_counts, square_chunks
 from sklearn_rankcal.utils._features import hash_rows
@@ -22,7 +22,6 @@ from sklearn_rankcal.utils._scales import below_one, check_weight_range, target_
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
-_CHUNK = 1 << 17  # pairs predicted at a time
 
 
 class PairModel(VersionedPickle, BaseEstimator):
@@ -217,11 +216,12 @@ class PairModel(VersionedPickle, BaseEstimator):
         first, second = pair_rows(queries, self.symmetric)
         values = np.empty(len(first))
         sign = 1.0 if self.symmetric else -1.0
-        for start in range(0, len(first), _CHUNK):
-            i, j = table[first[start : start + _CHUNK]], table[second[start : start + _CHUNK]]
+        step = rows_per_prediction(self._show(table[:1], table[:1]).shape[1])
+        for start in range(0, len(first), step):
+            i, j = table[first[start : start + step]], table[second[start : start + step]]
             there = np.asarray(self.regressor_.predict(self._show(i, j))).reshape(-1)
             back = np.asarray(self.regressor_.predict(self._show(j, i))).reshape(-1)
-            values[start : start + _CHUNK] = (there + sign * back) / 2
+            values[start : start + step] = (there + sign * back) / 2
         if self.symmetric:
             alone = first == second
             documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_rankcal.models._closed_forms import BilinearPairs, ScoreDifferences
+from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.targets._pairs import PairTargets, Residuals, square_chunks
 from sklearn_rankcal.utils._parameters import check_methods
