@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -227,20 +228,22 @@ def test_float32_stays_float32():
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
-def test_large_input_is_predicted_in_chunks(order, monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal.models._document._CHUNK", 50)
-    monkeypatch.setattr("sklearn_rankcal.models._context._BLOCK", 200)
-    monkeypatch.setattr("sklearn_rankcal.models._context._RANK_BLOCK", 200)
+def test_large_input_is_predicted_in_blocks(order):
     rows = np.arange(len(Y)) if order == "sorted" else np.random.RandomState(0).permutation(len(Y))
     for context in (None, "zscore", "rank"):
         ranker = CalibratedRanker(Ridge(), context=context).fit(X[rows], Y[rows], G[rows])
-        chunked = ranker.decision_function(X[rows], G[rows])
-        with monkeypatch.context() as patch:
-            patch.setattr("sklearn_rankcal.models._document._CHUNK", 10**9)
-            patch.setattr("sklearn_rankcal.models._context._BLOCK", 10**9)
-            patch.setattr("sklearn_rankcal.models._context._RANK_BLOCK", 10**9)
-            whole = ranker.decision_function(X[rows], G[rows])
-        np.testing.assert_allclose(chunked, whole)
+        whole = ranker.decision_function(X[rows], G[rows])
+        sizes = []
+
+        def spy(table, predict=ranker.model_._predict, sizes=sizes):
+            sizes.append(len(table))
+            return predict(table)
+
+        ranker.model_._predict = spy
+        with sklearn.config_context(working_memory=0.01):  # about 10,000 bytes
+            in_blocks = ranker.decision_function(X[rows], G[rows])
+        np.testing.assert_allclose(in_blocks, whole)
+        assert len(sizes) > 2 and sum(sizes) == len(Y)
 
 
 # -------------------------------------------------------------------- classifiers

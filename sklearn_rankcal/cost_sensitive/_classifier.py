@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.cost_sensitive._low_rank import CHUNK, LowRankLoss, _read_matrix
 from sklearn_rankcal.models import BlendedRegressor
-from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries._weights import check_weight
 from sklearn_rankcal.rankers._base import seeded
 from sklearn_rankcal.utils._features import check_features, take_rows
@@ -280,7 +280,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:
             regressor = MultiOutputRegressor(regressor)
-        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, own=self.regressor is None)
         return regressor.fit(X, targets, **weights)
 
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:

@@ -22,7 +22,7 @@ from sklearn_rankcal.labels._rankings import weigh, weighing
 from sklearn_rankcal.losses import PD, BinaryLoss, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
-from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
 from sklearn_rankcal.rankers._base import seeded
@@ -250,7 +250,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         goal = targets[:, 0] if targets.shape[1] == 1 else targets
-        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, own=self.regressor is None)
         return seeded(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
