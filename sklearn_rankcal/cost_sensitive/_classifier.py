@@ -280,7 +280,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:
             regressor = MultiOutputRegressor(regressor)
-        weights = weight_arguments(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         return regressor.fit(X, targets, **weights)
 
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:

@@ -37,9 +37,9 @@ class BilinearMoments(Moments):
     moment : ndarray of shape (m, m)
         Sum over queries of Z' diag(v) T diag(v) Z, where T are the targets; in the symmetric case
         with zeros on the diagonal of T.
-    own_gram : ndarray of shape (m, m)
+    diagonal_gram : ndarray of shape (m, m)
         Sum of v_i z_i z_i' over the documents.
-    own_moment : ndarray of shape (m,)
+    diagonal_moment : ndarray of shape (m,)
         Sum of v_i z_i t_ii over the documents.
     symmetric : bool
     mass, pair_mass : float
@@ -50,8 +50,8 @@ class BilinearMoments(Moments):
 
     gram: Floats
     moment: Floats
-    own_gram: Floats
-    own_moment: Floats
+    diagonal_gram: Floats
+    diagonal_moment: Floats
     symmetric: bool
 
     _n_weights: ClassVar[dict[str, int]] = {
@@ -59,8 +59,8 @@ class BilinearMoments(Moments):
         "pair_mass": 2,
         "gram": 2,
         "moment": 2,
-        "own_gram": 1,
-        "own_moment": 1,
+        "diagonal_gram": 1,
+        "diagonal_moment": 1,
     }
 
     @classmethod
@@ -122,8 +122,12 @@ class BilinearMoments(Moments):
         m = features(order[:1]).shape[-1]
         rows, columns = np.triu_indices(m)
         gram = np.zeros((n_folds, len(rows), len(rows)))
-        moment, own_gram = np.zeros((n_folds, m, m)), np.zeros((n_folds, m, m))
-        own_moment, mass, pair_mass = np.zeros((n_folds, m)), np.zeros(n_folds), np.zeros(n_folds)
+        moment, diagonal_gram = np.zeros((n_folds, m, m)), np.zeros((n_folds, m, m))
+        diagonal_moment, mass, pair_mass = (
+            np.zeros((n_folds, m)),
+            np.zeros(n_folds),
+            np.zeros(n_folds),
+        )
         for inside, valid in _square_blocks(queries, m):
             fold = fold_of[np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1]
             z, v = features(order[inside]), v_all[inside] * valid
@@ -143,12 +147,12 @@ class BilinearMoments(Moments):
                 gram[k] += flat_squares[some].T @ flat_squares[some]
                 if symmetric:
                     gram[k] -= _fourth_moments((z * np.sqrt(v)[:, :, None])[some].reshape(-1, m))
-                    own_moment[k] += own[some].reshape(-1) @ weighted[some].reshape(-1, m)
+                    diagonal_moment[k] += own[some].reshape(-1) @ weighted[some].reshape(-1, m)
                 moment[k] += products[some].sum(axis=0)
-                own_gram[k] += squares[some].sum(axis=0)
+                diagonal_gram[k] += squares[some].sum(axis=0)
                 mass[k] += v[some].sum()
                 pair_mass[k] += (v[some].sum(axis=1) ** 2).sum()
-        sums = (mass, pair_mass, gram, moment, own_gram, own_moment)
+        sums = (mass, pair_mass, gram, moment, diagonal_gram, diagonal_moment)
         return [
             cls(
                 float(mass),
@@ -156,11 +160,13 @@ class BilinearMoments(Moments):
                 exponent,
                 gram,
                 moment,
-                own_gram,
-                own_moment,
+                diagonal_gram,
+                diagonal_moment,
                 symmetric,
             )
-            for mass, pair_mass, gram, moment, own_gram, own_moment in zip(*sums, strict=True)
+            for mass, pair_mass, gram, moment, diagonal_gram, diagonal_moment in zip(
+                *sums, strict=True
+            )
         ]
 
     def _check_alike(self, other: BilinearMoments) -> None:
@@ -173,7 +179,7 @@ class BilinearMoments(Moments):
 
     def feature_sizes(self) -> Floats:
         """Root mean square of each feature, of shape (m,); 1 for a feature that is always 0."""
-        sizes = np.sqrt(np.diagonal(self.own_gram) / (self.mass or 1.0))
+        sizes = np.sqrt(np.diagonal(self.diagonal_gram) / (self.mass or 1.0))
         sizes[sizes == 0] = 1.0
         return sizes
 
@@ -252,9 +258,9 @@ class BilinearMoments(Moments):
         if not self.symmetric:
             return A, None
         # Least squares of t_ii on z_i over the documents
-        own = self.own_gram / (self.mass or 1.0) / sizes / sizes[:, None]
-        own_moment = self.own_moment / ((self.mass or 1.0) * sizes)
-        return A, solve_ridge(own, own_moment, alpha * (np.arange(m) > 0)) / sizes
+        own = self.diagonal_gram / (self.mass or 1.0) / sizes / sizes[:, None]
+        diagonal_moment = self.diagonal_moment / ((self.mass or 1.0) * sizes)
+        return A, solve_ridge(own, diagonal_moment, alpha * (np.arange(m) > 0)) / sizes
 
 
 def best_penalty(parts: list[BilinearMoments], sizes: Floats, penalties: Floats) -> float:

@@ -127,7 +127,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         regressor = (
             default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
         )
-        weights = weight_arguments(regressor, sample_weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
         self._columns = numeric_columns(X)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         boosts = isinstance(
@@ -195,11 +195,11 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             return X, None
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
-    def fold_importances(self, values: NDArray[Any]) -> NDArray[Any]:
+    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add the importances of the context columns to those of their input columns."""
-        return self._fold(values, dict.fromkeys(self._kinds, 1.0))
+        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
-    def fold_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
+    def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
         """Slope of each input column inside a query, from the coefficients of the regressor.
 
         The coefficient of a "zscore" column is multiplied by the mean of 1 / sd over the queries.
@@ -209,10 +209,10 @@ class DocumentModel(VersionedPickle, BaseEstimator):
                 "With context='rank' there is no coefficient per input column. The coefficients "
                 "of the regressor are in model_.regressor_.coef_."
             )
-        slopes = self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
         return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
-    def _fold(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+    def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:
@@ -247,7 +247,7 @@ def _positions(X: Any) -> NDArray[np.int64]:
 
 
 def weight_arguments(
-    regressor: Any, sample_weight: NDArray[np.float64] | None, own: bool = False
+    regressor: Any, sample_weight: NDArray[np.float64] | None, is_default: bool = False
 ) -> dict[str, Any]:
     """Return the keyword arguments that pass `sample_weight` to `regressor.fit`.
 
@@ -255,7 +255,7 @@ def weight_arguments(
     ----------
     regressor : estimator
     sample_weight : ndarray of shape (n_rows,) or None
-    own : bool, default=False
+    is_default : bool, default=False
         Whether the regressor is the default of this package. If it is, the weights are scaled to
         mean 1, so that its penalty does not depend on their scale, and they are left out if all are
         equal. A regressor of the user gets the weights unchanged; they are left out if all are 1.
@@ -274,7 +274,7 @@ def weight_arguments(
     """
     if sample_weight is None or (sample_weight == 1).all():
         return {}
-    if own:
+    if is_default:
         sample_weight = mean_one(sample_weight)
         if sample_weight is None:
             return {}
@@ -289,7 +289,7 @@ def weight_arguments(
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."
         )
-    if not own and not getattr(last, "_scales_weights", False):
+    if not is_default and not getattr(last, "_scales_weights", False):
         check_weight_range(sample_weight, type(last).__name__)
     routed = get_config()["enable_metadata_routing"]
     return {"sample_weight" if routed else f"{prefix}sample_weight": sample_weight}

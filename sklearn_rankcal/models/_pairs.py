@@ -147,7 +147,9 @@ class PairModel(VersionedPickle, BaseEstimator):
         self.n_pairs_ = len(target)
         own = targets.diagonal() if self.symmetric else np.empty(0)
         self._exponent = target_exponent(np.append(target, own))
-        self.regressor_ = self._fit_one(self._show(table[first], table[second]), target, weight)
+        self.regressor_ = self._fit_one(
+            self._pair_features(table[first], table[second]), target, weight
+        )
         self.diagonal_: Any = None
         if self.symmetric:
             rows = np.lexsort((own, keys))
@@ -159,7 +161,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         regressor = (
             default_regressor(len(target)) if self.regressor is None else clone(self.regressor)
         )
-        weights = weight_arguments(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         return regressor.fit(table, np.ldexp(target, -self._exponent), **weights)
 
     def _draw(
@@ -184,7 +186,7 @@ class PairModel(VersionedPickle, BaseEstimator):
                 "learn from."
             )
         wanted = n_pairs if self.max_pairs is None else min(n_pairs, self.max_pairs)
-        shown = self._show(table[:1], table[:1])
+        shown = self._pair_features(table[:1], table[:1])
         check_memory(
             wanted * (shown.shape[1] * 8 + 24),
             f"{wanted:,} pairs of {shown.shape[1]} features",
@@ -204,7 +206,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         kept = np.lexsort((target, drawn))[:wanted]
         return first[kept], second[kept], target[kept], drawn[kept]
 
-    def _show(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
+    def _pair_features(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
         if callable(self.features):
             return self.features(first, second)
         if self.features == "concatenation":
@@ -236,11 +238,11 @@ class PairModel(VersionedPickle, BaseEstimator):
         first, second = pair_rows(queries, self.symmetric)
         values = np.empty(len(first))
         sign = 1.0 if self.symmetric else -1.0
-        step = rows_per_prediction(self._show(table[:1], table[:1]).shape[1])
+        step = rows_per_prediction(self._pair_features(table[:1], table[:1]).shape[1])
         for start in range(0, len(first), step):
             i, j = table[first[start : start + step]], table[second[start : start + step]]
-            there = np.asarray(self.regressor_.predict(self._show(i, j))).reshape(-1)
-            back = np.asarray(self.regressor_.predict(self._show(j, i))).reshape(-1)
+            there = np.asarray(self.regressor_.predict(self._pair_features(i, j))).reshape(-1)
+            back = np.asarray(self.regressor_.predict(self._pair_features(j, i))).reshape(-1)
             values[start : start + step] = (there + sign * back) / 2
         if self.symmetric:
             alone = first == second

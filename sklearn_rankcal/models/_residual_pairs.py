@@ -70,11 +70,11 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
-        own = self._own_targets(targets, mass)
+        own = self._score_targets(targets, mass)
         self.scores_ = model.fit(X, own, queries, sample_weight)
         scores = self.scores_.predict(X, queries)
-        self._relate(targets, scores, queries, mass)
-        rest = Residuals(targets, self._implied(scores, queries))
+        self._fit_relation(targets, scores, queries, mass)
+        rest = Residuals(targets, self._implied_by_scores(scores, queries))
         self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
         return self
 
@@ -87,18 +87,18 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             The pairs i < j, or i <= j if the targets are symmetric, in the order of
             `PairTargets.flat`.
         """
-        u = self._implied(self.scores_.predict(X, queries), queries).flat()
+        u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
         u += self.pairs_.predict(X, queries)
         return u
 
     def _default_pairs(self, queries: Queries) -> Any:
         raise NotImplementedError
 
-    def _own_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
         """Targets of the scores, one for each document."""
         raise NotImplementedError
 
-    def _relate(
+    def _fit_relation(
         self,
         targets: PairTargets,
         scores: Floats,
@@ -107,7 +107,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
     ) -> None:
         """Fit the coefficients by which scores imply predictions for pairs, if there are any."""
 
-    def _implied(self, scores: Floats, queries: Queries) -> PairTargets:
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
         """The predictions for pairs that the scores imply."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class ResidualPairModel(_ResidualModel):
     def _default_pairs(self, queries: Queries) -> Any:
         return BilinearPairs()
 
-    def _own_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
         queries = targets.queries
         mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
         total = queries.broadcast(queries.sum(mass))
@@ -146,7 +146,7 @@ class ResidualPairModel(_ResidualModel):
         # so that b_i / V are the scores of least squares.
         return targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
 
-    def _implied(self, scores: Floats, queries: Queries) -> PairTargets:
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
         return ScoreDifferences(scores, queries)
 
 
@@ -180,10 +180,10 @@ class ResidualProductModel(_ResidualModel):
     def _default_pairs(self, queries: Queries) -> Any:
         return BilinearPairs(symmetric=True, alpha=_PENALTY_TIMES_QUERIES / queries.n_queries)
 
-    def _own_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
         return targets.diagonal()
 
-    def _relate(
+    def _fit_relation(
         self,
         targets: PairTargets,
         scores: Floats,
@@ -192,7 +192,7 @@ class ResidualProductModel(_ResidualModel):
     ) -> None:
         self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
 
-    def _implied(self, scores: Floats, queries: Queries) -> PairTargets:
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
         return _ScoreProducts(scores, self.slopes_, queries)
 
 

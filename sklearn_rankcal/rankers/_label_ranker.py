@@ -250,7 +250,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         goal = targets[:, 0] if targets.shape[1] == 1 else targets
-        weights = weight_arguments(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         return seeded(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
