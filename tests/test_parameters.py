@@ -1,4 +1,4 @@
-"""Parameters of models that nothing checked: each gets an error that names it and what it takes."""
+"""Invalid parameters of models: the error names the parameter and its valid values."""
 
 import re
 

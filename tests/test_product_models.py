@@ -25,7 +25,7 @@ from sklearn_rankcal.targets import RelevanceProducts
 
 @pytest.fixture
 def data():
-    """Queries of 1 to 8 documents, their rows mixed; each with a relevant document."""
+    """Queries of 1 to 8 documents in random order, each with at least one relevant document."""
     rng = np.random.default_rng(0)
     groups = rng.permutation(np.repeat(np.arange(20), rng.integers(1, 9, size=20)))
     X = rng.normal(size=(len(groups), 3))
@@ -40,7 +40,7 @@ def products(y, groups):
 
 
 def matrices_of(flat, queries):
-    """Upper triangle of each query."""
+    """The matrix of each query, from its upper triangle."""
     start = 0
     for r in queries.sizes:
         matrix = np.zeros((r, r))
@@ -52,7 +52,7 @@ def matrices_of(flat, queries):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_products_of_scores_are_least_squares(data, weighted):
-    """With a form of pairs that is all penalty, the model is its formula, fitted to i != j."""
+    """With a huge penalty on the pairs, only the formula in the scores is left."""
     X, y, groups, weight = data
     targets, queries = products(y, groups)
     model = ResidualProductModel(
@@ -143,7 +143,7 @@ def test_diagonal_of_any_targets(data):
 
 
 def two_intents(n_queries, seed):
-    """Three documents of one kind and one of another; which kind is relevant, is drawn."""
+    """Three documents of one kind and one of another; a random one of the kinds is relevant."""
     rng = np.random.default_rng(seed)
     kind = rng.permuted(np.tile([1.0, 1.0, 0.0, 1.0], (n_queries, 1)), axis=1)
     wanted = rng.random(n_queries) < 0.7
@@ -162,7 +162,10 @@ def two_intents(n_queries, seed):
     ids=str,
 )
 def test_pairs_find_what_scores_cannot(regressor):
-    """P1's condition P_reinforce fails: sorting reaches .7472 of average precision, pairs .775."""
+    """The condition P_reinforce of Ramaswamy et al. (2013) does not hold.
+
+    Sorting by scores reaches an average precision of .7472, and models of pairs reach .775.
+    """
     X, y, groups = two_intents(3000, 0)
 
     def expected(ranker):
@@ -180,7 +183,7 @@ def test_pairs_find_what_scores_cannot(regressor):
 
 
 def test_independent_documents_are_ranked_as_by_scores():
-    """Inside P_reinforce both are right; the default with pairs follows its own scores."""
+    """Inside P_reinforce sorting is optimal; the default model of pairs ranks as its scores do."""
     data = make_ranking(300, 12, 6, n_levels=2, random_state=0)
     train, test = data.groups < 150, data.groups >= 150
     scores = []
@@ -252,7 +255,7 @@ def test_a_model_of_another_symmetry_is_refused(data):
 
 
 def test_pairs_that_do_not_fit_in_memory_are_refused():
-    """Before anything is allocated, with the number and the parameter."""
+    """The error comes before anything is allocated, and names the number and the parameter."""
     X, y = np.zeros((400_000, 1)), np.arange(400_000) % 2
     one = np.zeros(400_000)
     with pytest.raises(ValueError, match=r"79,999,800,000 pairs of 2 features .* Set max_pairs"):

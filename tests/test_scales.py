@@ -1,4 +1,4 @@
-"""Weights and targets of any magnitude: only ratios count, and nothing under- or overflows."""
+"""Weights and targets of any magnitude: only ratios matter; nothing underflows or overflows."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ INVARIANT = {
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize("name", INVARIANT)
 def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
-    """Products of two weights underflowed, sums overflowed, and trees saw no weight at all."""
+    """Products of two weights used to underflow, sums to overflow, and trees got zero weights."""
     regressor, loss = INVARIANT[name]
     ranker = CalibratedRanker(regressor, loss=loss)
     wanted = ranker.fit(X, Y, groups=G, sample_weight=WEIGHT).predict(X, groups=G)
@@ -84,7 +84,7 @@ def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, e
 
 
 def test_a_regressor_of_the_user_gets_the_weights_as_they_are():
-    """Its penalty is against their sum: a row of weight 2 is that row twice."""
+    """The penalty is relative to the sum of the weights: weight 2 equals two copies of a row."""
     one, two = (
         CalibratedRanker(Ridge(), loss="dcg", context=None)
         .fit(X[rows], Y[rows], groups=G[rows], sample_weight=weight)
@@ -107,7 +107,7 @@ class Recorder(LinearRegression):
 
 @pytest.mark.parametrize("value, passed", [(1.0, False), (3.0, True)])
 def test_weights_that_are_all_1_are_not_handed_on(value, passed):
-    """The fit of histogram boosting is many times slower with weights."""
+    """Histogram boosting takes many times longer with weights."""
     weight = np.full(len(Y), value)
     weight[:3] = 0  # such rows are left out
     Recorder.seen.clear()
@@ -150,7 +150,7 @@ def test_the_default_regressor_gets_no_weights_where_all_are_equal(monkeypatch, 
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
-    """Squared targets underflowed: a penalty was chosen blindly, and trees did not split."""
+    """Squares of tiny targets used to underflow: the penalty was arbitrary, trees did not split."""
     ranker = CalibratedRanker(regressor, loss=loss)
     first = ranker.fit(X, preference_labels(PAIRS, G, PAIR_WEIGHT))
     wanted = first.predict(X, groups=G)
@@ -167,12 +167,12 @@ def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
 @pytest.mark.parametrize("unit, way", [(1e-300, "up"), (5e-324, "up"), (1e300, "down")])
 def test_preferences_beyond_float64_are_refused(loss, unit, way):
     labels = preference_labels(PAIRS, G, np.full(len(PAIRS), unit))
-    with pytest.raises(ValueError, match=f"between 1e-290 and 1e\\+290 .* {way}"):
+    with pytest.raises(ValueError, match=f"between 1e-290 and 1e\\+290: .* {way}"):
         CalibratedRanker(PairwiseRidge() if loss == "pd" else None, loss=loss).fit(X, labels)
 
 
 def test_log_odds_of_tiny_weights_do_not_vanish():
-    """log(y + c) - log(z + c) was 0 where both weights are lost beside c."""
+    """log(y + c) - log(z + c) used to be 0 if both weights are negligible compared with c."""
     ranker = CalibratedRanker(LinearRegression(), loss=PDByScores(score_function="log_odds"))
     labels = [preference_labels(PAIRS, G, PAIR_WEIGHT * unit) for unit in (1e-9, 1e-30, 1e-200)]
     wanted, *found = (ranker.fit(X, one).predict(X, groups=G) for one in labels)
@@ -205,7 +205,7 @@ def test_label_rankings_do_not_depend_on_the_unit_of_weights(regressor):
         assert (found.predict(data.X) == wanted).mean() > 0.95
         largest = np.abs(found.predict_preferences(data.X)).max()
         assert 0.1 < np.ldexp(largest, -exponent) < 3
-    with pytest.raises(ValueError, match="Scale the labels"):
+    with pytest.raises(ValueError, match="scale the labels"):
         ranker.fit(data.X, weights * 1e-300)
 
 

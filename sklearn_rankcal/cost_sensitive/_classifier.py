@@ -34,7 +34,7 @@ from sklearn_rankcal.cost_sensitive._costs import (
 )
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.models import BlendedRegressor
-from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._nested import set_random_states
@@ -299,7 +299,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             targets = targets.ravel()
         elif not get_tags(regressor).target_tags.multi_output:
             regressor = MultiOutputRegressor(regressor)
-        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         return regressor.fit(X, targets, **weights)
 
     def _predict_alpha(self, X: Any) -> tuple[Any, Floats, Floats | None]:

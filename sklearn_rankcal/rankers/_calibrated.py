@@ -584,7 +584,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         check_is_fitted(self)
         model = self.model_
         return self._with_group_column(
-            model.fold_importances(model.regressor_.feature_importances_)
+            model.column_importances(model.regressor_.feature_importances_)
         )
 
     @property
@@ -596,7 +596,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         check_is_fitted(self)
         if isinstance(self.model_, PairwiseRidge):
             return self._with_group_column(self.model_.coef_)
-        return self._with_group_column(self.model_.fold_coefficients(self.model_.regressor_.coef_))
+        return self._with_group_column(
+            self.model_.column_coefficients(self.model_.regressor_.coef_)
+        )
 
     def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values per column that the model saw, with a 0 where `group_column` stands in X."""

@@ -22,7 +22,7 @@ from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
-from sklearn_rankcal.models._document import weight_argument
+from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS, flat_targets
@@ -252,7 +252,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         goal = targets[:, 0] if targets.shape[1] == 1 else targets
-        weights = weight_argument(regressor, weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         return set_random_states(regressor, self.random_state).fit(X, goal, **weights)
 
     # ---------------------------------------------------------------- predict
