@@ -96,7 +96,7 @@ def ordered_by_scores(distribution, loss=None):
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_the_condition_of_scores_is_that_of_their_distribution(f):
     rng = np.random.default_rng(0)
-    loss = PDByScores(f=f)
+    loss = PDByScores(score_function=f)
     holds = []
     for r in (3, 4):
         pool = defined(loss, pool_of(loss, r, rng))

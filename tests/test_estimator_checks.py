@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sklearn_rankcal import measures
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.losses import DCG, MAP, PD, MAPByScores
 from sklearn_rankcal.queries import Ranking
@@ -13,14 +14,22 @@ class TooSmallAConstant(DCG):
         return 0.3 * super().regret_constant(n_documents)
 
 
+class _RowOrder(measures.DCG):
+    def per_query(self, ranking, labels):
+        return super().per_query(Ranking(ranking.queries, ranking.order), labels)
+
+
 class TiesInRowOrder(DCG):
-    def measure(self, ranked, relevance):
-        return super().measure(Ranking(ranked.queries, ranked.order), relevance)
+    measure = _RowOrder()
+
+
+class _Worst(measures.DCG):
+    def per_query(self, ranking, labels):
+        return super().per_query(ranking.break_ties(labels), labels)
 
 
 class TiesAtTheirWorst(DCG):
-    def measure(self, ranked, relevance):
-        return super().measure(ranked.break_ties(relevance), relevance)
+    measure = _Worst()
 
 
 class TargetsOfNeighbours(DCG):
@@ -29,8 +38,8 @@ class TargetsOfNeighbours(DCG):
 
 
 class ValuesOfNeighbours(DCG):
-    def calibrated_measure(self, ranked, relevance):
-        return super().measure(ranked, relevance) * ranked.queries.n_queries
+    def calibrated_measure(self, ranking, labels):
+        return super().calibrated_measure(ranking, labels) * ranking.queries.n_queries
 
 
 class DefinedEverywhere(MAPByScores):
