@@ -167,7 +167,9 @@ def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
 @pytest.mark.parametrize("unit, way", [(1e-300, "up"), (5e-324, "up"), (1e300, "down")])
 def test_preferences_beyond_float64_are_refused(loss, unit, way):
     labels = preference_labels(PAIRS, G, np.full(len(PAIRS), unit))
-    with pytest.raises(ValueError, match=f"between 1e-290 and 1e\\+290 for float64. Scale .* {way}"):
+    with pytest.raises(
+        ValueError, match=f"between 1e-290 and 1e\\+290 for float64. Scale .* {way}"
+    ):
         CalibratedRanker(PairwiseRidge() if loss == "pd" else None, loss=loss).fit(X, labels)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.queries import Queries, sizes_to_groups
+from sklearn_rankcal.measures import find_measure, get_measure, parameters_of
+from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries, sizes_to_groups
 
 
 def make_ranking(
@@ -86,9 +87,6 @@ def make_ranking(
     >>> data.X.shape, sorted(set(data.y.tolist()))
     ((500, 20), [0, 1, 2, 3, 4])
     """
-    from sklearn_rankcal.measures import find_measure, parameters_of
-    from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
-
     low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     for name, value, least in (
         ("n_queries", n_queries, 1),
@@ -123,7 +121,9 @@ def make_ranking(
     bayes_ranks = queries.rank(queries.sort(latent))
     binary = "threshold" in parameters_of(find_measure(metric)[0])
     threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
-    score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
+    measure, grades = get_measure(metric, **threshold), y.astype(np.float64)
+    measure.check(grades)
+    values = measure.per_query(Ranking.from_ranks(bayes_ranks, queries), grades)
     return Bunch(
         X=X,
         y=y,
@@ -131,6 +131,6 @@ def make_ranking(
         latent=latent,
         probabilities=bounds[:, :-1] - bounds[:, 1:],
         bayes_ranks=bayes_ranks,
-        bayes_score=score[metric],
+        bayes_score=mean_over_queries(values, queries, None, metric),
         DESCR="Graded relevance from an ordered logit; see make_ranking.",
     )
