@@ -21,16 +21,16 @@ from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_labe
 from sklearn_rankcal.measures import MEASURES, get_measure
 from sklearn_rankcal.metrics._checks import fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._base import RankerMixin
-from sklearn_rankcal.rankers._wrappers import (
-    ScoreRegressor,
-    call_ranker,
-    innermost,
-    refuse_hidden_ranker,
-)
 from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    predicts_scores,
+    refuse_hidden_ranker,
+)
 
 
 class RankingScorer:
@@ -116,7 +116,7 @@ class RankingScorer:
             rankings with missing entries, where it needs relevance; `predict` returns something of
             another shape.
         """
-        final, name = innermost(estimator), self.name.removeprefix("neg_")
+        final, name = innermost_estimator(estimator), self.name.removeprefix("neg_")
         if _ranks_labels(final, y):
             pair_weight = self.parameters.get("pair_weight", "binary")
             labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
@@ -124,16 +124,11 @@ class RankingScorer:
         else:
             labels, of_labels = read_either(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
-            if isinstance(final, RankerMixin):
-                ranking = Ranking.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
+            if predicts_positions(final):
+                ranks = call_with_groups(estimator, "predict", X, ids)
+                ranking = Ranking.from_ranks(ranks, rows)
             else:
-                refuse_hidden_ranker(final, "The scorer")
-                takes_groups = isinstance(final, ScoreRegressor)
-                predicted = (
-                    call_ranker(estimator, "predict", X, ids)
-                    if takes_groups
-                    else estimator.predict(X)
-                )
+                predicted = self._predict_scores(estimator, final, X, ids)
                 scores = check_scores(predicted, len(y), "predict(X)")
                 ranking = Ranking.from_scores(scores, rows)
         measure = get_measure(name, **self.parameters)
@@ -147,6 +142,14 @@ class RankingScorer:
         values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
         mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
         return mean if measure.greater_is_better else -mean
+
+    @staticmethod
+    def _predict_scores(estimator: Any, final: Any, X: Any, ids: Any) -> Any:
+        """What `predict` of an estimator that is not a ranker returns."""
+        refuse_hidden_ranker(final, "The scorer")
+        if predicts_scores(final):
+            return call_with_groups(estimator, "predict", X, ids)
+        return estimator.predict(X)
 
     def _queries(
         self, final: Any, X: Any, groups: Any, of_labels: Queries | None, n_rows: int
@@ -192,7 +195,7 @@ class RankingScorer:
 
 def _ranks_labels(final: Any, y: Any) -> bool:
     """Whether every row of y ranks labels."""
-    if isinstance(final, RankerMixin) or is_structured(y):
+    if predicts_positions(final) or is_structured(y):
         return False
     return np.ndim(y) > 1 and np.shape(y)[1] > 1
 

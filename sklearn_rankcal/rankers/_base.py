@@ -132,6 +132,9 @@ class RankerMixin:
     """
 
     _estimator_type = "ranker"
+    # see utils/_wrapped.py
+    _predicts_positions = True
+    _takes_ranking_labels = True
     # groups are passed wherever scikit-learn routes metadata, with no set_*_request call
     __metadata_request__fit = {"groups": True}
     __metadata_request__predict = {"groups": True}
