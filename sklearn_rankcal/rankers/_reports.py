@@ -22,7 +22,7 @@ from sklearn_rankcal.labels import agreed_queries, read_either, take_labels
 from sklearn_rankcal.labels._relevance import is_structured
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._base import QueryInputMixin
+from sklearn_rankcal.rankers._query_input import QueryInputMixin
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import hash_rows, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
