@@ -36,7 +36,7 @@ class QueryInputMixin:
     _fitted_queries: FittedQueries | None
 
     def _read(
-        self, X: Any, y: Any, groups: ArrayLike | None, reset: bool
+        self, X: Any, y: Any, groups: ArrayLike | None, reset: bool, stacklevel: int = 4
     ) -> tuple[Any, Any, Queries, bool]:
         """Check and convert X, y and groups, for `fit` (with ``reset=True``) and `score`.
 
@@ -82,7 +82,7 @@ class QueryInputMixin:
         warnings.warn(
             f"No query ids: all {X.shape[0]} rows are ranked as ONE query. {GROUPS_REMEDY}",
             MissingGroupsWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
         return X, labels, Queries.single(X.shape[0]), False
 

@@ -61,9 +61,11 @@ class ReportingRanker(QueryInputMixin):
             rows = rows[np.lexsort((hash_rows(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
             done += part.n_queries  # the caller has dealt with these before it asks for more
-            self._say(f"{done} of {queries.n_queries} queries predicted and decoded", started)
+            self._print_progress(
+                f"{done} of {queries.n_queries} queries predicted and decoded", started
+            )
 
-    def _say(self, what: str, started: float | None = None) -> None:
+    def _print_progress(self, what: str, started: float | None = None) -> None:
         """Print a line if `verbose`, with the seconds since `started`."""
         if self.verbose:
             took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
