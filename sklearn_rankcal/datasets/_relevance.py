@@ -114,7 +114,7 @@ def make_ranking(
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
     binary = "threshold" in parameters_of(find_measure(metric)[0])
-    threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
+    threshold: dict[str, Any] = {"threshold": (n_levels - 1) / 2} if binary else {}
     score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
     return Bunch(
         X=X,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.measures import get_measures
-from sklearn_rankcal.metrics._checks import read_ranking
+from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -69,7 +69,7 @@ def compare_rankings(
     metric: str | Sequence[str] = "ndcg@10",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
-    ties: str = "average",
+    ties: Ties = "average",
     sample_weight: ArrayLike | None = None,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
@@ -176,7 +176,7 @@ def compare_systems(
     correction: str | None = "holm",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
-    ties: str = "average",
+    ties: Ties = "average",
     sample_weight: ArrayLike | None = None,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
@@ -319,7 +319,7 @@ def _values_per_query(
     *,
     as_ranks: bool,
     groups: ArrayLike | None,
-    ties: str,
+    ties: Ties,
     sample_weight: ArrayLike | None,
 ) -> tuple[dict[str, dict[str, NDArray[np.float64]]], NDArray[np.float64] | None]:
     """Each system's values of each metric, and the weights of the queries."""

@@ -19,7 +19,7 @@ from sklearn_rankcal.labels import (
 )
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.measures import MEASURES, get_measure
-from sklearn_rankcal.metrics._checks import fill_undefined
+from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._names import checks_keywords
@@ -67,7 +67,7 @@ class RankingScorer:
     In label ranking `predict` returns positions, (n_samples, r) numbers, smaller is better.
     """
 
-    def __init__(self, name: str, *, zero_division: str | float = "skip", **parameters: Any):
+    def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
         base = name.removeprefix("neg_") if isinstance(name, str) else name
         greater_is_better = get_measure(base, **parameters).greater_is_better
         if base != name and greater_is_better:
@@ -216,7 +216,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
 
 
 def get_ranking_scorer(
-    name: str, *, zero_division: str | float = "skip", **parameters: Any
+    name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any
 ) -> RankingScorer:
     """Build a scorer for `GridSearchCV`, `cross_validate` and the like.
 
