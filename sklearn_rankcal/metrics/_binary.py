@@ -69,7 +69,7 @@ def precision_at_k_score(
     k : int, default=10
         Number of places that count; the measure divides by k even where a query is smaller.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        Relevance from which a document is relevant. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def recall_at_k_score(
     k : int, default=10
         Number of places that count.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        Relevance from which a document is relevant. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -200,9 +200,10 @@ def map_score(
     {shared}
     k : int, default=None
         Cutoff: relevant documents beyond place k count 0, and the sum is still divided by the
-        number of relevant documents of the query (trec_eval's map_cut). None counts every place.
+        number of relevant documents of the query (trec_eval's map_cut). If None, every place
+        counts.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        Relevance from which a document is relevant. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -267,7 +268,7 @@ def mrr_score(
     k : int, default=None
         Cutoff: 0 where the first relevant document stands beyond place k. None: no cutoff.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        Relevance from which a document is relevant. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -327,7 +328,7 @@ def auc_score(
     ----------
     {shared}
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        Relevance from which a document is relevant. If None, labels must be 0 or 1.
 
     Returns
     -------

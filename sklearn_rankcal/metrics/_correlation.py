@@ -186,7 +186,8 @@ def pairwise_disagreement_loss(
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight of a pair with y_i > y_j: 1, y_i - y_j, or ``pair_weight(y_i - y_j)``.
     normalize : bool, default=True
-        Divide by the total weight of the query's pairs; False: P1's loss itself, a sum.
+        Whether to divide by the total weight of the query's pairs. False gives the sum, which is
+        the loss of Ramaswamy et al. (2013).
 
     Returns
     -------

@@ -68,7 +68,7 @@ def dcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; None counts every place.
+        Cutoff; If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
 
@@ -133,7 +133,7 @@ def ndcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; None counts every place.
+        Cutoff; If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
 
@@ -200,7 +200,7 @@ def eru_score(
     ----------
     {shared}
     neutral : float, default=0
-        Only relevance above it is worth something.
+        Relevance up to this value has no utility.
     half_life : float, default=5
         The place whose discount is one half, > 1.
 
@@ -265,10 +265,11 @@ def err_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; None counts every place.
+        Cutoff; If None, every place counts.
     max_relevance : float, default=None
-        Top grade of the collection. None: the largest label of `y_true`; pass it when the values
-        of several sets are compared, since one of them may lack the top grade.
+        Highest relevance of the collection. If None, it is the largest label of `y_true`. Pass it
+        if the values of several data sets are compared, since one of them may lack the highest
+        relevance.
 
     Returns
     -------

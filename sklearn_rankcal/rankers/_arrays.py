@@ -1,4 +1,4 @@
-"""Fitted rankers as plain arrays, and back: what does not depend on versions, as pickles do."""
+"""Convert fitted rankers to plain arrays and back. Unlike pickles, arrays depend on no version."""
 
 from __future__ import annotations
 

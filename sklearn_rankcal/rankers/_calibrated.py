@@ -59,13 +59,13 @@ class CalibratedRanker(
     VersionedPickle,
     BaseEstimator,
 ):
-    """Rank the documents of queries with any regressor, consistently for a chosen measure.
+    """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
-    regressor's targets are chosen so that, with enough data, the decoded rankings become the best
-    possible for the loss, if the regressor can express the expected targets. It sees a row and its
-    query context, not the whole query; the notes say what that leaves out. `predict` returns
-    positions; scores are `decision_function`.
+    "Calibrated" means surrogate consistency (Ramaswamy et al., 2013, definition 1), not probability
+    calibration. The targets of the regressor are chosen so that, with enough data, the decoded
+    rankings become the best possible for the loss, if the regressor can express the expected
+    targets. The regressor sees a row and its query context, not the whole query; see the notes.
+    `predict` returns positions, `decision_function` returns scores.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class CalibratedRanker(
         (`Ridge` or LightGBM take X sparse). For ``loss="pd"`` and ``"map"`` a regressor is wrapped
         in a `PairModel`, and None is `ResidualPairModel` or `ResidualProductModel`.
     loss : str or Loss, default="ndcg"
-        What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
+        The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
         ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
         ``NDCG(k=10, gain="linear")`` (`losses`).
@@ -122,8 +122,8 @@ class CalibratedRanker(
     decoder_ : decoder
         The decoder.
     calibrated_over_ : str
-        The distributions of the labels over which what was fitted is calibrated for the loss: with
-        a regressor ``loss_.calibrated_over``, with a classifier
+        The distributions of the labels over which the fitted model is calibrated for the loss. With
+        a regressor this is ``loss_.calibrated_over``, with a classifier
         ``loss_.calibrated_over_with_classifier``.
     grouped_ : bool
         Whether `fit` knew the queries.
@@ -144,16 +144,17 @@ class CalibratedRanker(
 
     Notes
     -----
-    Theorem 3 is about functions of the whole query. A regressor is handed a row and its context
-    columns: the mean, standard deviation and rank of each column in the query. Documents that agree
-    in these get the same score, whatever the rest of their queries is: of one column,
-    {10, 11, 0, 4, 5} and {10, 11, 1, 2, 6} agree in those of 10 and 11, so that one of two queries
-    in which these change places is ranked wrong. Where expected targets depend on the query through
-    more than that, add columns that say it.
+    Theorem 3 of [1]_ is about functions of the whole query. The regressor receives a row and its
+    context columns, which depend on the mean, standard deviation and rank of each column in the
+    query. Documents that agree in these get the same score, whatever the other documents of their
+    queries are. For example, take two queries with the single column {10, 11, 0, 4, 5} and
+    {10, 11, 1, 2, 6}. The context columns of 10 and 11 agree in both. If the best order of 10 and
+    11 differs between the queries, one of them is ranked wrong. If expected targets depend on the
+    query in other ways, add columns that express this.
 
-    Beside the regressor: O(n log r) time for n documents in queries of at most r, and O(n)
-    memory; with context columns a copy of X with twice the columns, in `predict` for 131,072 rows
-    at a time.
+    Beside the regressor, fit and predict take O(n log r) time for n documents in queries of at most
+    r, and O(n) memory. With context columns they also make a copy of X with twice the columns;
+    `predict` makes it for 131,072 rows at a time.
 
     References
     ----------
@@ -233,8 +234,8 @@ class CalibratedRanker(
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. A row of weight 0 is left out. Only
-            ratios of weights count to the default regressor and to closed forms. A `regressor`
+            Non-negative weight of each row in the regression. A row of weight 0 is left out. For
+            the default regressor and for closed forms only ratios of weights count. A `regressor`
             that you pass gets the weights as they are, so that its penalty can depend on their
             scale; the largest must be between 1e-12 and 1e12.
 
@@ -246,9 +247,9 @@ class CalibratedRanker(
         Raises
         ------
         ValueError
-            Lengths that differ, NaN in y, groups or weights, labels out of the loss's range, a
-            query cut by a splitter, no query on which the loss is defined; or no query ids inside
-            scikit-learn's cross-validation, which did not hand them on.
+            Lengths differ, y, groups or weights contain NaN, labels are outside the range of the
+            loss, a splitter cuts a query, or the loss is undefined on all queries. Or the query
+            ids did not reach the ranker inside a cross-validation of scikit-learn.
         """
         started = time.perf_counter()
         loss = get_loss(self.loss)
@@ -462,9 +463,9 @@ class CalibratedRanker(
         y : array-like of shape (n_documents,)
             As in `fit`.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row, where neither `y` nor `group_column` tells it.
+            Query id of each row. Needed if neither `y` nor `group_column` gives it.
         sample_weight : array-like of shape (n_documents,), default=None
-            A query's weight is the mean of its rows' weights.
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a ranker says of its rankings: predicted pairs, the decoder's account, certificates."""
+"""Reports of a ranker on its rankings: predicted pairs, optimality of the decoder, certificates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16
 
 
 def predicts_pairs(ranker: Any) -> bool:
-    """Whether the loss of a ranker is on pairs, for `available_if`."""
+    """Whether the loss of a ranker is on pairs of documents, for `available_if`."""
     return get_loss(ranker.loss).space.is_pairwise
 
 
@@ -76,7 +76,7 @@ class ReportingRanker(QueryInputMixin):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return what the decoder ranks from: a predicted number for every pair of documents.
+        """Return the input of the decoder: a predicted number for every pair of documents.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ReportingRanker(QueryInputMixin):
     @available_if(predicts_pairs)
     @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
-        """Say of every query how far its ranking can be from the best one, given the predictions.
+        """Report how far the ranking of each query can be from the best one for its predictions.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class ReportingRanker(QueryInputMixin):
         queries: Queries,
         more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
     ) -> dict[str, NDArray[Any]]:
-        """What the decoder says of every query, and what `more` says of its predictions."""
+        """The report of the decoder on each query, with the columns that `more` adds."""
         parts: dict[str, list[NDArray[Any]]] = {}
         for rows, part, u in self._predicted_pairs(X, queries):
             result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
@@ -165,7 +165,7 @@ class ReportingRanker(QueryInputMixin):
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
-        """Certify rankings: best for the predictions? scores enough? how much can be lost?
+        """Report whether rankings are optimal, whether scores suffice, and bounds of the regret.
 
         Parameters
         ----------
@@ -177,8 +177,8 @@ class ReportingRanker(QueryInputMixin):
             Labels of held-out queries, as in `score`; or those of m judges: columns of relevance,
             or a list of structured labels, such as one `preference_labels` for each. With them
             the expected regret is bounded from the squared distance of predictions and targets.
-            That contains the noise of the labels, so it bounds from above only, and may say
-            nothing; several labels take the noise out.
+            That distance contains the noise of the labels, so that the bound may be too large to
+            be informative. The labels of several judges remove the noise.
 
         Returns
         -------
@@ -188,10 +188,12 @@ class ReportingRanker(QueryInputMixin):
 
         Notes
         -----
-        P1, theorem 3: the regret of a query is at most c ||u - u*|| + gap, c `regret_constant` of
-        the loss (`consistency.regret_bound`). So its mean is at most sqrt(mean of c^2 ||u - u*||^2)
-        + mean gap, which does not hold for losses that are not calibrated everywhere: they get
-        none. Beside `decode_report`, O(sum r^3) for ``"map"``.
+        By theorem 3 of Ramaswamy et al. (2013), the regret of a query is at most
+        c ||u - u*|| + gap, where c is the `regret_constant` of the loss
+        (`consistency.regret_bound`). The mean regret is therefore at most
+        sqrt(mean of c^2 ||u - u*||^2) + mean gap. This does not hold for losses that are not
+        calibrated everywhere, for which no bound is given. In addition to the time of
+        `decode_report`, O(sum r^3) time is needed for ``"map"``.
 
         Examples
         --------

@@ -33,7 +33,7 @@ from sklearn_rankcal.utils._wrapped import (
 
 
 def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Scores of a ranker wherever it is: alone, in a pipeline, in a search, frozen.
+    """Compute the scores of a ranker that is alone, in a pipeline, in a search or frozen.
 
     ``pipe.decision_function(X, groups=groups)`` works only when metadata routing is on, and a
     search takes no groups. This function works in both settings.
@@ -59,7 +59,7 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     TypeError
         The ranker has no scores, because its loss is on pairs of documents.
     ValueError
-        A ranker is inside a wrapper that cannot be seen through.
+        A ranker is inside a wrapper that this function cannot look into.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
 def predict_order(
     estimator: Any, X: Any, groups: ArrayLike | None = None, k: int | None = None
 ) -> QueryOrder:
-    """Row indices of each query, best first, of a ranker in a pipeline or a search.
+    """Compute the row indices of each query, best first, of a ranker in a pipeline or a search.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ def refuse_without_scores(ranker: Any) -> None:
 class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A ranker as a regressor whose `predict` returns scores, larger is better.
 
-    For whatever reads `predict` as numbers: `partial_dependence`, `VotingRegressor`,
-    `StackingRegressor`, toolkits of information retrieval. The ranker's own `predict` returns
-    positions, 1 = top, which such tools would read as the reverse order.
+    Use it for tools that expect scores from `predict`, such as `partial_dependence`,
+    `VotingRegressor`, `StackingRegressor` and toolkits of information retrieval. The ranker's own
+    `predict` returns positions, 1 = top, which such tools would read as the reverse order.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     See Also
     --------
-    predict_scores : The same scores, as a function.
+    predict_scores : A function that returns the same scores.
     RelevanceRegressor : A plain regressor that takes the labels of rankers.
 
     Notes
@@ -229,7 +229,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            `ranker` is no ranker, or has no scores.
+            `ranker` is not a ranker, or it has no scores.
         """
         known = innermost_estimator(self.ranker)
         if predicts_positions(known):
@@ -277,7 +277,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
         sample_weight : array-like of shape (n_documents,), default=None
-            A query's weight is the mean of its rows' weights.
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
 
         Returns
         -------
@@ -332,7 +332,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 def _carry(y: Any, groups: ArrayLike | None) -> Any:
-    """Labels that carry their queries, where these are given apart: every wrapper passes them."""
+    """Labels that contain their query ids, which every wrapper passes on with the labels."""
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
