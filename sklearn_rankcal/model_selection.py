@@ -16,14 +16,15 @@ from sklearn.utils.validation import _num_samples
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, groups_of_labels, is_structured
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers import RankerMixin, RelevanceRegressor, predict_scores
-from sklearn_rankcal.rankers._wrappers import (
-    call_ranker,
-    innermost,
-    refuse_without_scores,
-    takes_labels,
-)
+from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
+from sklearn_rankcal.rankers._wrappers import refuse_without_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    takes_ranking_labels,
+)
 
 __all__ = ["QueryKFold", "query_cross_val_predict"]
 
@@ -188,8 +189,8 @@ def query_cross_val_predict(
     if method not in ("decision_function", "predict"):
         raise ValueError(f"method must be 'decision_function' or 'predict'; got {method!r}.")
     (X,) = indexable(X)
-    final = innermost(estimator)
-    if method == "decision_function" and isinstance(final, RankerMixin):
+    final = innermost_estimator(estimator)
+    if method == "decision_function" and predicts_positions(final):
         refuse_without_scores(final)
     column = getattr(final, "group_column", None)
     if groups is None:
@@ -200,7 +201,7 @@ def query_cross_val_predict(
         raise ValueError(f"query_cross_val_predict needs the query of each row. {GROUPS_REMEDY}")
     queries = Queries.from_groups(groups, _num_samples(X))
     labels = y if is_structured(y) else relevance_labels(y, queries.codes)
-    if not takes_labels(estimator):
+    if not takes_ranking_labels(estimator):
         estimator = RelevanceRegressor(estimator)
     splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
     splits = (
@@ -223,8 +224,8 @@ def _fit_and_rank(
     """Fit on the training rows, and score or rank the test rows."""
     fitted = clone(estimator).fit(take_rows(X, train), labels[train])
     rows, ids = take_rows(X, test), codes[test]
-    if method == "predict" and isinstance(innermost(fitted), RankerMixin):
-        return call_ranker(fitted, "predict", rows, ids)
+    if method == "predict" and predicts_positions(innermost_estimator(fitted)):
+        return call_with_groups(fitted, "predict", rows, ids)
     return predict_scores(fitted, rows, ids)
 
 

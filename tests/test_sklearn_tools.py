@@ -66,7 +66,7 @@ from sklearn_rankcal import (
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.model_selection import query_cross_val_predict
-from sklearn_rankcal.rankers import _base
+from sklearn_rankcal.rankers import _cut_queries
 
 DATA = make_ranking(24, (4, 9), 5, n_informative=3, random_state=0)
 SHUFFLE = np.random.RandomState(0).permutation(len(DATA.y))  # rows of a query stand apart
@@ -782,7 +782,7 @@ MESSAGES = {
     "hidden": r"holds a ranker \(CalibratedRanker\).*Put ScoreRegressor\(ranker\)",
     "draw": r"draw rows at random.*CalibratedRanker\(BaggingRegressor",
     "sample": r"max_samples below the number of rows.*Leave max_samples=1\.0",
-    "across": r"shuffles y from one query to another.*routing off.*"
+    "across": r"shuffles y between queries.*routing off.*"
     r"permutation_test_score\(ranker, X, relevance_labels\(y, groups\), groups=groups",
     "named": r"get_ranking_scorer\(",
     "lost": r"Query ids did not reach|fitted with query ids.*relevance_labels\(y, groups\)",
@@ -1025,7 +1025,7 @@ def test_validation_curve_hides_errors_unless_asked(routing):
 @pytest.fixture
 def no_second_line(monkeypatch):
     """Without the look at local variables of scikit-learn's functions."""
-    monkeypatch.setattr(_base, "split_under_way", lambda: None)
+    monkeypatch.setattr(_cut_queries, "split_under_way", lambda: None)
 
 
 @both_routings

@@ -376,7 +376,7 @@ def test_the_score_of_a_pipeline_says_who_dropped_the_groups(routing):
             assert pipe.score(X, Y, groups=G) == pytest.approx(pipe.score(X, LABELS))
         else:
             with pytest.raises(
-                ValueError, match=r"score of a Pipeline drops groups=.*get_ranking_scorer"
+                ValueError, match=r"score method of a Pipeline drops groups=.*get_ranking_scorer"
             ):
                 pipe.score(X, Y, groups=G)
         assert SCORER(pipe, X, Y, groups=G) == pytest.approx(SCORER(pipe, X, LABELS))

@@ -120,7 +120,7 @@ def make_ranking(
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
     binary = "threshold" in parameters_of(find_measure(metric)[0])
-    threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
+    threshold: dict[str, Any] = {"threshold": (n_levels - 1) / 2} if binary else {}
     measure, grades = get_measure(metric, **threshold), y.astype(np.float64)
     measure.check(grades)
     values = measure.per_query(Ranking.from_ranks(bayes_ranks, queries), grades)

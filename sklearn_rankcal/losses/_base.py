@@ -33,7 +33,7 @@ class Loss(BaseEstimator):
         fixed `shrinkage` above 0 is calibrated over fewer (`NormalizedLoss`).
     calibrated_everywhere : bool
         Whether that is every distribution.
-    calibrated_over_by_grades : str
+    calibrated_over_with_classifier : str
         The same of a classifier in the regressor's place, which learns `encode_documents`.
     """
 
@@ -56,7 +56,7 @@ class Loss(BaseEstimator):
         return True
 
     @property
-    def calibrated_over_by_grades(self) -> str:
+    def calibrated_over_with_classifier(self) -> str:
         return self.calibrated_over
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
@@ -228,7 +228,7 @@ class NormalizedLoss(Loss):
         return not self._shrinks()
 
     @property
-    def calibrated_over_by_grades(self) -> str:
+    def calibrated_over_with_classifier(self) -> str:
         over = without_shrinkage(self).calibrated_over
         return (
             "distributions that leave a query's normaliser certain, no others, because a "

@@ -1,14 +1,15 @@
-"""Fitted rankers as plain arrays, and back: what does not depend on versions, as pickles do."""
+"""Convert fitted rankers to plain arrays and back. Unlike pickles, arrays depend on no version."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
@@ -19,7 +20,68 @@ _HEADER = "ranker"
 _FITTED = ("grouped_", "n_queries_", "n_queries_dropped_", "n_features_in_")
 
 
-def ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
+class PlainArraysMixin:
+    """`to_arrays` and `from_arrays` of `CalibratedRanker`."""
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted ranker as plain arrays, for `numpy.savez`: readable by every later version.
+
+        Only for closed forms, whose fit is a few arrays: `PairwiseRidge`, and `BilinearPairs`
+        without a feature map. The user guide, "Saving rankers", says what to do with others.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Those of the model, and ``"ranker"``, a string of JSON: what is needed beside them.
+
+        Raises
+        ------
+        TypeError
+            The model has no form as plain arrays, or a parameter of the loss is a function.
+
+        Examples
+        --------
+        >>> import io
+        >>> import numpy as np
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> from sklearn_rankcal.models import PairwiseRidge
+        >>> data = make_ranking(n_queries=20, random_state=0)
+        >>> ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
+        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+        >>> file = io.BytesIO()
+        >>> np.savez(file, **ranker.to_arrays())
+        >>> _ = file.seek(0)
+        >>> again = CalibratedRanker(PairwiseRidge(), loss="pd").from_arrays(np.load(file))
+        >>> bool((again.predict(data.X, data.groups) == ranker.predict(data.X, data.groups)).all())
+        True
+        """
+        check_is_fitted(self)
+        return _ranker_to_arrays(self)
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        """Become the fitted ranker that `to_arrays` described, instead of `fit`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What `to_arrays` returned, or `numpy.load` of the file it was saved in.
+
+        Returns
+        -------
+        self : CalibratedRanker
+            It must have the regressor and the loss of the ranker that was saved. Its other
+            parameters are its own: `decoder`, for example, may differ.
+
+        Raises
+        ------
+        ValueError
+            Arrays of another regressor, loss or `group_column`, absent or of a wrong shape.
+        """
+        return _ranker_from_arrays(self, arrays)
+
+
+def _ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
     """The arrays of the ranker's model, and a header in JSON of what is needed beside them."""
     model = ranker.model_
     if not hasattr(model, "to_arrays"):
@@ -44,7 +106,7 @@ def ranker_to_arrays(ranker: Any) -> dict[str, NDArray[Any]]:
     return {_HEADER: np.array(text), **model.to_arrays()}
 
 
-def ranker_from_arrays(ranker: Any, arrays: Mapping[str, Any]) -> Any:
+def _ranker_from_arrays(ranker: Any, arrays: Mapping[str, Any]) -> Any:
     """The ranker, in the state that the arrays describe."""
     if _HEADER not in arrays:
         raise ValueError(

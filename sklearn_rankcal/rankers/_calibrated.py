@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -16,23 +14,27 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
-    PairwiseRidge,
     default_model,
     default_regressor,
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._arrays import ranker_from_arrays, ranker_to_arrays
+from sklearn_rankcal.rankers._arrays import PlainArraysMixin
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
+from sklearn_rankcal.rankers._fitted_regressor import FittedRegressorMixin
 from sklearn_rankcal.rankers._reports import ReportingRanker
+from sklearn_rankcal.rankers._training import (
+    TrainingData,
+    warn_if_normalizer_varies,
+    warn_if_rows_are_queries,
+)
 from sklearn_rankcal.targets import PairTargets
-from sklearn_rankcal.utils._features import check_no_text, dense_table, numeric_columns, take_rows
+from sklearn_rankcal.utils._features import check_no_text, dense_table, numeric_columns
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -45,14 +47,21 @@ def _predicts_scores(ranker: CalibratedRanker) -> bool:
     return not get_loss(ranker.loss).space.is_pairwise
 
 
-class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
-    """Rank the documents of queries with any regressor, consistently for a chosen measure.
+class CalibratedRanker(
+    PlainArraysMixin,
+    FittedRegressorMixin,
+    ReportingRanker,
+    RankerMixin,
+    VersionedPickle,
+    BaseEstimator,
+):
+    """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    "Calibrated" means surrogate consistency (P1, definition 1), not probability calibration: the
-    regressor's targets are chosen so that, with enough data, the decoded rankings become the best
-    possible for the loss, if the regressor can express the expected targets. It sees a row and its
-    query context, not the whole query; the notes say what that leaves out. `predict` returns
-    positions; scores are `decision_function`.
+    "Calibrated" means surrogate consistency (Ramaswamy et al., 2013, definition 1), not probability
+    calibration. The targets of the regressor are chosen so that, with enough data, the decoded
+    rankings become the best possible for the loss, if the regressor can express the expected
+    targets. The regressor sees a row and its query context, not the whole query; see the notes.
+    `predict` returns positions, `decision_function` returns scores.
 
     Parameters
     ----------
@@ -65,7 +74,7 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         (`Ridge` or LightGBM take X sparse). For ``loss="pd"`` and ``"map"`` a regressor is wrapped
         in a `PairModel`, and None is `ResidualPairModel` or `ResidualProductModel`.
     loss : str or Loss, default="ndcg"
-        What to be optimal for: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
+        The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
         ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
         ``NDCG(k=10, gain="linear")`` (`losses`).
@@ -109,9 +118,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     decoder_ : decoder
         The decoder.
     calibrated_over_ : str
-        The distributions of the labels over which what was fitted is calibrated for the loss: with
-        a regressor ``loss_.calibrated_over``, with a classifier
-        ``loss_.calibrated_over_by_grades``.
+        The distributions of the labels over which the fitted model is calibrated for the loss. With
+        a regressor this is ``loss_.calibrated_over``, with a classifier
+        ``loss_.calibrated_over_with_classifier``.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
@@ -131,16 +140,17 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
 
     Notes
     -----
-    Theorem 3 is about functions of the whole query. A regressor is handed a row and its context
-    columns: the mean, standard deviation and rank of each column in the query. Documents that agree
-    in these get the same score, whatever the rest of their queries is: of one column,
-    {10, 11, 0, 4, 5} and {10, 11, 1, 2, 6} agree in those of 10 and 11, so that one of two queries
-    in which these change places is ranked wrong. Where expected targets depend on the query through
-    more than that, add columns that say it.
+    Theorem 3 of [1]_ is about functions of the whole query. The regressor receives a row and its
+    context columns, which depend on the mean, standard deviation and rank of each column in the
+    query. Documents that agree in these get the same score, whatever the other documents of their
+    queries are. For example, take two queries with the single column {10, 11, 0, 4, 5} and
+    {10, 11, 1, 2, 6}. The context columns of 10 and 11 agree in both. If the best order of 10 and
+    11 differs between the queries, one of them is ranked wrong. If expected targets depend on the
+    query in other ways, add columns that express this.
 
-    Beside the regressor: O(n log r) time for n documents in queries of at most r, and O(n)
-    memory; with context columns a copy of X with twice the columns, in `predict` for 131,072 rows
-    at a time.
+    Beside the regressor, fit and predict take O(n log r) time for n documents in queries of at most
+    r, and O(n) memory. With context columns they also make a copy of X with twice the columns;
+    `predict` makes it for 131,072 rows at a time.
 
     References
     ----------
@@ -220,8 +230,8 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. A row of weight 0 is left out. Only
-            ratios of weights count to the default regressor and to closed forms. A `regressor`
+            Non-negative weight of each row in the regression. A row of weight 0 is left out. For
+            the default regressor and for closed forms only ratios of weights count. A `regressor`
             that you pass gets the weights as they are, so that its penalty can depend on their
             scale; the largest must be between 1e-12 and 1e12.
 
@@ -233,105 +243,39 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         Raises
         ------
         ValueError
-            Lengths that differ, NaN in y, groups or weights, labels out of the loss's range, a
-            query cut by a splitter, no query on which the loss is defined; or no query ids inside
-            scikit-learn's cross-validation, which did not hand them on.
+            Lengths differ, y, groups or weights contain NaN, labels are outside the range of the
+            loss, a splitter cuts a query, or the loss is undefined on all queries. Or the query
+            ids did not reach the ranker inside a cross-validation of scikit-learn.
         """
-        loss = get_loss(self.loss)
         started = time.perf_counter()
-        X, labels, queries, grouped = self._read(X, y, groups, reset=True)
-        weight = check_weight(sample_weight, queries.n_rows)
-        self.grouped_ = grouped
+        loss = get_loss(self.loss)
+        data = self._read_training_data(X, y, groups, sample_weight)
         self.decoder_ = get_decoder(self.decoder, loss.space)
-        self.n_queries_ = queries.n_queries
-        if queries.n_queries > 1 and queries.sizes.max() == 1:
-            warnings.warn(
-                f"Each of the {queries.n_queries} rows is a query of its own, so that nothing is "
-                "to be ranking: groups holds the query of each row, not the number of the row.",
-                UserWarning,
-                stacklevel=4,
-            )
-        if weight is not None and (weight == 0).any():
-            rows = np.flatnonzero(weight)
-            queries = Queries.from_groups(queries.codes[rows])
-            X, labels, weight = take_rows(X, rows), take_labels(labels, rows, queries), weight[rows]
-        self.loss_ = loss.resolve(labels)
-        X, labels, queries, weight = self._defined(X, labels, queries, weight)
-        if weight is not None and self.regressor is None:
-            weight = mean_one(weight)  # a penalty against which weights of any scale are the same
-        model = self._make_model(X)
-        # of a model of documents; None is a regressor
-        inner = None if loss.space.is_pairwise else model.regressor
-        by_grades = inner is not None and is_classifier(inner)
-        targets = (
-            self.loss_.encode_documents(labels)
-            if by_grades
-            else self.loss_.training_targets(labels, queries)
-        )
-        if isinstance(targets, PairTargets):
-            check_unit(targets.largest())
-        else:
-            check_unit(float(np.abs(targets).max()))
-        self._say(
-            f"{queries.n_rows} documents in {queries.n_queries} queries for "
+        self.n_queries_ = data.queries.n_queries
+        warn_if_rows_are_queries(data.queries, stacklevel=5)
+        data = data.without_zero_weights()
+        self.loss_ = loss.resolve(data.labels)
+        data = data.without_undefined_queries(self.loss_)
+        self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
+        model = self._make_model(data.X)
+        targets = self._make_targets(model, data)
+        self._print_progress(
+            f"{data.queries.n_rows} documents in {data.queries.n_queries} queries for "
             f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",
             started,
         )
-        started = time.perf_counter()
-        over = "calibrated_over_by_grades" if by_grades else "calibrated_over"
-        self.calibrated_over_ = getattr(self.loss_, over)
-        if by_grades and isinstance(self.loss_, NormalizedLoss):
-            self._warn_of_grades(inner, self.loss_.measure.normalizer(targets, queries))
-        set_verbose(model, self.verbose - 1)
-        shown = getattr(model, "regressor", None)
-        shown = model if shown is None else shown
-        self._say(f"fitting {type(shown).__name__} to {X.shape[0]} rows, {X.shape[1]} columns ...")
-        self.model_ = model.fit(X, targets, queries, weight)
-        fitted = getattr(self.model_, "regressor_", self.model_)
-        self._say(f"fitted {type(fitted).__name__}", started)
+        self.model_ = self._fit_model(model, targets, data)
         return self
 
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table, queries = super()._table_and_queries(X, groups, reset)
-        if reset and self.group_column is not None:
-            self._group_place: int = list(X.columns).index(self.group_column)
-        if self._needs_dense():
-            who = (
-                "the default regressor"
-                if self.regressor is None
-                else (type(self.regressor).__name__)
-            )
-            check_no_text(table, who)
-            table = dense_table(table)
-        return table, queries
-
-    def _needs_dense(self) -> bool:
-        """Whether it is a model of ours that takes dense tables of numbers only."""
-        regressor = self.regressor
-        if isinstance(regressor, DocumentModel):
-            regressor = regressor.regressor
-        if regressor is None or get_loss(self.loss).space != "scores":
-            return getattr(regressor, "feature_map", None) is None
-        return False
-
-    def _warn_of_grades(self, classifier: Any, normalizer: NDArray[np.float64]) -> None:
-        """Warn of a classifier where the normaliser varies, which it cannot learn."""
-        if np.ptp(normalizer) <= 1e-9 * normalizer.max():
-            return
-        warnings.warn(
-            f"{type(classifier).__name__} is a classifier, which learns the worth of single "
-            f"documents, but {type(self.loss_).__name__} divides it by a normaliser of the whole "
-            "query, and that varies here. The rankings tend to the best ones for the loss only "
-            "where a query's normaliser is certain (calibrated_over_). Use a regressor; or "
-            "loss='dcg', for which a classifier's expected targets are calibrated.",
-            UserWarning,
-            stacklevel=5,
-        )
+    def _read_training_data(
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> TrainingData:
+        X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=6)
+        return TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
 
     def _make_model(self, X: Any) -> Any:
-        space = get_loss(self.loss).space
+        """The model to be fitted, with its seeds set."""
+        space = self.loss_.space
         if is_model(self.regressor):
             if self.regressor.space != space:
                 raise ValueError(
@@ -347,29 +291,72 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
         regressor = (
-            default_regressor(X.shape[0]) if self.regressor is None else (clone(self.regressor))
+            default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
         )
         documents = DocumentModel(regressor, center=self.center, context=context)
         return set_random_states(default_model(space, documents), self.random_state)
 
-    def _defined(
-        self, X: Any, labels: Any, queries: Queries, weight: NDArray[np.float64] | None
-    ) -> tuple[Any, Any, Queries, NDArray[np.float64] | None]:
-        """Without the queries where the loss is undefined."""
-        keep = self.loss_.defined(labels, queries)
-        if not keep.all():
-            if not keep.any():
-                raise ValueError(
-                    f"{type(self.loss_).__name__} is undefined on all {len(keep)} queries "
-                    f"(n_samples={queries.n_rows}), so there is nothing to learn from: for most "
-                    "losses a query needs a document of positive relevance, for 'auc', 'spearman' "
-                    "and 'pd' two different labels."
-                )
-            rows, queries = queries.select(keep)
-            X, labels = take_rows(X, rows), take_labels(labels, rows, queries)
-            weight = None if weight is None else weight[rows]
-        self.n_queries_dropped_ = self.n_queries_ - queries.n_queries
-        return X, labels, queries, weight
+    def _make_targets(self, model: Any, data: TrainingData) -> Any:
+        """The targets of the model, and over which distributions they are calibrated."""
+        # Only a model of documents can have a classifier; its regressor may be None.
+        inner = None if self.loss_.space.is_pairwise else model.regressor
+        with_classifier = inner is not None and is_classifier(inner)
+        if with_classifier:
+            targets = self.loss_.encode_documents(data.labels)
+            self.calibrated_over_ = self.loss_.calibrated_over_with_classifier
+        else:
+            targets = self.loss_.training_targets(data.labels, data.queries)
+            self.calibrated_over_ = self.loss_.calibrated_over
+        if isinstance(targets, PairTargets):
+            check_unit(targets.largest())
+        else:
+            check_unit(float(np.abs(targets).max()))
+        if with_classifier and isinstance(self.loss_, NormalizedLoss):
+            normalizer = self.loss_.measure.normalizer(targets, data.queries)
+            warn_if_normalizer_varies(inner, self.loss_, normalizer, stacklevel=6)
+        return targets
+
+    def _fit_model(self, model: Any, targets: Any, data: TrainingData) -> Any:
+        """Fit the model and print how long that takes."""
+        started = time.perf_counter()
+        weight = data.weight
+        if weight is not None and self.regressor is None:
+            # The penalty of the default regressor has a fixed size. Weights of mean 1 let only
+            # the ratios of weights count against it.
+            weight = mean_one(weight)
+        set_verbose(model, self.verbose - 1)
+        shown = getattr(model, "regressor", None)
+        shown = model if shown is None else shown
+        n_rows, n_columns = data.X.shape
+        self._print_progress(
+            f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
+        )
+        model = model.fit(data.X, targets, data.queries, weight)
+        fitted = getattr(model, "regressor_", model)
+        self._print_progress(f"fitted {type(fitted).__name__}", started)
+        return model
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)
+        if reset and self.group_column is not None:
+            self._group_place: int = list(X.columns).index(self.group_column)
+        if self._needs_dense():
+            given = self.regressor
+            who = "the default regressor" if given is None else type(given).__name__
+            check_no_text(table, who)
+            table = dense_table(table)
+        return table, queries
+
+    def _needs_dense(self) -> bool:
+        """Whether the model is one of this package that takes only dense tables of numbers."""
+        regressor = self.regressor
+        if isinstance(regressor, DocumentModel):
+            regressor = regressor.regressor
+        if regressor is None or get_loss(self.loss).space != "scores":
+            return getattr(regressor, "feature_map", None) is None
+        return False
 
     # ---------------------------------------------------------------- predict
 
@@ -472,9 +459,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
         y : array-like of shape (n_documents,)
             As in `fit`.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row, where neither `y` nor `group_column` tells it.
+            Query id of each row. Needed if neither `y` nor `group_column` gives it.
         sample_weight : array-like of shape (n_documents,), default=None
-            A query's weight is the mean of its rows' weights.
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
 
         Returns
         -------
@@ -494,7 +481,9 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
             started = time.perf_counter()
             u = self.model_.predict(X, queries)
             ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
-            self._say(f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started)
+            self._print_progress(
+                f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started
+            )
             return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in self._predicted_pairs(X, queries):
@@ -504,107 +493,6 @@ class CalibratedRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstima
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
         return self.grouped_ and bool(check_context(self.model_.context))
-
-    # ---------------------------------------------------------------- plain arrays
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The fitted ranker as plain arrays, for `numpy.savez`: readable by every later version.
-
-        Only for closed forms, whose fit is a few arrays: `PairwiseRidge`, and `BilinearPairs`
-        without a feature map. The user guide, "Saving rankers", says what to do with others.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            Those of the model, and ``"ranker"``, a string of JSON: what is needed beside them.
-
-        Raises
-        ------
-        TypeError
-            The model has no form as plain arrays, or a parameter of the loss is a function.
-
-        Examples
-        --------
-        >>> import io
-        >>> import numpy as np
-        >>> from sklearn_rankcal import CalibratedRanker
-        >>> from sklearn_rankcal.datasets import make_ranking
-        >>> from sklearn_rankcal.models import PairwiseRidge
-        >>> data = make_ranking(n_queries=20, random_state=0)
-        >>> ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
-        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
-        >>> file = io.BytesIO()
-        >>> np.savez(file, **ranker.to_arrays())
-        >>> _ = file.seek(0)
-        >>> again = CalibratedRanker(PairwiseRidge(), loss="pd").from_arrays(np.load(file))
-        >>> bool((again.predict(data.X, data.groups) == ranker.predict(data.X, data.groups)).all())
-        True
-        """
-        check_is_fitted(self)
-        return ranker_to_arrays(self)
-
-    def from_arrays(self, arrays: Mapping[str, Any]) -> CalibratedRanker:
-        """Become the fitted ranker that `to_arrays` described, instead of `fit`.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            What `to_arrays` returned, or `numpy.load` of the file it was saved in.
-
-        Returns
-        -------
-        self : CalibratedRanker
-            It must have the regressor and the loss of the ranker that was saved. Its other
-            parameters are its own: `decoder`, for example, may differ.
-
-        Raises
-        ------
-        ValueError
-            Arrays of another regressor, loss or `group_column`, absent or of a wrong shape.
-        """
-        return ranker_from_arrays(self, arrays)
-
-    # ---------------------------------------------------------------- the regressor's own
-
-    @property
-    def classes_(self) -> Any:
-        """A ranker has none; cross_val_predict wants them for a method of scores."""
-        raise AttributeError(
-            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
-            "estimator for a classifier: use its default method with group_column='qid', or loop "
-            "over QueryKFold().split(X, labels)."
-        )
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """The regressor's importances per column of X, context columns folded in.
-
-        Aligned with ``feature_names_in_``: `group_column` has 0.
-        """
-        check_is_fitted(self)
-        model = self.model_
-        return self._with_group_column(
-            model.column_importances(model.regressor_.feature_importances_)
-        )
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """The regressor's coefficients per column of X: average slopes inside a query.
-
-        Aligned with ``feature_names_in_``: `group_column` has 0.
-        """
-        check_is_fitted(self)
-        if isinstance(self.model_, PairwiseRidge):
-            return self._with_group_column(self.model_.coef_)
-        return self._with_group_column(
-            self.model_.column_coefficients(self.model_.regressor_.coef_)
-        )
-
-    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
-        if self.group_column is None:
-            return values
-        return np.insert(values, self._group_place, 0.0, axis=-1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,7 +39,7 @@ _OPTIONS = {
 
 
 class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
-    """Rank a fixed set of r labels for every row of X, consistently for a chosen measure.
+    """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A multi-output regressor predicts the loss's targets, for pairwise disagreement the
     r (r - 1) / 2 signs of the preferences between labels, and a decoder makes rankings of them.
@@ -50,12 +50,12 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         A regressor of many outputs (`sklearn.multioutput.MultiOutputRegressor` makes one of any).
         None is `models.BlendedRegressor`.
     loss : str or Loss, default="pd"
-        What to be optimal for: ``"pd"``, for Kendall's tau, or any other of `losses`, such as
+        The loss to minimise: ``"pd"``, for Kendall's tau, or any other of `losses`, such as
         ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
     decoder : str or decoder, default="auto"
         As in `CalibratedRanker`. ``"auto"`` is exact up to 16 labels.
     y_type : {"auto", "ranks", "relevance", "weights"}, default="auto"
-        What y is; `score` reads it likewise.
+        How `fit` and `score` interpret `y`.
 
         - ``"ranks"``: (n_samples, r) positions, 1 = best. Only their order counts. The relevance
           of a label is r - rank, where labels that tie share the best of their positions. Binary
@@ -96,7 +96,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     Notes
     -----
     Calibrated as the loss is (``loss_.calibrated_over``): ``"pd"`` over every distribution of
-    complete rankings (P1, theorem 3). Missing entries are ignored, pair by pair: that is right
+    complete rankings (theorem 3 of [1]_). Missing entries are ignored, pair by pair: that is right
     where what is missing does not depend on the ranking, given X. `PDByScores` with an f other than
     ``"borda"`` scores the judged pairs of a row as they are. Rows where the loss is undefined
     (none of whose labels is relevant, say) are left out of the regression.
@@ -236,10 +236,10 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         """Fit to the differences of pairs, not all of which need be judged."""
         if not judged.all():
             regressors = [
-                self._fit_one(X[rows], goal[rows, None], None if weight is None else weight[rows])
+                self._fit_one(X[rows], target[rows, None], None if weight is None else weight[rows])
                 if rows.any()
                 else None
-                for goal, rows in zip(differences.T, judged.T, strict=True)
+                for target, rows in zip(differences.T, judged.T, strict=True)
             ]
             if self.missing == "pairwise":
                 self.regressors_ = regressors
@@ -251,9 +251,9 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
-        goal = targets[:, 0] if targets.shape[1] == 1 else targets
+        y = targets[:, 0] if targets.shape[1] == 1 else targets
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        return set_random_states(regressor, self.random_state).fit(X, goal, **weights)
+        return set_random_states(regressor, self.random_state).fit(X, y, **weights)
 
     # ---------------------------------------------------------------- predict
 
@@ -291,7 +291,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
     @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:
-        """Return what the decoder ranks from: a predicted number for every pair of labels.
+        """Return the input of the decoder: a predicted number for every pair of labels.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         return tags
 
 
-# ---------------------------------------------------------------- what y is
+# ---------------------------------------------------------------- thresholds of ranks
 
 
 def _with_threshold(loss: Loss, r: int) -> Loss:

@@ -1,4 +1,4 @@
-"""What a ranker says of its rankings: predicted pairs, the decoder's account, certificates."""
+"""Reports of a ranker on its rankings: predicted pairs, optimality of the decoder, certificates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sklearn_rankcal.labels._labels import read_any_labels, take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._base import QueryInputMixin
+from sklearn_rankcal.rankers._query_input import QueryInputMixin
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._names import checks_keywords
@@ -33,7 +33,7 @@ _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16
 
 
 def predicts_pairs(ranker: Any) -> bool:
-    """Whether the loss of a ranker is on pairs, for `available_if`."""
+    """Whether the loss of a ranker is on pairs of documents, for `available_if`."""
     return get_loss(ranker.loss).space.is_pairwise
 
 
@@ -62,9 +62,11 @@ class ReportingRanker(QueryInputMixin):
             rows = rows[np.lexsort((hash_rows(X, rows), part.codes))]
             yield rows, part, self.model_.predict(take_rows(X, rows), part)
             done += part.n_queries  # the caller has dealt with these before it asks for more
-            self._say(f"{done} of {queries.n_queries} queries predicted and decoded", started)
+            self._print_progress(
+                f"{done} of {queries.n_queries} queries predicted and decoded", started
+            )
 
-    def _say(self, what: str, started: float | None = None) -> None:
+    def _print_progress(self, what: str, started: float | None = None) -> None:
         """Print a line if `verbose`, with the seconds since `started`."""
         if self.verbose:
             took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
@@ -75,7 +77,7 @@ class ReportingRanker(QueryInputMixin):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return what the decoder ranks from: a predicted number for every pair of documents.
+        """Return the input of the decoder: a predicted number for every pair of documents.
 
         Parameters
         ----------
@@ -114,7 +116,7 @@ class ReportingRanker(QueryInputMixin):
     @available_if(predicts_pairs)
     @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
-        """Say of every query how far its ranking can be from the best one, given the predictions.
+        """Report how far the ranking of each query can be from the best one for its predictions.
 
         Parameters
         ----------
@@ -141,7 +143,7 @@ class ReportingRanker(QueryInputMixin):
         queries: Queries,
         more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
     ) -> dict[str, NDArray[Any]]:
-        """What the decoder says of every query, and what `more` says of its predictions."""
+        """The report of the decoder on each query, with the columns that `more` adds."""
         parts: dict[str, list[NDArray[Any]]] = {}
         for rows, part, u in self._predicted_pairs(X, queries):
             result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
@@ -164,7 +166,7 @@ class ReportingRanker(QueryInputMixin):
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
-        """Certify rankings: best for the predictions? scores enough? how much can be lost?
+        """Report whether rankings are optimal, whether scores suffice, and bounds of the regret.
 
         Parameters
         ----------
@@ -176,8 +178,8 @@ class ReportingRanker(QueryInputMixin):
             Labels of held-out queries, as in `score`; or those of m judges: columns of relevance,
             or a list of structured labels, such as one `preference_labels` for each. With them
             the expected regret is bounded from the squared distance of predictions and targets.
-            That contains the noise of the labels, so it bounds from above only, and may say
-            nothing; several labels take the noise out.
+            That distance contains the noise of the labels, so that the bound may be too large to
+            be informative. The labels of several judges remove the noise.
 
         Returns
         -------
@@ -187,10 +189,12 @@ class ReportingRanker(QueryInputMixin):
 
         Notes
         -----
-        P1, theorem 3: the regret of a query is at most c ||u - u*|| + gap, c `regret_constant` of
-        the loss (`consistency.regret_bound`). So its mean is at most sqrt(mean of c^2 ||u - u*||^2)
-        + mean gap, which does not hold for losses that are not calibrated everywhere: they get
-        none. Beside `decode_report`, O(sum r^3) for ``"map"``.
+        By theorem 3 of Ramaswamy et al. (2013), the regret of a query is at most
+        c ||u - u*|| + gap, where c is the `regret_constant` of the loss
+        (`consistency.regret_bound`). The mean regret is therefore at most
+        sqrt(mean of c^2 ||u - u*||^2) + mean gap. This does not hold for losses that are not
+        calibrated everywhere, for which no bound is given. In addition to the time of
+        `decode_report`, O(sum r^3) time is needed for ``"map"``.
 
         Examples
         --------

@@ -1,161 +1,40 @@
-"""Rankers inside other estimators: find them, call them with groups, and read them as regressors.
+"""Use rankers inside pipelines and searches, and as regressors.
 
-A ranker's `predict` returns positions, 1 = top. Pipelines and searches hide the methods that take
-`groups`; ensembles, curves and tools of other packages read `predict` as numbers to be large for
-the best. What stands here passes the queries in the first case and the scores in the second.
+Two functions, `predict_scores` and `predict_order`, pass `groups` to a ranker that is inside a
+pipeline or a search. Two meta-estimators connect rankers and regressors. The `predict` of a ranker
+returns positions, 1 = top, but ensembles and inspection tools expect that larger is better:
+`ScoreRegressor` is a regressor whose `predict` returns the scores of a ranker. `RelevanceRegressor`
+is a plain regressor that accepts the labels of rankers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import RFE
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
-from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
+from sklearn_rankcal.rankers._base import QueryOrder
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    predicts_scores,
+    refuse_hidden_ranker,
+)
 
-# -------------------------------------------------------------------- finding the ranker
-
-
-def _inner(estimator: Any) -> Any:
-    """The estimator that a search, pipeline or selector hands its rows to unchanged, or None."""
-    if isinstance(estimator, RankerMixin | ScoreRegressor):
-        return None
-    if isinstance(estimator, Pipeline):
-        return estimator.steps[-1][1]
-    if isinstance(estimator, FrozenEstimator):
-        return estimator.estimator
-    if isinstance(estimator, RFE):  # RFECV too; other wrappers may keep something else there
-        return getattr(estimator, "estimator_", None)
-    return getattr(estimator, "best_estimator_", None)  # a search
-
-
-def innermost(estimator: Any) -> Any:
-    """The last estimator inside pipelines, searches, frozen estimators and selectors."""
-    while (inner := _inner(estimator)) is not None:
-        estimator = inner
-    return estimator
-
-
-def call_ranker(estimator: Any, method: str, X: Any, groups: Any, **options: Any) -> Any:
-    """A method of the ranker inside, on the rows that its wrappers would give it, with groups."""
-    inner = _inner(estimator)
-    if inner is None:
-        return getattr(estimator, method)(X, groups=groups, **options)
-    if isinstance(estimator, Pipeline):
-        routed = get_config()["enable_metadata_routing"] and method == "decision_function"
-        if _inner(inner) is None and (method == "predict" or routed):
-            return getattr(estimator, method)(X, groups=groups, **options)
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-    elif isinstance(estimator, RFE):
-        X = estimator.transform(X)
-    return call_ranker(inner, method, X, groups, **options)
-
-
-def hidden_ranker(estimator: Any) -> Any:
-    """A ranker inside an estimator that is not a ranker itself; None where there is none."""
-    for part in _inside(estimator):
-        if isinstance(part, RankerMixin) or _tagged_ranker(part):
-            return part
-    return None
-
-
-def takes_labels(estimator: Any) -> bool:
-    """Whether an estimator is a ranker, or holds something that takes the labels of rankers."""
-    kinds = (RankerMixin, ScoreRegressor, RelevanceRegressor)
-    return any(isinstance(part, kinds) for part in (estimator, *_inside(estimator)))
-
-
-def _inside(estimator: Any) -> Iterator[Any]:
-    """Everything inside an estimator that may take part in its `predict`, itself left out.
-
-    The search follows attributes and parameters, lists, dicts and arrays of objects, bound methods,
-    partial functions and closures, through everything that has a `predict`. A `ScoreRegressor`
-    hides nothing: its `predict` returns scores. Of a `Pipeline` only the last step predicts.
-    """
-    seen: set[int] = {id(estimator)}
-    waiting = list(_parts(estimator))
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        yield part
-        waiting.extend(_parts(part))
-
-
-def _tagged_ranker(part: Any) -> bool:
-    if isinstance(part, type) or not hasattr(part, "__sklearn_tags__"):
-        return False
-    return get_tags(part).estimator_type == "ranker"
-
-
-def _parts(part: Any) -> Iterator[Any]:
-    """What an object holds that may predict."""
-    if isinstance(part, ScoreRegressor):
-        return
-    if isinstance(part, dict):
-        yield from part.values()
-    elif isinstance(part, list | tuple | set):
-        yield from part
-    elif isinstance(part, np.ndarray):
-        yield from part.ravel().tolist() if part.dtype == object else ()
-    elif isinstance(part, MethodType):
-        yield part.__self__
-    elif isinstance(part, partial):
-        yield from (part.func, part.args, part.keywords)
-    elif isinstance(part, FunctionType):
-        for cell in part.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # a variable that is not set yet
-                continue
-    elif isinstance(part, Pipeline):
-        yield part.steps[-1][1]
-    elif hasattr(part, "predict") and not isinstance(part, type):
-        yield from getattr(part, "__dict__", {}).values()
-        for kind in type(part).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                yield getattr(part, name, None)
-        if isinstance(part, BaseEstimator):
-            yield from part.get_params(deep=False).values()
-
-
-def refuse_hidden_ranker(estimator: Any, who: str) -> None:
-    """Raise where the `predict` of an estimator may be positions, which would be read as scores."""
-    ranker = hidden_ranker(estimator)
-    name = type(innermost(ranker)).__name__
-    if ranker is not None:
-        raise ValueError(
-            f"{who} reads what predict returns as scores, larger is better. "
-            f"{type(estimator).__name__} holds a ranker ({name}), whose predict "
-            "returns positions, 1 = top, so that the numbers would stand for the reverse order. "
-            "Put ScoreRegressor(ranker) in the ranker's place: its predict returns scores. Or "
-            "score the ranker itself; pipelines, searches, RFE and FrozenEstimator are seen "
-            "through."
-        )
-
-
-# -------------------------------------------------------------------- through any wrapper
+# -------------------------------------------------------------------- functions
 
 
 def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Scores of a ranker wherever it is: alone, in a pipeline, in a search, frozen.
+    """Compute the scores of a ranker that is alone, in a pipeline, in a search or frozen.
 
     ``pipe.decision_function(X, groups=groups)`` works only when metadata routing is on, and a
     search takes no groups. This function works in both settings.
@@ -181,7 +60,7 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     TypeError
         The ranker has no scores, because its loss is on pairs of documents.
     ValueError
-        A ranker is inside a wrapper that cannot be seen through.
+        A ranker is inside a wrapper that this function cannot look into.
 
     Examples
     --------
@@ -196,12 +75,12 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     >>> predict_scores(pipe, data.X, data.groups).shape == data.y.shape
     True
     """
-    final = innermost(estimator)
-    if isinstance(final, RankerMixin):
+    final = innermost_estimator(estimator)
+    if predicts_positions(final):
         refuse_without_scores(final)
-        return call_ranker(estimator, "decision_function", X, groups)
-    if isinstance(final, ScoreRegressor):
-        return call_ranker(estimator, "predict", X, groups)
+        return call_with_groups(estimator, "decision_function", X, groups)
+    if predicts_scores(final):
+        return call_with_groups(estimator, "predict", X, groups)
     refuse_hidden_ranker(final, "predict_scores")
     return np.asarray(estimator.predict(X))
 
@@ -209,7 +88,7 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
 def predict_order(
     estimator: Any, X: Any, groups: ArrayLike | None = None, k: int | None = None
 ) -> QueryOrder:
-    """Row indices of each query, best first, of a ranker in a pipeline or a search.
+    """Compute the row indices of each query, best first, of a ranker in a pipeline or a search.
 
     Parameters
     ----------
@@ -245,13 +124,13 @@ def predict_order(
     >>> predict_order(pipe, data.X, data.groups, k=3).to_frame().columns.tolist()
     ['query', 'position', 'row']
     """
-    final = innermost(estimator)
+    final = innermost_estimator(estimator)
     if not hasattr(final, "predict_order"):
         raise TypeError(
             "predict_order needs a fitted ranker, or a pipeline or search that ends in one; got "
             f"{type(estimator).__name__}, which ends in {type(final).__name__}."
         )
-    return call_ranker(estimator, "predict_order", X, groups, k=k)
+    return call_with_groups(estimator, "predict_order", X, groups, k=k)
 
 
 def refuse_without_scores(ranker: Any) -> None:
@@ -271,9 +150,9 @@ def refuse_without_scores(ranker: Any) -> None:
 class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A ranker as a regressor whose `predict` returns scores, larger is better.
 
-    For whatever reads `predict` as numbers: `partial_dependence`, `VotingRegressor`,
-    `StackingRegressor`, toolkits of information retrieval. The ranker's own `predict` returns
-    positions, 1 = top, which such tools would read as the reverse order.
+    Use it for tools that expect scores from `predict`, such as `partial_dependence`,
+    `VotingRegressor`, `StackingRegressor` and toolkits of information retrieval. The ranker's own
+    `predict` returns positions, 1 = top, which such tools would read as the reverse order.
 
     Parameters
     ----------
@@ -288,7 +167,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     See Also
     --------
-    predict_scores : The same scores, as a function.
+    predict_scores : A function that returns the same scores.
     RelevanceRegressor : A plain regressor that takes the labels of rankers.
 
     Notes
@@ -313,7 +192,10 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     (1, 5)
     """
 
-    # as of a ranker: groups are passed wherever scikit-learn routes metadata
+    # see utils/_wrapped.py
+    _predicts_scores = True
+    _takes_ranking_labels = True
+    # as for a ranker: groups are passed wherever scikit-learn routes metadata
     __metadata_request__fit = {"groups": True}
     __metadata_request__predict = {"groups": True}
     __metadata_request__score = {"groups": True, "sample_weight": True}
@@ -348,10 +230,10 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            `ranker` is no ranker, or has no scores.
+            `ranker` is not a ranker, or it has no scores.
         """
-        known = innermost(self.ranker)
-        if isinstance(known, RankerMixin):
+        known = innermost_estimator(self.ranker)
+        if predicts_positions(known):
             refuse_without_scores(known)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         if known is self.ranker:
@@ -396,7 +278,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
         sample_weight : array-like of shape (n_documents,), default=None
-            A query's weight is the mean of its rows' weights.
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
 
         Returns
         -------
@@ -409,8 +291,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def _scored(self) -> Any:
         """The fitted ranker, checked to be one with scores."""
         ranker = getattr(self, "ranker_", self.ranker)
-        final = innermost(ranker)
-        if not isinstance(final, RankerMixin):
+        final = innermost_estimator(ranker)
+        if not predicts_positions(final):
             raise TypeError(
                 "ScoreRegressor takes a ranker, or a pipeline or search that ends in one; got "
                 f"{type(self.ranker).__name__}."
@@ -429,7 +311,9 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     @property
     def group_column(self) -> str | None:
         """The ranker's `group_column`."""
-        return getattr(innermost(getattr(self, "ranker_", self.ranker)), "group_column", None)
+        return getattr(
+            innermost_estimator(getattr(self, "ranker_", self.ranker)), "group_column", None
+        )
 
     @property
     def n_features_in_(self) -> int:
@@ -449,7 +333,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 def _carry(y: Any, groups: ArrayLike | None) -> Any:
-    """Labels that carry their queries, where these are given apart: every wrapper passes them."""
+    """Labels that contain their query ids, which every wrapper passes on with the labels."""
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
@@ -486,7 +370,8 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     (4,)
     """
 
-    # like a ranker, so that both stand side by side in one call; groups change nothing here
+    _takes_ranking_labels = True  # see utils/_wrapped.py
+    # As a ranker does, it requests groups, so that both can be members of one ensemble.
     __metadata_request__fit = {"groups": True}
 
     def __init__(self, regressor: Any) -> None:
