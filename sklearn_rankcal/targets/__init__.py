@@ -20,6 +20,7 @@ from sklearn_rankcal.targets._space import (
     PairSpace,
     ScoreSpace,
     Space,
+    get_space,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "ScoreSpace",
     "Space",
     "flat_targets",
+    "get_space",
 ]

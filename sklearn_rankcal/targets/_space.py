@@ -67,7 +67,9 @@ class Space(str):
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
-        return SPACES.__getitem__, (str(self),)  # one object of each space, also after pickling
+        # There is one object of each space, also after pickling. `SPACES.__getitem__` in the place
+        # of `get_space` would pickle the whole dictionary, which then could not be read back.
+        return get_space, (str(self),)
 
 
 class ScoreSpace(Space):
@@ -155,3 +157,32 @@ PAIRS = PairSpace("pairs", symmetric=False)
 SYMMETRIC_PAIRS = PairSpace("symmetric_pairs", symmetric=True)
 #: All spaces by name.
 SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_PAIRS)}
+
+
+def get_space(space: str) -> Space:
+    """A space by its name.
+
+    Parameters
+    ----------
+    space : str
+        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` is a string
+        too, and is returned as it is.
+
+    Returns
+    -------
+    space : Space
+
+    Raises
+    ------
+    ValueError
+        There is no space of this name.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.targets import get_space
+    >>> get_space("pairs").n_entries(4)
+    6
+    """
+    if space not in SPACES:
+        raise ValueError(f"Unknown space {space!r}. Known: {', '.join(map(repr, SPACES))}.")
+    return SPACES[space]
