@@ -56,12 +56,12 @@ def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
 @pytest.mark.parametrize(
     "function, given, words",
     [
-        (eru_score, {"half_life": "5"}, "half_life must be finite, a real number"),
-        (eru_score, {"half_life": None}, "half_life must be finite, a real number"),
+        (eru_score, {"half_life": "5"}, "half_life must be a finite real number"),
+        (eru_score, {"half_life": None}, "half_life must be a finite real number"),
         (eru_score, {"half_life": 1.0}, "half_life must be finite and > 1"),
-        (eru_score, {"neutral": np.ones(2)}, "neutral must be finite, a real number"),
-        (eru_score, {"neutral": 10**400}, "neutral must be finite, a real number"),
-        (err_score, {"max_relevance": "3"}, "max_relevance must be finite"),
+        (eru_score, {"neutral": np.ones(2)}, "neutral must be a finite real number"),
+        (eru_score, {"neutral": 10**400}, "neutral must be a finite real number"),
+        (err_score, {"max_relevance": "3"}, "max_relevance must be a finite real number"),
         (dcg_score, {"gain": np.ones(2)}, "gain must be 'exp2', 'linear'"),
         (dcg_score, {"gain": lambda v: v * np.nan}, "gain returned NaN"),
         (map_score, {"threshold": 10**400}, "threshold must be a finite number"),
