@@ -138,8 +138,8 @@ class PDByScores(_Disagreement):
     Notes
     -----
     The targets are the scores f_i(y). Scores that are sums over documents are divided by the size
-    of the query. The size is known before any label, so that no ranking changes; without the division
-    the largest queries would dominate the regression.
+    of the query. The size is known before any label, so that no ranking changes. Without the
+    division the largest queries would dominate the regression.
 
     The targets are calibrated over the distributions of P_f (Ramaswamy et al., 2013, theorem 6):
     E[Y_ij] > E[Y_ji] implies a larger expected score for i. The net Borda score (Duchi, Mackey and

@@ -1,7 +1,8 @@
-"""Targets of pairs: made a few queries at a time, because all of them seldom fit in memory.
+"""Targets of pairs of documents. Labels come in; a matrix of r^2 targets per query comes out.
 
-A query of r documents has r^2 of them: antisymmetric differences t_ij = y_ij - y_ji for pairwise
-disagreement, symmetric products for average precision.
+r is the number of documents of the query. The targets of pairwise disagreement are antisymmetric
+differences t_ij = y_ij - y_ji, and those of average precision are symmetric products. Matrices are
+computed a few queries at a time, because those of all queries seldom fit in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class PairTargets:
-    """What a model of pairs learns.
+    """Base class of the targets that a model of pairs learns.
 
     Attributes
     ----------
@@ -33,9 +34,9 @@ class PairTargets:
         self.queries = queries
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        """(n, width, width) targets of the queries at these places of the grouped layout.
+        """The targets (n, width, width) of the queries at these places of the grouped layout.
 
-        0 where either document is beyond its query's size.
+        An entry is 0 if either document is beyond the size of its query.
         """
         raise NotImplementedError
 
@@ -287,7 +288,7 @@ class RelevanceProducts(PairTargets):
 
 
 class Residuals(PairTargets):
-    """What a fit leaves of targets off the diagonal; 0 on it.
+    """Targets minus a fit of them, off the diagonal; 0 on the diagonal.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Spaces: what the surrogate predictions of a query are, one number per document or per pair.
+"""Spaces of targets and predictions: one number per document, or one per pair of documents.
 
-A loss names the space of its targets, a model the space of its predictions, and a decoder the space
-that it ranks from. The three fit together where the spaces are the same. A new space is one class
-here, a default model in `sklearn_rankcal.models` and a decoder.
+A loss names the space of its targets, a model names the space of its predictions, and a decoder
+names the space that it decodes. They fit together if the spaces are the same. To add a space, add a
+class here, a default model in `sklearn_rankcal.models` and a decoder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Space(str):
-    """One kind of surrogate predictions. A space is the string that names it.
+    """The space of targets and predictions. A space is also the string that names it.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Space(str):
         Whether a query of r documents has an entry for each pair of documents, and not one for each
         document.
     default_decoder : str
-        The decoder that ``decoder="auto"`` stands for, unless the loss names another.
+        Name of the decoder that ``decoder="auto"`` stands for.
     """
 
     is_pairwise: bool
