@@ -564,7 +564,7 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
         (lambda: Recall(None).check(np.ones(2)), ValueError, "k must be a whole number"),
         (lambda: Recall(True).check(np.ones(2)), ValueError, "k must be a whole number"),
         (lambda: ERU(half_life=1).check(np.ones(2)), ValueError, "half_life must be finite"),
-        (lambda: ERU(np.nan).check(np.ones(2)), ValueError, "neutral must be finite"),
+        (lambda: ERU(np.nan).check(np.ones(2)), ValueError, "neutral must be a finite real number"),
         (lambda: AUC().check(np.array([0, 2.0])), ValueError, "threshold=t"),
         (lambda: NDCG().check(np.array([0, -2.0])), ValueError, "relevance must be >= 0"),
         (lambda: ERR().check(np.array([0, 1200.0])), ValueError, "overflows"),

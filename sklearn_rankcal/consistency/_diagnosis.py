@@ -215,9 +215,9 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
     """Return an unbiased estimate of ||u - E[targets]||^2 for each query.
 
     Directions on which no ranking depends are left out (`targets.Space.remove_constants`). If each
-    row has one label, the estimate includes the variance of the targets. If it has m labels, an estimate of
-    that variance divided by m is subtracted. The result is NaN if the loss is undefined for all
-    labels of the query.
+    row has one label, the estimate includes the variance of the targets. If it has m labels, an
+    estimate of that variance divided by m is subtracted. The result is NaN if the loss is undefined
+    for all labels of the query.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
     owner = loss.space.owners(queries)

@@ -56,10 +56,10 @@ class _MatrixDecoder(BaseEstimator):
         Parameters
         ----------
         u : ndarray of shape (n_entries,)
-            The predictions of one query after the other. For the space `targets.PAIRS`, a query of r
-            documents has the r (r - 1) / 2 differences ``u_ij - u_ji`` for i < j, in the order of
-            ``numpy.triu_indices(r, 1)``. For `targets.SYMMETRIC_PAIRS`, it has the r (r + 1) / 2 entries
-            ``u_ij`` for i <= j, in the order of ``numpy.triu_indices(r)``.
+            The predictions of one query after the other. For the space `targets.PAIRS`, a query of
+            r documents has the r (r - 1) / 2 differences ``u_ij - u_ji`` for i < j, in the order of
+            ``numpy.triu_indices(r, 1)``. For `targets.SYMMETRIC_PAIRS`, it has the r (r + 1) / 2
+            entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices(r)``.
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
-from sklearn_rankcal.targets import PAIRS, SCORES, SPACES, SYMMETRIC_PAIRS
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
@@ -33,9 +33,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     TypeError
         If `decoder` is neither a string nor an object with a ``decode`` method.
     """
-    if space not in SPACES:
-        raise ValueError(f"Unknown space {space!r}. Known: {', '.join(SPACES)}.")
-    known_space = SPACES[space]
+    known_space = get_space(space)
     if isinstance(decoder, str):
         name = known_space.default_decoder if decoder == "auto" else decoder
         if (space, name) not in DECODERS:

@@ -223,8 +223,8 @@ def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
         return pair_weight
     if pair_weight not in PAIR_WEIGHTS:
         raise ValueError(
-            f"Unknown pair_weight {pair_weight!r}. Known: {', '.join(map(repr, PAIR_WEIGHTS))}, or a function of positive "
-            "differences."
+            f"Unknown pair_weight {pair_weight!r}. Known: "
+            f"{', '.join(map(repr, PAIR_WEIGHTS))}, or a function of positive differences."
         )
     return PAIR_WEIGHTS[pair_weight]
 

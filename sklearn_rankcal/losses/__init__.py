@@ -1,6 +1,10 @@
-"""Ranking losses: each knows its targets, its measure, its decoder and its theorem.
+"""Losses: each names the parts of the line that fit together, and the theorem that says so.
 
-`LOSSES` maps names to classes; `get_loss` reads names such as ``"ndcg@10"``.
+labels -> **targets** -> model -> prediction -> **decoder** -> ranking -> **measure** -> metric
+
+Labels come in, and the targets that are calibrated for the measure come out. A loss also has the
+measure itself and the space of its targets, which determines the default decoder. `LOSSES` maps
+names to classes, and `get_loss` reads names such as ``"ndcg@10"``.
 """
 
 from __future__ import annotations
@@ -42,8 +46,8 @@ LOSSES: dict[str, type[Loss]] = {
     "positional": Positional,
 }
 
-#: Names that are no losses here, and the nearest that is. The reciprocal rank of the first relevant
-#: document is the cascade of `ERR` whose documents satisfy for sure.
+#: Names that other libraries use, and the nearest name in `LOSSES`. The reciprocal rank of the
+#: first relevant document is `ERR` where every relevant document satisfies with certainty.
 _OTHER_NAMES = {
     "ap": "map",
     "average_precision": "map",
@@ -87,8 +91,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        A key of `LOSSES`, with a cutoff after ``@`` where the loss has one, or ``"wta"`` (winner
-        takes all, which is ``"precision@1"``).
+        A key of `LOSSES`, or ``"wta"`` (winner takes all), which stands for ``"precision@1"``. If
+        the loss has a parameter `k`, a cutoff may follow after ``@``.
     **parameters
         Parameters of the loss, such as ``gain`` or ``threshold``.
 
@@ -99,9 +103,9 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     Raises
     ------
     ValueError
-        An unknown name or a bad cutoff.
+        If the name is unknown or the cutoff is not a whole number >= 1.
     TypeError
-        Neither a string nor a `Loss`, or parameters the loss does not have.
+        If `loss` is neither a string nor a `Loss`, or if it lacks one of the parameters.
 
     Examples
     --------

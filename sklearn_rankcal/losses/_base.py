@@ -1,4 +1,4 @@
-"""Loss: labels come in, regression targets come out; and the measure the targets are made for."""
+"""The base class of losses. Labels come in, and the targets that a model learns come out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from sklearn_rankcal.targets import SCORES, Space
 class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
 
-    Subclass it to add a loss: `measure` names what a ranking is worth, `encode` makes the targets,
-    and `check_loss` (`sklearn_rankcal.estimator_checks`) tests both against exhaustive enumeration.
+    To add a loss, write a subclass. Its `measure` is what a ranking is worth, and its `encode`
+    computes the targets. `check_loss` (`sklearn_rankcal.estimator_checks`) tests both against
+    exhaustive enumeration.
 
     Attributes
     ----------
@@ -28,13 +29,14 @@ class Loss(BaseEstimator):
         `targets.PAIRS`, the antisymmetric differences of all pairs, as `PairTargets`; or
         `targets.SYMMETRIC_PAIRS`, a symmetric number for each pair and each document.
     calibrated_over : str
-        The distributions of the labels over which least squares on the targets of `fit`, decoded,
-        is calibrated for the loss, with the theorem that says so. It depends on parameters: a
-        fixed `shrinkage` above 0 is calibrated over fewer (`NormalizedLoss`).
+        The distributions of the labels over which the loss is calibrated, with the theorem. That
+        is, least squares on the targets of `fit`, decoded, leads to the best ranking. It may depend
+        on parameters: with a fixed `shrinkage` above 0 there are fewer (`NormalizedLoss`).
     calibrated_everywhere : bool
-        Whether that is every distribution.
+        Whether the loss is calibrated over every distribution.
     calibrated_over_with_classifier : str
-        The same of a classifier in the regressor's place, which learns `encode_documents`.
+        As `calibrated_over`, for a classifier in the place of the regressor. It learns
+        `encode_documents`.
     """
 
     space: Space = SCORES
@@ -46,7 +48,8 @@ class Loss(BaseEstimator):
         """What a ranking is worth: a measure with the parameters of this loss."""
         raise NotImplementedError
 
-    # properties, so that a subclass may make them depend on parameters, or write plain attributes
+    # These are properties, so that a subclass can let them depend on parameters or overwrite them
+    # with plain attributes.
     @property
     def calibrated_over(self) -> str:
         return ""
@@ -77,16 +80,16 @@ class Loss(BaseEstimator):
         raise NotImplementedError
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """What `fit` regresses on: `encode`, or a variant of it of smaller variance.
+        """The targets that `fit` uses: those of `encode`, or a variant with a smaller variance.
 
-        A variant must tend to `encode` as the number of queries grows.
+        A variant must tend to the targets of `encode` as the number of queries grows.
         """
         return self.encode(relevance, queries)
 
     def calibrated_measure(self, ranking: Ranking, labels: Any) -> NDArray[np.float64]:
-        """What the targets are calibrated for, per query, larger is better.
+        """The value of every query for which the targets are calibrated; larger is better.
 
-        It is the measure, unless that is a quotient whose denominator the targets leave out.
+        It is the measure, unless the measure is a quotient whose denominator the targets leave out.
         """
         return self.measure.per_query(ranking, labels)
 
@@ -114,7 +117,7 @@ class Loss(BaseEstimator):
     # ---------------------------------------------------------------- what every loss has
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Whether the measure is defined, for every query; `fit` leaves the others out."""
+        """Whether the measure is defined for each query. `fit` leaves the other queries out."""
         return self.measure.defined(labels, queries)
 
     def check(self, labels: Any) -> None:
@@ -123,8 +126,8 @@ class Loss(BaseEstimator):
         Raises
         ------
         ValueError
-            A parameter or the labels are out of range, or labels are preferences and the loss needs
-            a relevance of every row.
+            If a parameter or the labels are out of range, or if labels are preferences and the loss
+            needs a relevance of every row.
         """
         if isinstance(labels, Preferences) and not self.measure.takes_preferences:
             raise ValueError(
@@ -134,7 +137,7 @@ class Loss(BaseEstimator):
         self.measure.check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """A copy in which parameters left to the data are set from training labels."""
+        """A copy of the loss whose parameters that depend on data are set from training labels."""
         self.check(relevance)
         return clone(self)
 
@@ -147,21 +150,22 @@ class Loss(BaseEstimator):
 
 
 class NormalizedLoss(Loss):
-    """A loss whose targets are a document's own worth over a normaliser of its whole query.
+    """Base class of losses whose targets are the gain of a document over a normalizer of its query.
 
     Notes
     -----
-    The normaliser is what makes the targets calibrated, and what makes them noisy: a query with
-    little relevance gets large targets. `shrinkage` a trades the one for the other: `fit`
-    regresses on worth / ((1 - a) normaliser + a mean normaliser). The bias is proportional to a
-    and the variance falls with the number n of training queries, so the best a is of the form
-    n0 / (n0 + n); ``"auto"`` is that with n0 = 300, or 1000 where relevant documents are counted
-    (recall, AUC, average precision). It tends to 0, which is all that consistency asks. A number
-    above 0 stays: however many queries there are, labels with a small normaliser then count less
-    than they should, and the limit is best only where the normaliser of a query is certain.
-    `calibrated_over` says so. The same holds of a classifier, which learns the worth of a document
-    by itself; the normaliser belongs to the whole query, and no single document's class
-    probabilities contain it.
+    The normalizer makes the targets calibrated, but it also makes them noisy: a query with little
+    relevance gets large targets. The parameter `shrinkage`, a, is a compromise: `fit` regresses on
+    gain / ((1 - a) normalizer + a mean normalizer). The bias is proportional to a, and the variance
+    falls with the number n of training queries. The best a is therefore of the form n0 / (n0 + n).
+    ``"auto"`` takes n0 = 300, or 1000 where relevant documents are counted (recall, AUC, average
+    precision). It tends to 0, which is all that consistency requires.
+
+    A fixed number above 0 does not tend to 0. However many queries there are, labels with a small
+    normalizer then count less than they should, and the limit is best only where the normalizer of
+    a query is certain. `calibrated_over` describes this. The same holds for a classifier, which
+    learns the gain of a document by itself: the normalizer belongs to the whole query, and the
+    class probabilities of a single document do not contain it.
     """
 
     shrinkage: str | float

@@ -1,4 +1,8 @@
-"""The cascade: expected reciprocal rank, where a user stops at the first satisfying document."""
+"""The loss of ERR, expected reciprocal rank. Labels come in; one target per document comes out.
+
+In the cascade model a user reads a ranking from the top and stops at the first satisfying document.
+The formula of the measure is in `sklearn_rankcal.measures`.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,27 @@ class ERR(Loss):
     Parameters
     ----------
     k : int, default=None
-        Cutoff of the measure; None counts every place.
+        Number of places that count in the measure. None counts every place.
     max_relevance : float, default=None
-        The top grade of the collection, so that R = (2^y - 1) / 2^max_relevance is a probability:
-        one constant for all queries and folds. None: the largest label seen (by `fit`, or in the
-        call of a metric); pass it when folds are compared, since a fold may lack the top grade.
+        The top grade of the whole collection, with which R = (2^y - 1) / 2^max_relevance is a
+        probability. It is one constant for all queries. None takes the largest label that is passed
+        to `fit` or to a metric. Set it when folds are compared, because a fold may lack the top
+        grade.
 
     Notes
     -----
-    Targets: R_i. Calibrated when the documents of a query are independent given the query (P3,
-    lemma 1), not for every distribution (P2, theorem 3.3): with labels (1, 1, 0, 0) or
-    (0, 0, 1, 1), half each, scores that were best for every distribution, standardisation
-    functions, would have to tie the four documents (lemma B.2), yet 1, 3, 2, 4 has a larger
-    expected ERR (43/96) than 1, 2, 3, 4 (41/96). P3 is Duchi, Mackey & Jordan (2013).
+    The targets are R_i. They are calibrated if the labels of the documents of a query are
+    independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1), and not for every
+    distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the labels be (1, 1, 0, 0)
+    or (0, 0, 1, 1) with probability one half each. Scores that were best for every distribution,
+    called standardization functions, would have to tie the four documents (Calauzènes et al., lemma
+    B.2). However, the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
     """
 
     calibrated_everywhere = False
     calibrated_over = (
-        "product distributions: documents independent given the query (P3, lemma 1); not all "
-        "distributions (P2, theorem 3.3)"
+        "product distributions, in which documents are independent given the query (Duchi et al., "
+        "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"
     )
 
     def __init__(self, k: int | None = None, *, max_relevance: float | None = None) -> None:

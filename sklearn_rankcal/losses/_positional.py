@@ -1,8 +1,9 @@
-"""Positional losses: sum_i u_i(y) phi(sigma(i)). Each class is a utility u and a discount phi.
+"""Losses whose measure is positional: sum_i u_i(y) phi(sigma(i)), a utility u and a discount phi.
 
-Sorting by E[u(Y)] is optimal for every distribution of the labels when phi does not increase
-(P2, theorem 3.2; P1, theorem 3), and least squares on u(y) estimates E[u(Y)]: that is the whole
-method. P1 is Ramaswamy, Agarwal & Tewari (2013), P2 Calauzènes, Usunier & Gallinari (2013).
+Labels come in, and one target per document comes out: the utility u_i(y) of the measure. If phi
+does not increase, sorting by E[u(Y)] is optimal for every distribution of the labels (Calauzènes,
+Usunier and Gallinari, 2013, theorem 3.2; Ramaswamy, Agarwal and Tewari, 2013, theorem 3). Least
+squares on u(y) estimates E[u(Y)]. The formulas of the measures are in `sklearn_rankcal.measures`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sklearn_rankcal.queries import Queries
 
 
 class PositionalLoss(Loss):
-    """Base of the losses whose measure is a `measures.PositionalMeasure`."""
+    """Base class of losses whose measure is a `measures.PositionalMeasure`."""
 
     @property
     def measure(self) -> measures.PositionalMeasure:
@@ -37,15 +38,17 @@ class PositionalLoss(Loss):
     @property
     def calibrated_over(self) -> str:
         return (
-            "every distribution of the labels (P2, theorem 3.2; P1, theorem 3): the measure is "
-            "positional, so sorting by expected utility is optimal"
+            "every distribution of the labels (Calauzènes et al., 2013, theorem 3.2; Ramaswamy et "
+            "al., 2013, theorem 3): the measure is positional, so sorting by expected utility is "
+            "optimal"
         )
 
     def regret_constant(self, n_documents: int) -> float:
         """sqrt(2) C_phi(2), C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
-        It is the largest distance between phi read in two orders, hence the bound of the theorem 3
-        argument; P2 has the same constant for the pointwise squared template (table 2).
+        It is the largest distance between the discounts phi in two orders. The argument of theorem
+        3 of Ramaswamy et al. (2013) gives the bound. Calauzènes et al. (2013), table 2, has the
+        same constant for the pointwise squared template.
         """
         phi = self.measure.discounts(n_documents)
         half = n_documents // 2
@@ -53,7 +56,7 @@ class PositionalLoss(Loss):
 
 
 class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
-    """A positional loss whose utilities are a document's gain over a normaliser of the query."""
+    """Base class of positional losses whose utility is a gain over a normalizer of the query."""
 
     @property
     def calibrated_over(self) -> str:
@@ -66,13 +69,14 @@ class Precision(PositionalLoss):
     Parameters
     ----------
     k : int, default=10
-        Number of places that count. The measure divides by q even where a query is smaller.
+        Number of places that count. The measure divides by k even if the query has fewer documents.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
 
     Notes
     -----
-    Targets: y_i. ``loss="wta"`` (winner takes all) is k = 1. P1, section 4.
+    The targets are the labels y_i, made binary by `threshold`. ``loss="wta"`` (winner takes all)
+    stands for k = 1. See Ramaswamy et al. (2013), section 4.
     """
 
     def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
@@ -90,13 +94,13 @@ class ERU(PositionalLoss):
     Parameters
     ----------
     neutral : float, default=0
-        Neutral score v: only relevance above it is worth something.
+        Neutral relevance. A document adds to the measure only if its relevance is larger.
     half_life : float, default=5
-        Viewing half-life w > 1: the place whose discount is one half.
+        Viewing half-life: the place whose discount is one half. It must be larger than 1.
 
     Notes
     -----
-    Targets: max(y_i - v, 0). P1, section 5.
+    The targets are max(y_i - neutral, 0). See Ramaswamy et al. (2013), section 5.
     """
 
     def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
@@ -109,18 +113,22 @@ class ERU(PositionalLoss):
 
 
 class DCG(PositionalLoss):
-    """Discounted cumulative gain: sum over the first k places j of G(y) / log2(1 + j).
+    """Discounted cumulative gain: the sum over the first k places j of G(y_(j)) / log2(1 + j).
+
+    y_(j) is the label of the document at place j, and G is the gain.
 
     Parameters
     ----------
     k : int, default=None
-        Cutoff; None counts every place.
+        Number of places that count. None counts every place.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function of an array of labels, non-negative.
+        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
+        non-negative gains.
 
     Notes
     -----
-    Targets: G(y_i). P1, theorem 3; P2, theorem 3.2.
+    The targets are G(y_i). They are calibrated for every distribution of the labels (Ramaswamy et
+    al., 2013, theorem 3; Calauzènes et al., 2013, theorem 3.2).
     """
 
     def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
@@ -133,27 +141,31 @@ class DCG(PositionalLoss):
 
 
 class NDCG(NormalizedPositionalLoss, DCG):
-    """Normalised DCG: DCG@k over the largest DCG@k that the query's labels allow.
+    """Normalized DCG: DCG@k over the largest DCG@k that the labels of the query allow.
 
     Parameters
     ----------
     k : int, default=None
-        Cutoff; None counts every place.
+        Number of places that count. None counts every place.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function of an array of labels, non-negative.
+        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
+        non-negative gains.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 300 / (300 + number of training queries), 0 the calibrated targets as
-        such; a fixed number above 0 gives up calibration. The measure is not affected. See
-        `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
+        the variance of the targets. "auto" is 300 / (300 + number of training queries), and 0
+        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
+        measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
-    Targets: G(y_i) / Z_k(y). Normalising the labels BEFORE taking expectations is what makes
-    regression NDCG consistent (Ravikumar, Tewari & Yang, 2011). Undefined for a query without
-    gain. For a classifier the targets are those of DCG: the normaliser belongs to the whole query
-    and no single document's class probabilities contain it. The rankings are then best for DCG, and
-    for NDCG where the normaliser is certain; `fit` warns.
+    The targets are G(y_i) / Z_k(y). The normalizer Z_k(y) is the largest DCG@k that the labels
+    allow. Regression is consistent for NDCG because gains are normalized before expectations are
+    taken (Ravikumar, Tewari and Yang, 2011). The measure is undefined for a query in which every
+    gain is 0.
+
+    A classifier learns the targets of DCG instead. The normalizer belongs to the whole query, and
+    the class probabilities of a single document do not contain it. The rankings are then best for
+    DCG. They are best for NDCG only if the normalizer is certain, and `fit` warns of this.
     """
 
     def __init__(
@@ -179,16 +191,16 @@ class Recall(NormalizedPositionalLoss):
     k : int, default=10
         Number of places that count.
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
-        such; a fixed number above 0 gives up calibration. The measure is not affected. See
-        `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
+        the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
+        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
+        measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
-    Targets: y_i / sum(y). Undefined for a query without a relevant document.
+    The targets are y_i / sum(y). The measure is undefined for a query without a relevant document.
     """
 
     _half = 1000
@@ -206,22 +218,26 @@ class Recall(NormalizedPositionalLoss):
 
 
 class AUC(NormalizedPositionalLoss):
-    """Area under the ROC curve inside each query: the share of (relevant, not) pairs in order.
+    """Area under the ROC curve of each query.
+
+    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
+    stands above the other.
 
     Parameters
     ----------
     threshold : float, default=None
-        Relevance from which a document is relevant. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` draws the normaliser to its mean over queries, to lower the targets'
-        variance. "auto" is 1000 / (1000 + number of training queries), 0 the calibrated targets as
-        such; a fixed number above 0 gives up calibration. The measure is not affected. See
-        `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
+        the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
+        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
+        measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
-    Targets: y_i / (n+ n-). Undefined for a query without a relevant, or without an irrelevant,
-    document.
+    The targets are y_i / (n+ n-), where n+ is the number of relevant and n- that of irrelevant
+    documents of the query. The measure is undefined for a query in which all documents are relevant
+    or none is.
     """
 
     _half = 1000
@@ -240,9 +256,11 @@ class Spearman(PositionalLoss):
 
     Notes
     -----
-    Equal labels share the mean of their positions (Pearson's correlation of midranks with
-    positions, as in `scipy.stats.spearmanr`). Targets: (mean - midrank_i) / sd, times a constant
-    of the query's size. Undefined when all labels of a query are equal.
+    Equal labels share the mean of their positions, which is called their midrank. The measure is
+    Pearson's correlation of midranks with positions, as in `scipy.stats.spearmanr`. The targets are
+    (mean - midrank_i) / standard deviation. They are the utilities of the measure up to a constant
+    that depends only on the size of the query. The measure is undefined for a query in which all
+    labels are equal.
     """
 
     @property
@@ -250,30 +268,32 @@ class Spearman(PositionalLoss):
         return measures.Spearman()
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """(mean - midrank_i) / sd: unit variance in every query, whatever its size."""
+        """(mean - midrank_i) / standard deviation, which has unit variance in every query."""
         return self.measure.standardized_midranks(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
-        # the utilities are the targets over a constant of the query's size
+        # the utilities are the targets divided by a constant that depends on the size of the query
         return super().regret_constant(n_documents) / float(measures.position_scale(n_documents))
 
 
 class Positional(PositionalLoss):
-    """Any positional measure of P2: your own utility of the labels and discount of the places.
+    """A positional loss with a utility of the labels and a discount of the places of your own.
+
+    It covers every positional measure of Calauzènes et al. (2013).
 
     Parameters
     ----------
     utility : callable, default=None
-        ``utility(relevance, queries) -> array of shape (n_documents,)``; None is the relevance
-        itself. `queries` has per-query sums, maxima and so on, for utilities that depend on the
-        whole query.
+        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,).
+        None takes the relevance itself. If utilities depend on the whole query, `queries` computes
+        sums, maxima and so on of each query.
     discount : callable or array-like, default=None
-        phi, non-increasing: a function of the array of places 1, 2, ..., or the first values (0
-        beyond). None is 1 / log2(1 + place).
+        The discount phi, which must not increase: a function of the array of places 1, 2, ..., or
+        its first values, followed by 0. None is 1 / log2(1 + place).
 
     Examples
     --------
-    Reading only the first two places, the second counting half:
+    Only the first two places count, and the second counts half:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge

@@ -1,4 +1,9 @@
-"""Positional measures: sum_i u_i(y) phi(sigma(i)), a utility of documents and a discount of places."""
+"""Positional measures: sum_i u_i(y) phi(sigma(i)), with a utility u and a discount phi.
+
+u_i(y) is the utility of document i given the labels y of its query, sigma(i) is the place of the
+document, and phi(j) is the discount of place j. A ranking and its labels come in; one value per
+query comes out. Each measure is one class that defines its utility and its discount.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +30,17 @@ from sklearn_rankcal.utils._numbers import read_numbers
 def positional(
     ranking: Ranking, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """sum_i utility_i phi(sigma(i)) of each query; tied rows share their block's mean discount."""
+    """The sum over i of utility_i phi(sigma(i)), one value per query.
+
+    Every row of a block of ties gets the mean of the discounts of the block's places. That is the
+    mean over the orders of the block, because the measure is linear in the discounts.
+    """
     phi = discount(int(ranking.queries.sizes.max()))
     ranking = ranking.head(_depth(phi))
     if ranking.start is None or ranking.stop is None:
         return ranking.sum(ranking.take(utility) * phi[ranking.queries.place])
-    # each block's discounts are added up by themselves: in a difference of running sums a small
-    # discount drowns in the large ones above it
+    # The discounts of each block are added up separately. A difference of running sums would lose
+    # the digits of discounts that are small in comparison with those above them.
     at = phi[ranking.queries.place]
     first = np.flatnonzero(ranking.queries.place == ranking.start)
     length = np.diff(np.append(first, len(at)))
@@ -42,7 +51,10 @@ def positional(
 def ideal(
     queries: Queries, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """max over rankings of sum_i utility_i phi(sigma(i)), one value per query."""
+    """The maximum over rankings of sum_i utility_i phi(sigma(i)), one value per query.
+
+    Sorting by descending utility reaches it, because phi does not increase.
+    """
     phi = discount(int(queries.sizes.max()))
     best = Ranking(queries, np.arange(queries.n_rows)).head(_depth(phi))
     values = best.take(queries.sort_values(utility))
@@ -54,29 +66,34 @@ def _depth(phi: NDArray[np.float64]) -> int:
     return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
 
 
-#: Sums of smaller utilities stay finite, over any query that fits into memory.
+#: Utilities must be smaller than this. Their sum over any query that fits into memory is finite.
 LARGEST_GAIN = 1e300
 
 
+#: A gain G by name, "exp2" or "linear", or a function of an array of labels.
 Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def _top(n_places: int, k: int | None) -> NDArray[np.bool_]:
+    """Whether each of the places 1 .. n_places is among the first k."""
     return np.arange(n_places) < (n_places if k is None else k)
 
 
 def position_scale(sizes: Any) -> Any:
-    """r times the standard deviation of the positions 1 .. r (1 where rho is undefined, r = 1)."""
+    """r times the standard deviation of the positions 1 .. r of a query of r documents.
+
+    For r = 1, where Spearman's rho is undefined, it is 1.
+    """
     return np.where(np.asarray(sizes) > 1, sizes * np.sqrt((np.square(sizes) - 1) / 12), 1.0)
 
 
 def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64]:
-    """G(y) of an array of labels.
+    """The gains G(y) of an array of labels.
 
     Raises
     ------
     ValueError
-        An unknown gain, a gain that overflows, is NaN or negative.
+        If the gain is unknown, or if a gain is NaN, negative or at least `LARGEST_GAIN`.
     """
     if callable(gain):
         # a copy: a function that writes into its argument must not change the labels
@@ -92,7 +109,7 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
     if np.isnan(gains).any():
         row = int(np.flatnonzero(np.isnan(gains))[0])
         raise ValueError(f"gain returned NaN for the relevance {relevance[row]:g}.")
-    # sums of gains must stay finite too, and products with discounts precise
+    # Sums of gains must stay finite as well, and their products with discounts precise.
     if not (np.abs(gains) < LARGEST_GAIN).all():
         remedy = (
             "Use gain='linear', or rescale the labels."
@@ -111,14 +128,17 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
 
 
 class PositionalMeasure(Measure):
-    """Base of the positional measures; a subclass writes `utilities` and `discounts`."""
+    """Base class of the positional measures. A subclass implements `utilities` and `discounts`.
+
+    Where scores tie, the value is the mean over the orders of the tied documents.
+    """
 
     def discounts(self, n_places: int) -> NDArray[np.float64]:
-        """phi(1) .. phi(n_places), non-increasing."""
+        """The discounts phi(1) .. phi(n_places), which must not increase."""
         raise NotImplementedError
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """u(y) of every row: what a document is worth at a place of discount 1."""
+        """The utility u(y) of every row: what the document adds at a place whose discount is 1."""
         raise NotImplementedError
 
     def per_query(self, ranking: Ranking, labels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,10 +148,13 @@ class PositionalMeasure(Measure):
 
 
 class GainMeasure(PositionalMeasure):
-    """A positional measure in which a document's utility depends on its own label alone."""
+    """Base class of positional measures whose utility of a document depends only on its own label.
+
+    A subclass implements `gains` and `discounts`.
+    """
 
     def gains(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The utility of every row."""
+        """The gain of every row, which is its utility unless a normalizer divides it."""
         raise NotImplementedError
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -139,14 +162,18 @@ class GainMeasure(PositionalMeasure):
 
 
 class NormalizedMeasure(GainMeasure):
-    """A positional measure whose utilities are gains over a normaliser of the whole query."""
+    """Base class of positional measures whose utilities are gains over a normalizer of the query.
+
+    A subclass implements `gains`, `normalizer` and `discounts`. The measure is undefined for a
+    query whose normalizer is 0.
+    """
 
     def normalizer(self, gains: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """The normaliser of each query, 0 where the measure is undefined."""
+        """The normalizer of each query, 0 where the measure is undefined."""
         raise NotImplementedError
 
     def offset(self, gains: NDArray[np.float64], queries: Queries) -> NDArray[np.float64] | float:
-        """The part of the measure that no ranking changes, times the normaliser."""
+        """The part of the measure that does not depend on the ranking, times the normalizer."""
         return 0.0
 
     def utilities(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
@@ -163,7 +190,7 @@ class NormalizedMeasure(GainMeasure):
 
 
 class _BinaryGains(BinaryMeasure, GainMeasure):
-    """Gain 1 for a relevant document, 0 for another."""
+    """Base class of positional measures whose gain is 1 for a relevant document and 0 otherwise."""
 
     def gains(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.relevant(relevance).astype(np.float64)
@@ -173,7 +200,18 @@ class _BinaryGains(BinaryMeasure, GainMeasure):
 class Precision(_BinaryGains):
     """Precision@k: the share of relevant documents among the first k.
 
-    The measure divides by k even where a query has fewer documents.
+    Parameters
+    ----------
+    k : int, default=10
+        Number of places that count. The number of relevant documents is divided by k even if the
+        query has fewer documents.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+
+    Notes
+    -----
+    The measure is defined for every query. Where scores tie, the value is the mean over the orders
+    of the tied documents.
     """
 
     k: int = 10
@@ -188,7 +226,20 @@ class Precision(_BinaryGains):
 
 @dataclass(frozen=True, kw_only=True)
 class ERU(GainMeasure):
-    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - sigma(i)) / (half_life - 1))."""
+    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - sigma(i)) / (half_life - 1)).
+
+    Parameters
+    ----------
+    neutral : float, default=0.0
+        Neutral relevance. A document adds to the measure only if its relevance is larger.
+    half_life : float, default=5.0
+        The place whose discount is one half; it must be larger than 1.
+
+    Notes
+    -----
+    The measure is defined for every query. Where scores tie, the value is the mean over the orders
+    of the tied documents.
+    """
 
     neutral: float = 0.0
     half_life: float = 5.0
@@ -203,8 +254,8 @@ class ERU(GainMeasure):
             largest = labels.max() - self.neutral
         if not largest < LARGEST_GAIN:
             raise ValueError(
-                f"Relevance of {labels.max():g} is too large for ERU, sums overflow: rescale the "
-                "labels."
+                f"Relevance of {labels.max():g} is too large for ERU, because sums overflow. "
+                "Rescale the labels."
             )
 
     def gains(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -216,7 +267,23 @@ class ERU(GainMeasure):
 
 @dataclass(frozen=True, kw_only=True)
 class DCG(GainMeasure):
-    """Discounted cumulative gain: sum over the first k places j of G(y) / log2(1 + j)."""
+    """Discounted cumulative gain: the sum over the first k places j of G(y_(j)) / log2(1 + j).
+
+    y_(j) is the label of the document at place j, and G is the gain.
+
+    Parameters
+    ----------
+    k : int, default=None
+        Number of places that count. None counts every place.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
+        non-negative gains.
+
+    Notes
+    -----
+    The measure is defined for every query. With a gain given by name, labels must be >= 0. Where
+    scores tie, the value is the mean over the orders of the tied documents.
+    """
 
     non_negative = True
 
@@ -229,7 +296,7 @@ class DCG(GainMeasure):
             apply_gain(labels, self.gain)
         else:
             super().check(labels)
-            apply_gain(labels.max(keepdims=True), self.gain)  # the named gains increase
+            apply_gain(labels.max(keepdims=True), self.gain)  # the named gains increase with y
 
     def gains(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return apply_gain(relevance, self.gain)
@@ -239,7 +306,21 @@ class DCG(GainMeasure):
 
 
 class NDCG(NormalizedMeasure, DCG):
-    """Normalised DCG: DCG@k over the largest DCG@k that the query's labels allow."""
+    """Normalized DCG: DCG@k over the largest DCG@k that the labels of the query allow.
+
+    Parameters
+    ----------
+    k : int, default=None
+        Number of places that count, also in the denominator. None counts every place.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
+        non-negative gains.
+
+    Notes
+    -----
+    The measure is undefined for a query in which every gain is 0. Where scores tie, the value is
+    the mean over the orders of the tied documents.
+    """
 
     def normalizer(self, gains: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return ideal(queries, gains, self.discounts)
@@ -247,7 +328,20 @@ class NDCG(NormalizedMeasure, DCG):
 
 @dataclass(frozen=True, kw_only=True)
 class Recall(NormalizedMeasure, _BinaryGains):
-    """Recall@k: the share of the relevant documents that stand among the first k."""
+    """Recall@k: the share of the relevant documents that stand among the first k.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of places that count.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+
+    Notes
+    -----
+    The measure is undefined for a query without a relevant document. Where scores tie, the value is
+    the mean over the orders of the tied documents.
+    """
 
     k: int = 10
 
@@ -263,7 +357,21 @@ class Recall(NormalizedMeasure, _BinaryGains):
 
 
 class AUC(NormalizedMeasure, _BinaryGains):
-    """Area under the ROC curve inside each query: the share of (relevant, not) pairs in order."""
+    """Area under the ROC curve of each query.
+
+    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
+    stands above the other.
+
+    Parameters
+    ----------
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+
+    Notes
+    -----
+    The measure is undefined for a query in which all documents are relevant or none is. A pair
+    whose scores tie counts half.
+    """
 
     def normalizer(self, gains: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         positive = queries.sum(gains)
@@ -273,7 +381,8 @@ class AUC(NormalizedMeasure, _BinaryGains):
         return -np.arange(1.0, n_places + 1)
 
     def offset(self, gains: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        # of the r - position rows below a relevant one, the relevant ones make no pair
+        # A relevant row at position p has r - p rows below it. Summed over the n relevant rows that
+        # is n r - sum p, and n (n - 1) / 2 of these pairs consist of two relevant rows.
         positive = queries.sum(gains)
         return positive * (queries.sizes - (positive - 1) / 2)
 
@@ -281,14 +390,23 @@ class AUC(NormalizedMeasure, _BinaryGains):
 class Spearman(PositionalMeasure):
     """Spearman's rank correlation between the ranking and the order of the labels.
 
-    Equal labels share the mean of their positions (Pearson's correlation of midranks with
-    positions, as in `scipy.stats.spearmanr`).
+    Equal labels share the mean of their positions, which is called their midrank. The measure is
+    Pearson's correlation of midranks with positions, as in `scipy.stats.spearmanr`.
+
+    Notes
+    -----
+    The measure is undefined for a query in which all labels are equal. Where scores tie, the value
+    is the mean over the orders of the tied documents, which is not the correlation of two sets of
+    midranks.
     """
 
     def standardized_midranks(
         self, relevance: NDArray[np.float64], queries: Queries
     ) -> NDArray[np.float64]:
-        """(mean - midrank_i) / sd: unit variance in every query, whatever its size."""
+        """(mean - midrank_i) / standard deviation, which has unit variance in every query.
+
+        It is 0 in a query in which all labels are equal.
+        """
         ranking = Ranking.from_scores(relevance, queries)
         middle = queries.repeat((queries.sizes - 1) / 2)
         if ranking.start is None or ranking.stop is None:
@@ -313,7 +431,22 @@ class Spearman(PositionalMeasure):
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(PositionalMeasure):
-    """A positional measure of your own utility of the labels and discount of the places."""
+    """A positional measure with a utility of the labels and a discount of the places of your own.
+
+    Parameters
+    ----------
+    utility : callable, default=None
+        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,).
+        None takes the relevance itself.
+    discount : callable or array-like, default=None
+        The discount phi, which must not increase: a function of the array of places 1, 2, ..., or
+        its first values, followed by 0. None is 1 / log2(1 + place).
+
+    Notes
+    -----
+    The measure is defined for every query. Where scores tie, the value is the mean over the orders
+    of the tied documents.
+    """
 
     utility: Callable[[NDArray[np.float64], Queries], ArrayLike] | None = None
     discount: Callable[[NDArray[np.float64]], ArrayLike] | ArrayLike | None = None
@@ -335,7 +468,7 @@ class Positional(PositionalMeasure):
             )
         if not (np.abs(values) < LARGEST_GAIN).all():
             raise ValueError(
-                f"utility returned {np.abs(values).max():g}, so that sums overflow: return smaller "
+                f"utility returned {np.abs(values).max():g}, so that sums overflow. Return smaller "
                 "numbers."
             )
         return values
@@ -354,7 +487,7 @@ class Positional(PositionalMeasure):
             raise ValueError(f"discount must give one value per place; got shape {phi.shape}.")
         if not np.isfinite(phi).all() or (np.diff(phi) > 0).any():
             raise ValueError(
-                "discount must be finite and must not increase with the place: sorting is optimal "
-                f"only then. It starts {phi[:5].tolist()}."
+                "discount must be finite and must not increase with the place, because only then "
+                f"sorting is optimal. It starts with {phi[:5].tolist()}."
             )
         return phi[:n_places]

@@ -1,4 +1,4 @@
-"""`MEASURES`: measures by name, and how a name such as "ndcg@10" is read."""
+"""The registry of measures. A name such as "ndcg@10" comes in; a measure comes out."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ MEASURES: dict[str, type[Measure]] = {
     "recall": Recall,
     "spearman": Spearman,
 }
-#: Measures that say nothing without a cutoff.
+#: Measures whose value would not depend on the ranking without a cutoff.
 NEED_CUTOFF = ("precision", "recall")
 
 
 def split_cutoff(name: str) -> tuple[str, int | None]:
-    """``"ndcg@10"`` to ``("ndcg", 10)``; no ``@``: None.
+    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. The cutoff is None if the name has no ``@``.
 
     Raises
     ------
     ValueError
-        What follows the ``@`` is not a whole number >= 1.
+        If the part after the ``@`` is not a whole number >= 1.
     """
     base, at, cutoff = name.partition("@")
     if not at:
@@ -48,7 +48,7 @@ def split_cutoff(name: str) -> tuple[str, int | None]:
     return base, int(cutoff)
 
 
-#: Names that are no metrics here, and the nearest that is.
+#: Names that other libraries use, and the nearest name in `MEASURES`.
 OTHER_NAMES = {
     "average_precision": "map",
     "ap": "map",
@@ -73,9 +73,9 @@ def find_measure(name: Any) -> tuple[type[Measure], int | None]:
     Raises
     ------
     ValueError
-        The name is unknown, or its cutoff is not a whole number >= 1.
+        If the name is unknown, or if its cutoff is not a whole number >= 1.
     TypeError
-        `name` is not a string.
+        If `name` is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"metric must be a name such as 'ndcg@10'; got {name!r}.")
@@ -94,12 +94,12 @@ def parameters_of(kind: type[Measure]) -> tuple[str, ...]:
 
 
 def get_measure(name: str, **parameters: Any) -> Measure:
-    """A measure by name.
+    """A measure by its name.
 
     Parameters
     ----------
     name : str
-        A key of `MEASURES`, with a cutoff after ``@`` where the measure has one.
+        A key of `MEASURES`. If the measure has a parameter `k`, a cutoff may follow after ``@``.
     **parameters
         Parameters of the measure, such as ``threshold``.
 
@@ -110,10 +110,10 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     Raises
     ------
     ValueError
-        The name is unknown, it has a cutoff and the measure has none, or it lacks a cutoff that the
-        measure needs.
+        If the name is unknown, if it has a cutoff but the measure has no `k`, or if it lacks a
+        cutoff that the measure needs.
     TypeError
-        The measure does not have one of the parameters, or two cutoffs contradict each other.
+        If the measure lacks one of the parameters, or if two cutoffs contradict each other.
 
     Examples
     --------
@@ -142,17 +142,28 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Measures by name, each with those of the parameters that it has.
+    """Measures by their names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names as `get_measure` reads them.
+    parameters : dict
+        Parameters of the measures. Each is passed to those measures that have it.
+
+    Returns
+    -------
+    measures : list of Measure
 
     Raises
     ------
     ValueError
-        As `get_measure`; or `names` is empty.
+        If `names` is empty, and as `get_measure`.
     TypeError
-        None of the measures has one of the parameters.
+        If none of the measures has one of the parameters.
     """
     if not len(names):
-        raise ValueError("metrics is empty: name at least one, as in metrics=['ndcg@10'].")
+        raise ValueError("metrics is empty. Name at least one metric, as in metrics=['ndcg@10'].")
     kinds = [find_measure(name)[0] for name in names]
     for parameter in parameters:
         if not any(parameter in parameters_of(kind) for kind in kinds):
@@ -172,6 +183,7 @@ def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measu
 
 
 def _described(name: str, kind: type[Measure]) -> str:
+    """A sentence that lists the parameters of a measure."""
     if not parameters_of(kind):
         return f"{name!r} has no parameters."
     return f"Parameters of {name!r}: {', '.join(parameters_of(kind))}."

@@ -50,10 +50,10 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
     n_components : int, default=16
         Number of principal components. It is not used with a `feature_map`.
     symmetric : bool, default=False
-        True for the space `targets.SYMMETRIC_PAIRS`. Its targets are y_i y_j / sum(y). Those with i = j
-        describe a single document, and depend on it in another way than the targets of pairs do.
-        Therefore A is fitted to the pairs i != j only, and u_ii = z_i'w is fitted to the documents
-        separately.
+        True for the space `targets.SYMMETRIC_PAIRS`. Its targets are y_i y_j / sum(y). Those with
+        i = j describe a single document, and depend on it in another way than the targets of pairs
+        do. Therefore A is fitted to the pairs i != j only, and u_ii = z_i'w is fitted to the
+        documents separately.
     alpha : "auto" or float, default="auto"
         Penalty on the squared entries of A, relative to the mean over pairs, and of w, relative to
         the mean over documents. In the symmetric case the constants are not penalised. "auto"

@@ -42,8 +42,8 @@ class PairModel(VersionedPickle, BaseEstimator):
         with two tables, of which each row is one pair. A linear regressor of the difference is
         equivalent to a score for each document, so it cannot express a cycle.
     symmetric : bool, default=False
-        True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted to the
-        diagonal, which has one row per document.
+        True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
+        to the diagonal, which has one row per document.
     max_pairs : int or None, default=2_000_000
         If there are more pairs than this number, that many pairs are drawn at random, each with the
         same probability. None means that all pairs are used.

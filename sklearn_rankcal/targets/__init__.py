@@ -1,7 +1,10 @@
-"""Targets: what a model learns. Labels come in; numbers per document, or per pair, come out.
+"""Targets: the step of the line between the labels and the model. Targets are what a model learns.
 
-`SCORES`, `PAIRS` and `SYMMETRIC_PAIRS` are the spaces that targets and predictions live in.
-`PairTargets` are made a few queries at a time, because all pairs seldom fit in memory.
+labels -> **targets** -> model -> prediction -> decoder -> ranking -> measure -> metric
+
+Labels come in, and numbers per document or per pair of documents come out. A `Space` says which of
+the two, for targets and for predictions: `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are
+computed a few queries at a time, because the pairs of all queries seldom fit in memory.
 """
 
 from sklearn_rankcal.targets._pairs import (
@@ -20,6 +23,7 @@ from sklearn_rankcal.targets._space import (
     PairSpace,
     ScoreSpace,
     Space,
+    get_space,
 )
 
 __all__ = [
@@ -36,4 +40,5 @@ __all__ = [
     "ScoreSpace",
     "Space",
     "flat_targets",
+    "get_space",
 ]

@@ -1,7 +1,8 @@
-"""Targets of pairs: made a few queries at a time, because all of them seldom fit in memory.
+"""Targets of pairs of documents. Labels come in; a matrix of r^2 targets per query comes out.
 
-A query of r documents has r^2 of them: antisymmetric differences t_ij = y_ij - y_ji for pairwise
-disagreement, symmetric products for average precision.
+r is the number of documents of the query. The targets of pairwise disagreement are antisymmetric
+differences t_ij = y_ij - y_ji, and those of average precision are symmetric products. Matrices are
+computed a few queries at a time, because those of all queries seldom fit in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class PairTargets:
-    """What a model of pairs learns.
+    """Base class of the targets that a model of pairs learns.
 
     Attributes
     ----------
@@ -33,9 +34,9 @@ class PairTargets:
         self.queries = queries
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        """(n, width, width) targets of the queries at these places of the grouped layout.
+        """The targets (n, width, width) of the queries at these places of the grouped layout.
 
-        0 where either document is beyond its query's size.
+        An entry is 0 if either document is beyond the size of its query.
         """
         raise NotImplementedError
 
@@ -141,9 +142,9 @@ class RelevanceDifferences(PairTargets):
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
 
     def below_and_above(self, graded: bool) -> tuple[Floats, Floats]:
-        """Of every row, how many documents of its query have less relevance, and how many more.
+        """For every row, the number of documents of its query with less, and with more, relevance.
 
-        If `graded`, how much less and how much more they have, added up. O(n log r).
+        If `graded`, it is the sum of the differences in relevance instead. O(n log r).
         """
         queries, value = self.queries, self._above_least()
         sides = _mass_beside(value, np.ones_like(value), queries)
@@ -153,7 +154,7 @@ class RelevanceDifferences(PairTargets):
         return queries.scatter(sides[0]), queries.scatter(sides[1])
 
     def _above_least(self) -> Floats:
-        """Labels minus the least of their query, which keeps the digits that differences need."""
+        """Labels minus the smallest of their query, so that sums keep the digits of differences."""
         return self._grouped - self.queries.repeat(self.queries.reduce(np.minimum, self._grouped))
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
@@ -176,11 +177,11 @@ class RelevanceDifferences(PairTargets):
 
 
 def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Floats, Floats]:
-    """Mass of the documents with a smaller value in the query, and of those with a larger one."""
+    """For each row, the mass of the rows of its query with a smaller, and with a larger, value."""
     owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((grouped, owner))
     value, weight = grouped[order], mass[order]
-    # running sums inside each query: in those over all queries a large one spoils its neighbours
+    # Sums run inside each query. In sums over all queries a large one would spoil its neighbours.
     upward = _sums_before(weight, queries)
     backward = Queries(queries.n_rows - queries.offsets[::-1])
     downward = _sums_before(weight[::-1], backward)[::-1]
@@ -194,7 +195,7 @@ def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Float
 
 
 def _sums_before(grouped: Floats, queries: Queries) -> Floats:
-    """Sum of what stands before each place in its query."""
+    """The sum of the values before each place in its query."""
     sums = np.empty_like(grouped)
     sums[1:] = queries.cumsum(grouped)[:-1]
     sums[queries.offsets[:-1]] = 0.0
@@ -287,7 +288,7 @@ class RelevanceProducts(PairTargets):
 
 
 class Residuals(PairTargets):
-    """What a fit leaves of targets off the diagonal; 0 on it.
+    """Targets minus a fit of them, off the diagonal; 0 on the diagonal.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Spaces: what the surrogate predictions of a query are, one number per document or per pair.
+"""Spaces of targets and predictions: one number per document, or one per pair of documents.
 
-A loss names the space of its targets, a model the space of its predictions, and a decoder the space
-that it ranks from. The three fit together where the spaces are the same. A new space is one class
-here, a default model in `sklearn_rankcal.models` and a decoder.
+A loss names the space of its targets, a model names the space of its predictions, and a decoder
+names the space that it decodes. They fit together if the spaces are the same. To add a space, add a
+class here, a default model in `sklearn_rankcal.models` and a decoder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Space(str):
-    """One kind of surrogate predictions. A space is the string that names it.
+    """The space of targets and predictions. A space is also the string that names it.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Space(str):
         Whether a query of r documents has an entry for each pair of documents, and not one for each
         document.
     default_decoder : str
-        The decoder that ``decoder="auto"`` stands for, unless the loss names another.
+        Name of the decoder that ``decoder="auto"`` stands for.
     """
 
     is_pairwise: bool
@@ -67,7 +67,9 @@ class Space(str):
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
-        return SPACES.__getitem__, (str(self),)  # one object of each space, also after pickling
+        # There is one object of each space, also after pickling. `SPACES.__getitem__` in the place
+        # of `get_space` would pickle the whole dictionary, which then could not be read back.
+        return get_space, (str(self),)
 
 
 class ScoreSpace(Space):
@@ -155,3 +157,32 @@ PAIRS = PairSpace("pairs", symmetric=False)
 SYMMETRIC_PAIRS = PairSpace("symmetric_pairs", symmetric=True)
 #: All spaces by name.
 SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_PAIRS)}
+
+
+def get_space(space: str) -> Space:
+    """A space by its name.
+
+    Parameters
+    ----------
+    space : str
+        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` is a string
+        too, and is returned as it is.
+
+    Returns
+    -------
+    space : Space
+
+    Raises
+    ------
+    ValueError
+        There is no space of this name.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.targets import get_space
+    >>> get_space("pairs").n_entries(4)
+    6
+    """
+    if space not in SPACES:
+        raise ValueError(f"Unknown space {space!r}. Known: {', '.join(map(repr, SPACES))}.")
+    return SPACES[space]

@@ -75,9 +75,10 @@ def split_under_way() -> tuple[Any, Any, Any, Any] | None:
     `X`, `train` and `test`. Four functions of scikit-learn 1.6 to 1.9 have them: those that fit and
     then score or predict in `cross_validate` (and the searches), `cross_val_predict`,
     `permutation_test_score` and `RFECV`. This is the second line of defence. The first is the
-    ranker itself, which compares the queries of `predict` with those of `fit` (`rankers/_cut_queries.py`). Only
-    this function detects a test query whose other rows are neither in the training rows nor in the
-    test rows. The answer only determines whether an error is raised, never a number.
+    ranker itself, which compares the queries of `predict` with those of `fit`
+    (`rankers/_cut_queries.py`). Only this function detects a test query whose other rows are
+    neither in the training rows nor in the test rows. The answer only determines whether an error
+    is raised, never a number.
     """
     for frame, module in _callers():
         if not module.startswith(("sklearn.model_selection.", "sklearn.feature_selection.")):

@@ -114,7 +114,9 @@ def _spearman(y, order):
 _BINARY = ("grades", "binary", "normal", "subnormal", "beyond_2_53")
 #: name: function, value of one order, parameters, styles of labels, whether smaller is better
 TABLE = {
-    "precision": (_M.precision_at_k_score, _binary(oracles.precision), ("k!", "threshold"), _BINARY),
+    "precision": (
+        _M.precision_at_k_score, _binary(oracles.precision), ("k!", "threshold"), _BINARY,
+    ),
     "recall": (_M.recall_at_k_score, _binary(oracles.recall), ("k!", "threshold"), _BINARY),
     "dcg": (_M.dcg_score, _dcg, ("k", "gain"), NON_NEGATIVE),
     "ndcg": (_M.ndcg_score, _ndcg, ("k", "gain"), NON_NEGATIVE),

@@ -52,13 +52,10 @@ __all__ = [
     "decoders",
     "inspection",
     "labels",
-    "cost_sensitive",
-    "measures",
-    "queries",
-    "targets",
     "losses",
     "make_cost_scorer",
     "mean_cost_loss",
+    "measures",
     "metrics",
     "model_selection",
     "models",
@@ -66,10 +63,12 @@ __all__ = [
     "predict_order",
     "preference_labels",
     "public_names",
+    "queries",
     "ranks_to_order",
     "read_relevance",
     "relevance_labels",
     "sizes_to_groups",
+    "targets",
 ]
 
 
