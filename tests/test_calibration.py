@@ -451,9 +451,9 @@ def test_a_classifier_gives_calibration_up_and_says_so(kind):
     assert fitted.calibrated_over_ == loss.calibrated_over
     assert ranking_regret(fitted.predict(new, groups=[0] * len(new)), world, loss) == 0
     ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
-    with pytest.warns(UserWarning, match="only where a query's normaliser is certain") as caught:
+    with pytest.warns(UserWarning, match="only if the normaliser of a query is certain") as caught:
         ranker.fit(X, y.ravel(), groups)
-    assert f"but {kind.__name__} divides it" in str(caught[0].message)
+    assert f"but {kind.__name__} divides the gain" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert "a classifier learns the worth of a document" in ranker.calibrated_over_
     assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least

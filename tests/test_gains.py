@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_rankcal import context_columns
 from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
 from sklearn_rankcal.metrics import (
     dcg_score,
@@ -117,3 +118,9 @@ def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
 def test_sums_that_overflow_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_context_of_infinite_values_leaks_no_warning():
+    # warnings are errors here: infinity times 0 said "invalid value" before the regressor could
+    table = context_columns([[np.inf], [1.0], [2.0], [2.0]], groups=[0, 0, 1, 1])
+    assert table[:, 1].tolist() == [np.inf, 0.0, 0.0, 0.0]

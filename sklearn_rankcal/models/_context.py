@@ -256,7 +256,8 @@ def _fill(
             own = deviation * by_query.repeat(np.ldexp(1.0, exponent))
             table[rows, target] = own.reshape(-1, width)
         elif kind == "zscore":
-            own = deviation * by_query.repeat(inverse)
+            with np.errstate(invalid="ignore"):  # an infinite value, which is put back below
+                own = deviation * by_query.repeat(inverse)
             if some_missing:
                 own[missing] = block[missing]  # infinity times an inverse of 0 would be NaN
             table[rows, target] = own.reshape(-1, width)
