@@ -19,7 +19,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import ShuffleSplit
 
 from sklearn_rankcal import LowRankClassifier
-from sklearn_rankcal.losses import LowRankLoss
+from sklearn_rankcal.cost_sensitive import LowRankLoss
 
 rng = np.random.default_rng(0)
 X, y = load_digits(return_X_y=True)

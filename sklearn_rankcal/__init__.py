@@ -4,23 +4,24 @@
 targets, decoded, converges to the best ranking for the measure you chose.
 """
 
-from sklearn_rankcal._classifier import LowRankClassifier, make_cost_scorer, mean_cost_loss
-from sklearn_rankcal._context import context_columns
-from sklearn_rankcal._diagnosis import Diagnosis
-from sklearn_rankcal._label_ranker import CalibratedLabelRanker
-from sklearn_rankcal._queries import order_to_ranks, ranks_to_order, sizes_to_groups
-from sklearn_rankcal._ranker import CalibratedRanker
-from sklearn_rankcal._reading import QueryOrder, RankerMixin
 from sklearn_rankcal._version import __version__
-from sklearn_rankcal._wrappers import (
+from sklearn_rankcal.consistency._diagnosis import Diagnosis
+from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
+from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
+from sklearn_rankcal.labels import preference_labels, relevance_labels
+from sklearn_rankcal.model_selection import QueryKFold
+from sklearn_rankcal.models._context import context_columns
+from sklearn_rankcal.queries import order_to_ranks, ranks_to_order, sizes_to_groups
+from sklearn_rankcal.rankers import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    QueryOrder,
+    RankerMixin,
     RelevanceRegressor,
     ScoreRegressor,
     predict_order,
     predict_scores,
 )
-from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.labels import preference_labels, relevance_labels
-from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.utils import show_versions
 
 __all__ = [

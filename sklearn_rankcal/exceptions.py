@@ -1,13 +1,13 @@
-"""Warnings of the package."""
+"""Warnings that this package raises."""
 
 
 class MissingGroupsWarning(UserWarning):
-    """A ranker or a metric had no query ids, so that all rows count as one query."""
+    """A ranker or a metric received no query ids and treats all rows as one query."""
 
 
 class PositionsAsScoresWarning(UserWarning):
-    """Numbers passed as scores look like positions, and as scores they are the reverse ranking."""
+    """Numbers passed as scores look like positions, which would reverse the ranking."""
 
 
 class UncompiledKernelsWarning(RuntimeWarning):
-    """The decoders run without compiled kernels, on input that takes them seconds."""
+    """The decoders run without compiled kernels, and the input will take them seconds."""

@@ -1,4 +1,4 @@
-"""What a fitted ranker uses: importances of the columns of X, by query."""
+"""Inspection of fitted rankers: the importance of each column of X."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
-from sklearn_rankcal._averages import check_weight
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, check_ranks
-from sklearn_rankcal._tables import check_table, is_frame, replace_column
 from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import GROUPS_REMEDY, agreed_queries, read_either
-from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.losses import split_cutoff
-from sklearn_rankcal.metrics._registry import METRICS, get_metric
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
+from sklearn_rankcal.measures import get_measure
+from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
+from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
 
 __all__ = ["permutation_importance"]
 
@@ -34,50 +32,56 @@ def permutation_importance(
     random_state: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> Bunch:
-    """What a ranking loses when the values of a column are shuffled inside every query.
+    """Measure how much worse a ranking gets if a column is shuffled inside every query.
 
-    A ranking compares documents of one query, so values are shuffled between these. A column that
-    is constant inside every query has importance 0, although a regressor may use it together with
-    others. Columns that say the same share their importance: shuffling one leaves the other. Use
-    queries that the ranker was not fitted on.
+    A ranking only compares documents of the same query, so that values are only shuffled between
+    these. A column that is constant inside every query therefore has importance 0, although a
+    regressor may use it together with other columns. Columns with the same information share their
+    importance, because the others remain if one is shuffled. Use queries that the ranker was not
+    fitted on.
 
     Parameters
     ----------
     ranker : estimator
-        A fitted ranker, such as `CalibratedRanker`, whose `predict` takes `groups`; or any fitted
-        regressor, whose predictions are the scores.
+        A fitted ranker such as `CalibratedRanker`, whose `predict` takes `groups`. Or any fitted
+        regressor, whose predictions are used as scores.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row, where neither `y` nor the ranker's `group_column` tells it.
+        Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     metric : str, default="ndcg@10"
-        A key of `metrics.METRICS`, with its cutoff.
+        A key of `measures.MEASURES`, with its cutoff.
     threshold : float, default=None
-        Relevance from which a document counts as relevant, where the metric is binary.
+        The smallest relevance of a relevant document, for metrics of binary relevance.
     n_repeats : int, default=5
-        How often each column is shuffled.
+        Number of times each column is shuffled.
     random_state : int, RandomState instance or None, default=None
-        Seeds the shuffles.
+        Seed of the shuffles.
     sample_weight : array-like of shape (n_documents,), default=None
-        A query's weight is the mean of its rows' weights.
+        Weight of each row. The weight of a query is the mean of the weights of its rows.
 
     Returns
     -------
     result : Bunch
-        ``importances_mean`` and ``importances_std`` of shape (n_features,), over the repeats;
-        ``importances`` (n_features, n_repeats), the mean over queries; ``per_query``
-        (n_features, n_queries), the mean over repeats, NaN where the metric is undefined;
-        ``queries``, the id of each query; ``feature_names``; and ``baseline``, the metric of the
-        ranking as it is. Importances are in units of the metric, positive where the ranking gets
-        worse. The `group_column` is not shuffled and has 0.
+        A dictionary-like object. Importances are in units of the metric, and positive if the
+        ranking gets worse. The `group_column` is not shuffled and has importance 0. The entries are
+
+        - ``importances_mean`` and ``importances_std``, of shape (n_features,): mean and standard
+          deviation over the repeats.
+        - ``importances``, of shape (n_features, n_repeats): means over queries.
+        - ``per_query``, of shape (n_features, n_queries): means over repeats, NaN for queries on
+          which the metric is undefined.
+        - ``queries``: the id of each query.
+        - ``feature_names``: the name or number of each column.
+        - ``baseline``: the metric of the ranking without shuffling.
 
     Raises
     ------
     ValueError
-        No query ids; an unknown metric, or one that needs relevance where `y` has preferences;
-        `n_repeats` below 1; what `predict` or the metric raises.
+        If there are no query ids; if the metric is unknown, or needs relevance although `y`
+        contains preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
 
     See Also
     --------
@@ -85,7 +89,7 @@ def permutation_importance(
 
     Notes
     -----
-    The cost of ``n_features * n_repeats`` calls of `predict`, and a copy of X at a time.
+    The cost is that of ``n_features * n_repeats`` calls of `predict`, each with a copy of X.
 
     Examples
     --------
@@ -103,18 +107,18 @@ def permutation_importance(
     """
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a whole number >= 1; got {n_repeats!r}.")
-    X = check_table(X)
+    X = check_features(X)
     n_rows = X.shape[0]
     group_column = getattr(ranker, "group_column", None)
     ids = groups
-    if ids is None and group_column is not None and is_frame(X):
+    if ids is None and group_column is not None and is_dataframe(X):
         if group_column not in list(X.columns):
             raise ValueError(
                 f"group_column={group_column!r} is not among the columns {list(X.columns)[:20]}."
             )
         ids = X[group_column]
     queries = None if ids is None else Queries.from_groups(ids, n_rows)
-    labels, of_labels = read_either(y, n_rows)
+    labels, of_labels = read_any_labels(y, n_rows)
     queries = agreed_queries(queries, of_labels)
     if queries is None:
         raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")
@@ -122,44 +126,46 @@ def permutation_importance(
     weight = check_weight(sample_weight, n_rows)
     is_ranker = get_tags(ranker).estimator_type == "ranker"  # its predict returns positions
     parameters = {} if threshold is None else {"threshold": threshold}
-    measure, greater_is_better = get_metric(metric, **parameters)
-    if isinstance(labels, Preferences) and not METRICS[split_cutoff(metric)[0]].takes_preferences:
+    measure = get_measure(metric, **parameters)
+    if isinstance(labels, Preferences) and not measure.takes_preferences:
         raise ValueError(
             f"The metric {metric!r} needs a relevance of every row. Labels made of preferences go "
             "with 'kendall_tau' and 'pairwise_disagreement'."
         )
-    sign = 1.0 if greater_is_better else -1.0
+    measure.check(labels)
+    sign = 1.0 if measure.greater_is_better else -1.0
 
     def measured(table: Any) -> NDArray[np.float64]:
         if is_ranker:
-            ranked = Ranked.from_ranks(
+            ranking = Ranking.from_ranks(
                 check_ranks(ranker.predict(table, groups=codes), queries), queries
             )
         else:
             scores = np.asarray(ranker.predict(table)).reshape(-1)
-            ranked = Ranked.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
-        return sign * measure(ranked, labels)
+            ranking = Ranking.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
+        return sign * measure.per_query(ranking, labels)
 
     baseline = measured(X)
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
             f"{metric} is undefined on all {queries.n_queries} queries, so that no column can "
-            "change it: for most metrics a query needs a document of positive relevance."
+            "change it. Most metrics need a document of positive relevance in the query."
         )
     of_query = np.ones(queries.n_queries)
     if weight is not None:
         of_query = queries.mean(weight / weight.max())
         if not of_query[defined].any():
             raise ValueError(f"sample_weight is 0 on every query where {metric} is defined.")
-    columns = list(X.columns) if is_frame(X) else list(range(X.shape[1]))
+    columns = list(X.columns) if is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
     lost = np.zeros((len(columns), n_repeats, queries.n_queries))
-    # a loop over columns and repeats: a call of predict each
+    # a loop over columns and repeats, with a call of predict in each step
     for number, column in enumerate(columns):
         if column == group_column:
             continue
         for repeat in range(n_repeats):
+            # pair the rows in order of (query, row) with those in order of (query, random number)
             shuffled = np.empty(n_rows, dtype=np.int64)
             shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort(
                 (random.random_sample(n_rows), codes)

@@ -1,4 +1,4 @@
-"""Splitters that keep queries whole."""
+"""Cross-validation that keeps queries whole."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._reading import RankerMixin
-from sklearn_rankcal._tables import is_frame, split_column, take_rows
-from sklearn_rankcal._wrappers import (
-    RelevanceRegressor,
-    call_ranker,
-    innermost,
-    predict_scores,
-    refuse_without_scores,
-    takes_labels,
+from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, groups_of_labels, is_structured
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
+from sklearn_rankcal.rankers._wrappers import refuse_without_scores
+from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    takes_ranking_labels,
 )
-from sklearn_rankcal.labels import GROUPS_REMEDY, groups_of_labels, is_structured, relevance_labels
 
 __all__ = ["QueryKFold", "query_cross_val_predict"]
 
 
 class QueryKFold(BaseCrossValidator):
-    """K-fold over queries: every fold holds whole queries, the same number of them within one.
+    """K-fold splitter over queries: every fold contains whole queries.
 
-    Unlike `sklearn.model_selection.GroupKFold`, which balances rows, it balances queries, since
-    ranking measures are means over queries; and it reads the queries from the structured labels of
-    `relevance_labels` when no `groups` are passed, so that it also works in nested searches with
-    metadata routing off.
+    The numbers of queries in two folds differ by at most one. Two things are different from
+    `sklearn.model_selection.GroupKFold`. That splitter balances the rows of the folds, but ranking
+    measures are means over queries. And if `groups` are not passed, `QueryKFold` reads the queries
+    from the labels of `relevance_labels` or `preference_labels`, so that it also works in
+    nested searches with metadata routing off.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Deal the queries out at random instead of in blocks by first appearance.
+        Whether to assign queries to folds at random, instead of in blocks in order of first
+        appearance.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
 
@@ -65,35 +67,35 @@ class QueryKFold(BaseCrossValidator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(
-        self, X: Any = None, y: Any = None, groups: ArrayLike | None = None
-    ) -> int:
-        """Number of folds."""
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: ArrayLike | None = None) -> int:
+        """Return the number of folds."""
         return self.n_splits
 
     def split(
         self, X: Any, y: Any = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Row indices of each fold's training and test queries.
+        """Yield the rows of the training queries and of the test queries of each fold.
 
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
             Only its length is used.
         y : array-like of shape (n_documents,), default=None
-            Used when it is the structured array of `relevance_labels` and `groups` is None.
+            Used if `groups` is None. It must then be the structured array of `relevance_labels` or
+            `preference_labels`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
 
         Yields
         ------
         train, test : ndarray
-            Ascending row indices.
+            Row indices in ascending order.
 
         Raises
         ------
         ValueError
-            Neither groups nor structured labels, fewer queries than folds, n_splits < 2.
+            If there are no groups in the arguments or labels, if there are fewer queries than
+            folds, or if n_splits is not a whole number >= 2.
         """
         n_rows = _num_samples(X)
         n_splits = self.n_splits
@@ -105,8 +107,8 @@ class QueryKFold(BaseCrossValidator):
             groups = groups_of_labels(y)
         if groups is None:
             raise ValueError(
-                "QueryKFold needs the query of each row: pass groups=, or labels that carry it "
-                "as y: relevance_labels(y, groups)."
+                "QueryKFold needs the query of each row: pass groups=, or labels that carry the "
+                "queries as y: relevance_labels(y, groups)."
             )
         queries = Queries.from_groups(groups, n_rows)
         if queries.n_queries < n_splits:
@@ -132,42 +134,44 @@ def query_cross_val_predict(
     method: str = "decision_function",
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Out-of-fold scores or positions: every query is ranked by a ranker that has not seen it.
+    """Out-of-fold scores or positions: every query is ranked by a ranker that was not fitted on it.
 
-    `sklearn.model_selection.cross_val_predict` passes no groups to `predict`, and takes an
-    estimator with `decision_function` for a classifier. This function does the same for rankers,
-    with metadata routing off or on. Out-of-fold scores are what a second model is trained on
+    `sklearn.model_selection.cross_val_predict` does not pass groups to `predict`, and it treats an
+    estimator with `decision_function` as a classifier. This function does the same for rankers,
+    with metadata routing off or on. Out-of-fold scores can be used to train a second model
     (stacking).
 
     Parameters
     ----------
     estimator : estimator
-        A ranker, a pipeline or a search that ends in one; or a regressor, which is fitted on the
-        relevance and gives what its `predict` returns.
+        A ranker, or a pipeline or search that ends in one. Or a regressor, which is fitted on the
+        relevance and returns what its `predict` returns.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row, where neither `y` nor the ranker's `group_column` holds it.
+        Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     cv : int or splitter, default=5
-        A number of folds is ``QueryKFold(cv)``.
+        A number of folds means ``QueryKFold(cv)``.
     method : {"decision_function", "predict"}, default="decision_function"
-        Scores, larger is better; or positions, 1 = top.
+        Whether to return scores (larger is better) or positions (1 = top).
     n_jobs : int, default=None
-        Folds at the same time, through joblib.
+        Number of folds that are computed in parallel by joblib.
 
     Returns
     -------
     values : ndarray of shape (n_documents,)
-        Scores of different queries, and of different folds, are not comparable.
+        Scores of different queries, or of different folds, are not comparable.
 
     Raises
     ------
     ValueError
-        The query ids are missing, a fold cuts a query, or the folds do not test every row once.
+        If the query ids are missing, if a fold splits a query, or if the folds do not test every
+        row exactly once.
     TypeError
-        Scores of a ranker that has none, because its loss is on pairs of documents.
+        If scores are requested from a ranker that has none, because its loss is on pairs of
+        documents.
 
     Examples
     --------
@@ -185,25 +189,23 @@ def query_cross_val_predict(
     if method not in ("decision_function", "predict"):
         raise ValueError(f"method must be 'decision_function' or 'predict'; got {method!r}.")
     (X,) = indexable(X)
-    final = innermost(estimator)
-    if method == "decision_function" and isinstance(final, RankerMixin):
+    final = innermost_estimator(estimator)
+    if method == "decision_function" and predicts_positions(final):
         refuse_without_scores(final)
     column = getattr(final, "group_column", None)
     if groups is None:
         groups = groups_of_labels(y)
-    if groups is None and column is not None and is_frame(X):
+    if groups is None and column is not None and is_dataframe(X):
         groups = split_column(X, column)[1]
     if groups is None:
         raise ValueError(f"query_cross_val_predict needs the query of each row. {GROUPS_REMEDY}")
     queries = Queries.from_groups(groups, _num_samples(X))
     labels = y if is_structured(y) else relevance_labels(y, queries.codes)
-    if not takes_labels(estimator):
+    if not takes_ranking_labels(estimator):
         estimator = RelevanceRegressor(estimator)
     splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
     splits = (
-        list(splitter.split(X, labels, groups))
-        if hasattr(splitter, "split")
-        else list(splitter)
+        list(splitter.split(X, labels, groups)) if hasattr(splitter, "split") else list(splitter)
     )
     _check_folds(splits, queries)
     folds = Parallel(n_jobs=n_jobs)(
@@ -219,16 +221,16 @@ def query_cross_val_predict(
 def _fit_and_rank(
     estimator: Any, X: Any, labels: Any, codes: Any, train: Any, test: Any, method: str
 ) -> NDArray[Any]:
-    """Fit on some rows, and score or rank others."""
+    """Fit on the training rows, and score or rank the test rows."""
     fitted = clone(estimator).fit(take_rows(X, train), labels[train])
     rows, ids = take_rows(X, test), codes[test]
-    if method == "predict" and isinstance(innermost(fitted), RankerMixin):
-        return call_ranker(fitted, "predict", rows, ids)
+    if method == "predict" and predicts_positions(innermost_estimator(fitted)):
+        return call_with_groups(fitted, "predict", rows, ids)
     return predict_scores(fitted, rows, ids)
 
 
 def _check_folds(splits: list[Any], queries: Queries) -> None:
-    """Raise unless the folds test every row once, whole queries, none of which they train on."""
+    """Raise an error unless the folds test every row once and do not split any query."""
     tested = np.zeros(queries.n_rows, dtype=np.int64)
     for train, test in splits:
         np.add.at(tested, test, 1)
@@ -237,8 +239,9 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
         if cut.any():
             raise ValueError(
-                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: it tests a part, or "
-                "trains on one. Split by query: cv=QueryKFold(), or GroupKFold()."
+                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: it tests only a part of "
+                "such a query, or also trains on rows of it. Split by query: cv=QueryKFold(), or "
+                "GroupKFold()."
             )
     if (tested != 1).any():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Pictures of predictions and rankings; they need matplotlib, the extra ``plot``."""
+"""Plots of predicted preferences and of rankings. They need matplotlib, from the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.decoders._sort import check_scores
+from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 Floats = NDArray[np.float64]
 
 
 def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
-    """Axes of a new figure; an error that names the extra where matplotlib is missing."""
+    """Return the axes of a new figure, or raise an error that names the extra to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib: pip install 'sklearn_rankcal[plot]'."
-        ) from error
+        raise ImportError("Plots need matplotlib: pip install 'sklearn_rankcal[plot]'.") from error
     return plt.subplots(n_rows, n_columns, layout="constrained", **options)[1]
 
 
 def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None) -> Any:
-    """Draw predictions of pairs as a coloured matrix, documents in the order of a ranking.
+    """Plot predictions of pairs as a coloured matrix, with documents in the order of a ranking.
 
     Parameters
     ----------
     u : array-like of shape (r, r)
-        Differences of preferences or a symmetric matrix: a matrix of
-        `CalibratedRanker.predict_preferences`.
+        A matrix of differences of preferences, or a symmetric matrix, such as
+        `CalibratedRanker.predict_preferences` returns.
     ranks : array-like of shape (r,), default=None
-        Positions, 1 = top. Of antisymmetric u, what is red above the diagonal is preferred, and
-        what is blue there is contradicted. None: documents as they come.
+        The position of each document, 1 = top. If u is antisymmetric, a red entry above the
+        diagonal is a preference with which the ranking agrees, and a blue one is a preference that
+        it contradicts. If None, the documents keep their order.
     ax : matplotlib axes, default=None
-        None makes a figure.
+        If None, a new figure is made.
 
     Returns
     -------
@@ -45,9 +44,10 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
     Raises
     ------
     ValueError
-        Not a square matrix of finite numbers, or not a ranking of its documents.
+        If u is not a square matrix of finite numbers, or if `ranks` is not a ranking of its
+        documents.
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     """
     matrix, order = _read(u, ranks)
     ax = make_axes() if ax is None else ax
@@ -65,17 +65,19 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
 def plot_preference_graph(
     preferences: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None
 ) -> Any:
-    """Draw preferences as arrows; with a ranking, what it contradicts in red.
+    """Plot preferences as arrows, and those that a ranking contradicts in red.
 
     Parameters
     ----------
     preferences : array-like of shape (r, r)
-        Weights or differences; only ``preferences - preferences.T`` counts. An arrow goes from the
-        document preferred to the other, its width in proportion to the difference.
+        Preference weights or differences of them. The plot depends on
+        ``preferences - preferences.T`` only. Each arrow points from the preferred document to the
+        other one, and its width is proportional to the difference.
     ranks : array-like of shape (r,), default=None
-        Positions, 1 = top: documents are drawn from left to right. None: on a circle.
+        The position of each document, 1 = top. Documents are drawn from left to right in this
+        order. If None, they are drawn on a circle.
     ax : matplotlib axes, default=None
-        None makes a figure.
+        If None, a new figure is made.
 
     Returns
     -------
@@ -84,9 +86,10 @@ def plot_preference_graph(
     Raises
     ------
     ValueError
-        Not a square matrix of finite numbers, or not a ranking of its documents.
+        If `preferences` is not a square matrix of finite numbers, or if `ranks` is not a ranking of
+        its documents.
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     """
     matrix, order = _read(preferences, ranks)
     ax = make_axes() if ax is None else ax
@@ -103,7 +106,8 @@ def plot_preference_graph(
         margin = 0.5
     for i, j in np.argwhere(d > 0):
         against = ranks is not None and place[i] > place[j]
-        # forward arrows above the line, those against the ranking below it
+        # Arrows that agree with the ranking are bent to one side of the line of documents, and
+        # arrows that contradict it to the other. Arrows to the next document are straight.
         bend = 0.12 if ranks is None else -0.45 if abs(place[i] - place[j]) > 1 or against else 0.0
         ax.annotate(
             "",
@@ -130,15 +134,18 @@ def plot_preference_graph(
 
 
 def _read(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
-    """The matrix and its documents, best first."""
+    """Return the checked matrix and its documents, best first."""
     values = read_numbers(matrix, "the matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
-        raise ValueError(f"A square matrix is needed, one row a document; got {values.shape}.")
+        raise ValueError(
+            "A square matrix is needed, with a row and a column for each document; it has shape "
+            f"{values.shape}."
+        )
     check_scores(values.reshape(-1), None, "the matrix")
     r = len(values)
     if ranks is None:
         return values, np.arange(r)
     given = read_whole(ranks, "ranks")
     if given.shape != (r,) or sorted(given.tolist()) != list(range(1, r + 1)):
-        raise ValueError(f"ranks must hold the positions 1 to {r} once each; got {ranks!r}.")
+        raise ValueError(f"ranks must contain the positions 1 to {r} once each; got {ranks!r}.")
     return values, np.argsort(given)

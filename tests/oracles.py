@@ -36,8 +36,8 @@ def ranks_of(order):
 # ------------------------------------------------------------------ measures of one query
 
 
-def precision(y, order, q):
-    return sum(y[d] for d in order[:q]) / q
+def precision(y, order, k):
+    return sum(y[d] for d in order[:k]) / k
 
 
 def recall(y, order, k):
@@ -46,8 +46,7 @@ def recall(y, order, k):
 
 def eru(y, order, neutral=0.0, half_life=5.0):
     return sum(
-        max(y[d] - neutral, 0) * 2 ** ((1 - (j + 1)) / (half_life - 1))
-        for j, d in enumerate(order)
+        max(y[d] - neutral, 0) * 2 ** ((1 - (j + 1)) / (half_life - 1)) for j, d in enumerate(order)
     )
 
 
@@ -108,12 +107,12 @@ def auc(y, order):
     return sum(ranks[i] < ranks[j] for i, j in pairs) / len(pairs)
 
 
-def disagreement(y, order, graded=False, normalize=True):
+def disagreement(y, order, pair_weight="binary", normalize=True):
     ranks, lost, total = ranks_of(order), 0.0, 0.0
     for i in range(len(y)):
         for j in range(len(y)):
             if y[i] > y[j]:
-                weight = y[i] - y[j] if graded else 1.0
+                weight = y[i] - y[j] if pair_weight == "graded" else 1.0
                 total += weight
                 lost += weight * (ranks[i] > ranks[j])
     if not normalize:
@@ -182,11 +181,8 @@ def row_sums(y):
 def log_odds(y, c=0.5):
     r = len(y)
     return [
-        sum(
-            math.log((y[i][j] + c) / (y[j][i] + c))
-            for j in range(r)
-            if y[i][j] > 0 or y[j][i] > 0
-        ) / r
+        sum(math.log((y[i][j] + c) / (y[j][i] + c)) for j in range(r) if y[i][j] > 0 or y[j][i] > 0)
+        / r
         for i in range(r)
     ]
 

@@ -1,4 +1,4 @@
-"""BlendedRegressor: its held-out predictions against refitting, its weights, its edges."""
+"""BlendedRegressor: its held-out predictions against refitting, its weights, edge cases."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_leave_one_out_is_refitting_without_the_row(monkeypatch, weighted):
             refitted[row] = model.predict(Z[row : row + 1])[0]
         monkeypatch.setattr(_blend, "ALPHAS", np.array([alpha]))
         error, held_out, coef, intercept = ridge_leave_one_out(Z, y, weight)
-        # the closed form keeps the row in the weighted mean's centring: exact all the same
+        # The closed form centres with the mean of all rows, and is exact all the same.
         np.testing.assert_allclose(held_out, refitted, atol=1e-9)
         whole = Ridge(alpha).fit(Z, y, weight)
         np.testing.assert_allclose(coef.T, whole.coef_, atol=1e-9)
@@ -55,7 +55,7 @@ def test_weights_and_predictions_are_convex():
     assert model.weights_.min() >= 0 and model.weights_.sum() == pytest.approx(1)
     parts = [model.forest_.predict(X[300:])]
     scaled = model.scaler_.transform(X[300:])
-    parts += [features(scaled) @ coef + intercept for features, coef, intercept in model.kernels_]
+    parts += [f.transform(scaled) @ coef + intercept for f, coef, intercept in model.kernels_]
     wanted = np.tensordot(model.weights_, parts, axes=1)
     np.testing.assert_allclose(model.predict(X[300:]), wanted)
     even = BlendedRegressor(shrinkage=1e9, random_state=0).fit(X[:300], Y[:300])

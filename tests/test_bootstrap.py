@@ -40,7 +40,7 @@ def test_paired_bootstrap_refuses(given, words):
 @pytest.mark.parametrize("function", [order_to_ranks, ranks_to_order])
 @pytest.mark.parametrize("bad", [3, [[1, 2], [0, 1]]])
 def test_orders_and_ranks_have_one_dimension(function, bad):
-    with pytest.raises(ValueError, match="must be 1-D"):
+    with pytest.raises(ValueError, match="must be a 1-D array"):
         function(bad)
 
 

@@ -13,9 +13,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._context import add_context
-from sklearn_rankcal._pair_targets import flat_targets
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     bayes_ranking,
@@ -27,7 +24,7 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
 )
 from sklearn_rankcal.consistency._distributions import all_targets, as_queries
-from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import (
     DECODERS,
     LocalSearchAveragePrecision,
@@ -42,7 +39,6 @@ from sklearn_rankcal.losses import (
     MAP,
     NDCG,
     PD,
-    BinaryLoss,
     MAPByScores,
     NormalizedLoss,
     PDByScores,
@@ -50,7 +46,11 @@ from sklearn_rankcal.losses import (
     Recall,
 )
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.models import PairModel
+from sklearn_rankcal.models._context import add_context
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import flat_targets
 
 from . import oracles
 from .test_losses import SCORES_OF_PAIRS
@@ -86,8 +86,26 @@ def totally_ordered(distribution):
     return every.all() and satisfies_dag(u)
 
 
-def ordered_by_scores(distribution, loss="borda"):
-    return satisfies_score_condition(distribution, loss)
+def ordered_by_scores(distribution, loss=None):
+    """The condition of the expected graph and of expected scores, which is faster to compute."""
+    loss = PDByScores() if loss is None else loss
+    scores = distribution.probabilities @ all_targets(loss, distribution.labels)
+    return satisfies_score_condition(mean_graph(distribution), scores)
+
+
+@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+def test_the_condition_of_scores_is_that_of_their_distribution(f):
+    rng = np.random.default_rng(0)
+    loss = PDByScores(score_function=f)
+    holds = []
+    for r in (3, 4):
+        pool = defined(loss, pool_of(loss, r, rng))
+        for p in mixtures(pool, 15, rng):
+            distribution = LabelDistribution(pool[p > 0], p[p > 0])
+            holds.append(bool(ordered_by_scores(distribution, loss)))
+            condition = satisfies_score_condition(distribution, loss)
+            assert bool(condition) == holds[-1]
+    assert 20 < sum(holds) < 110
 
 
 def proved(distribution):
@@ -97,12 +115,12 @@ def proved(distribution):
 
 #: Where a pair is calibrated, unless that is over all distributions.
 CONDITIONS = {
-    ("err", "sort"): independent,  # P3, lemma 1
-    ("map_by_scores", "sort"): reinforced,  # P1, corollary 5
-    ("map", "diagonal"): reinforced,  # P1, theorem 4
+    ("err", "sort"): independent,  # Duchi et al. (2013), lemma 1
+    ("map_by_scores", "sort"): reinforced,  # Ramaswamy et al. (2013), corollary 5
+    ("map", "diagonal"): reinforced,  # Ramaswamy et al. (2013), theorem 4
     ("map", "local_search"): proved,
-    ("pd_by_scores", "sort"): ordered_by_scores,  # P1, theorem 6
-    ("pd", "greedy_dag"): acyclic,  # P1, theorem 7
+    ("pd_by_scores", "sort"): ordered_by_scores,  # Ramaswamy et al. (2013), theorem 6
+    ("pd", "greedy_dag"): acyclic,  # Ramaswamy et al. (2013), theorem 7
     ("pd", "borda"): ordered_by_scores,  # it sorts by the expected net Borda scores
     ("pd", "copeland"): totally_ordered,
     ("pd", "sort"): totally_ordered,
@@ -126,11 +144,11 @@ def condition_of(name, loss, decoder):
 def variants():
     """Every loss with every decoder of its space; a small cutoff where there is one."""
     for name, kind in LOSSES.items():
-        cutoffs = {"q", "k"} & set(kind().get_params())
-        losses = [kind(**{key: 2}) for key in cutoffs] or [kind()]
-        losses += [kind()] if cutoffs and "k" in cutoffs and name != "recall" else []
+        losses = [kind(k=2)] if "k" in kind().get_params() else []
+        if name not in ("precision", "recall"):  # whose default cutoff is beyond these queries
+            losses += [kind()]
         if name == "pd_by_scores":
-            losses = [kind(f=f) for f in SCORES_OF_PAIRS]
+            losses = [kind(score_function=f) for f in SCORES_OF_PAIRS]
         for loss in losses:
             for space, decoder in DECODERS:
                 if space == loss.space:
@@ -142,8 +160,8 @@ def variants():
 
 def pool_of(loss, r, rng):
     """Labels: all of few grades, or preferences: single ones, total orders, graphs."""
-    if not loss.takes_preferences:
-        levels = range(2) if isinstance(loss, BinaryLoss) else range(3)
+    if not loss.measure.takes_preferences:
+        levels = range(2) if isinstance(loss.measure, BinaryMeasure) else range(3)
         return np.array(list(itertools.product(levels, repeat=r)), float)
     single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
     ranks = all_ranks(r)[rng.permutation(len(all_ranks(r)))[:20]]
@@ -177,12 +195,11 @@ def decoded(loss, decoder, pool, chance, rng):
     """The decoder's result near the expected targets, and its regret by enumeration."""
     n, r = len(chance), pool.shape[1]
     loss = loss.resolve(as_queries(pool)[0])
-    value = goals(loss, pool, all_ranks(r))
+    value = calibrated_values(loss, pool, all_ranks(r))
     u = chance @ all_targets(loss, pool)
     u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)  # estimates break ties at random
     result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
-    number = {tuple(ranks): k for k, ranks in enumerate(all_ranks(r).tolist())}
-    chosen = [number[tuple(ranks)] for ranks in result.ranks.reshape(n, r).tolist()]
+    chosen = ranking_numbers(result.ranks.reshape(n, r))
     expected = chance @ value
     regret = expected.max(axis=1) - expected[np.arange(n), chosen]
     return result, regret, np.ptp(expected, axis=1)
@@ -214,8 +231,8 @@ def test_calibrated_inside_its_condition(name, loss, decoder):
 #: Pairs that have a condition, in a form that fails outside it at a size of r.
 FAILURES = {
     ("pd", "greedy_dag"): (PD(), "greedy_dag", 4),  # deleting from a cycle of three is exact
-    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_kicks=0), 5),
-    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_kicks=0), 6),
+    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_perturbations=0), 5),
+    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_perturbations=0), 6),
 }
 
 
@@ -236,15 +253,15 @@ def test_a_failure_outside_its_condition(name, decoder):
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_every_score_of_preferences_fails_outside_its_condition(f):
-    loss = PDByScores(f=f)
+    loss = PDByScores(score_function=f)
     found = find_counterexample(loss, n_documents=3, random_state=0)
     assert found.regret > 0.1 and not satisfies_score_condition(found.distribution, loss)
 
 
-@pytest.mark.parametrize("space", ["pairs", "sym_pairs"])
+@pytest.mark.parametrize("space", ["pairs", "symmetric_pairs"])
 def test_the_gap_of_every_decoder_bounds_its_regret(space):
     rng = np.random.default_rng(1)
-    loss = {"pairs": PD(), "sym_pairs": MAP()}[space]
+    loss = {"pairs": PD(), "symmetric_pairs": MAP()}[space]
     pool = defined(loss, pool_of(loss, 4, rng))
     chance = mixtures(pool, 100, rng)
     for kind, decoder in DECODERS:
@@ -271,7 +288,7 @@ def test_the_search_finds_nothing_where_there_is_nothing(name, loss, decoder):
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_the_search_finds_that_scores_fail_inside_p_dag(f):
-    loss = PDByScores(f=f)
+    loss = PDByScores(score_function=f)
     found = find_counterexample(
         loss, n_documents=3, condition=satisfies_dag, n_trials=BUDGET, random_state=0
     )
@@ -290,7 +307,7 @@ def test_the_search_finds_the_failures_of_the_papers():
 
 
 def test_the_search_finds_that_any_score_fails_for_err_and_average_precision():
-    """P2's theorem 3.3. By its lemma B.2 a score is y g(sum y) + h(sum y) with g > 0."""
+    """Calauzènes et al. (2013), theorem 3.3: by lemma B.2 a score is y g(n) + h(n), n = sum(y)."""
     rng = np.random.default_rng(0)
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     for loss in (ERR(), MAPByScores(), MAP()):
@@ -316,9 +333,7 @@ def test_disturbed_ties_are_what_the_search_is_about():
     """Undisturbed, documents tied by the expected scores keep their order, which is best here."""
     tied = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
     assert ranking_regret([1, 2, 3, 4], (tied, [0.5, 0.5]), "map") == pytest.approx(0)
-    found = find_counterexample(
-        "map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0
-    )
+    found = find_counterexample("map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0)
     np.testing.assert_allclose(found.distribution.probabilities, 0.5)
 
 
@@ -345,7 +360,7 @@ def test_the_search_repeats_itself_and_takes_objects():
         (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
         (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),
         (lambda: find_counterexample("pd", get_decoder("sort", "scores")), "decodes scores"),
-        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels are of 2 documents"),
+        (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels have 2 documents"),
         (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
         (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
         (lambda: find_counterexample("dcg", lambda y: y * np.nan), "finite scores"),
@@ -436,9 +451,9 @@ def test_a_classifier_gives_calibration_up_and_says_so(kind):
     assert fitted.calibrated_over_ == loss.calibrated_over
     assert ranking_regret(fitted.predict(new, groups=[0] * len(new)), world, loss) == 0
     ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
-    with pytest.warns(UserWarning, match="only where a query's normaliser is certain") as caught:
+    with pytest.warns(UserWarning, match="only if the normaliser of a query is certain") as caught:
         ranker.fit(X, y.ravel(), groups)
-    assert f"but {kind.__name__} divides it" in str(caught[0].message)
+    assert f"but {kind.__name__} divides the gain" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert "a classifier learns the worth of a document" in ranker.calibrated_over_
     assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least
@@ -455,7 +470,9 @@ def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
         if not isinstance(loss, NormalizedLoss):
             assert ranker.calibrated_over_ == loss.calibrated_over
             grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
-            np.testing.assert_array_equal(loss.encode_grades(grades), loss.encode(grades, queries))
+            np.testing.assert_array_equal(
+                loss.encode_documents(grades), loss.encode(grades, queries)
+            )
 
 
 # ------------------------------------------------------------------ what the claims leave out
@@ -497,7 +514,10 @@ def test_any_number_of_moments_leaves_queries_that_it_does_not_tell_apart():
 
 
 def test_only_standardisation_functions_have_to_tie_the_documents_of_theorem_3_3():
-    """P2, lemma B.2: those that are best for every distribution. Other scores need not tie."""
+    """Calauzènes et al., lemma B.2, on scores that are best for every distribution.
+
+    Other scores need not tie.
+    """
     world = (np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5])
     loss = Positional(lambda y, queries: (5 - (1 + queries.place)) * y)
     assert expected_targets(world, loss).tolist() == [2.0, 1.5, 1.0, 0.5]

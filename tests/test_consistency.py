@@ -21,7 +21,8 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._distributions import expected_sizes
+from sklearn_rankcal.consistency._distributions import targets_and_sizes
+from sklearn_rankcal.consistency._rankings import all_ranks, ranking_numbers
 from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores
 from sklearn_rankcal.losses._pairs import SCORES
@@ -32,6 +33,13 @@ from .test_losses import SCORES_OF_PAIRS
 OPPOSED = LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
 TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
 SIX_EDGES = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
+
+
+def test_rankings_are_found_by_their_number():
+    rng = np.random.default_rng(0)
+    for r in range(1, 7):
+        number = rng.permutation(len(all_ranks(r)))
+        np.testing.assert_array_equal(ranking_numbers(all_ranks(r)[number]), number)
 
 
 def single_edges(chances, r=3):
@@ -62,7 +70,7 @@ def every_order(r):
     ],
 )
 def test_theorem_3_3_of_p2(loss, mixed, apart):
-    """P2 prints -1/12 and +1/24: the sums over the two labels, where the means are meant."""
+    """Calauzènes et al. print -1/12 and +1/24, the sums over both labels, for their means."""
     values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], TIED, loss)
     np.testing.assert_allclose(values, [float(mixed), float(apart)], atol=1e-14)
     printed = Fraction(-1, 12) if "map" in str(loss) else Fraction(1, 24)
@@ -73,7 +81,7 @@ def test_theorem_3_3_of_p2(loss, mixed, apart):
 
 
 def test_any_equivariant_score_ties_the_documents_of_theorem_3_3():
-    """By P2's lemma B.2 it is y g(sum y) + h(sum y): the same mean for all four."""
+    """By lemma B.2 of Calauzènes et al. it is y g(sum y) + h(sum y): the same mean for all four."""
     for g, h in np.random.default_rng(0).normal(size=(10, 2)):
         expected = np.mean(g * np.array(TIED[0]) + h, axis=0)
         np.testing.assert_allclose(expected, expected[0])
@@ -86,7 +94,7 @@ def test_scores_fail_inside_p_dag(f):
     np.testing.assert_allclose(w[np.triu_indices(3, 1)], [0.10, 0.14, 0.36])
     assert satisfies_dag(distribution)
     assert satisfies_score_condition(distribution, f).violations == ((0, 1),)
-    scores = expected_targets(distribution, PDByScores(f=f))
+    scores = expected_targets(distribution, PDByScores(score_function=f))
     ranks = np.argsort(np.argsort(-scores)) + 1
     assert ranks.tolist() == [2, 1, 3]
     assert ranking_regret(ranks, distribution, "pd") == pytest.approx(0.10)
@@ -105,7 +113,7 @@ def minimiser(weight):
 
 
 def test_logistic_pairs_fail_inside_p_dag_and_the_aggregated_graph_does_not():
-    """P3's (12) puts document 2 first as well; (23), on the mean graph, does not."""
+    """Equation 12 of Duchi et al. puts document 2 first as well; (23), on the mean graph, not."""
     distribution = single_edges(INSIDE_DAG)
     mean = np.einsum("m,mij->ij", distribution.probabilities, distribution.labels)
     assert np.argsort(-minimiser(mean)).tolist() == [1, 0, 2]
@@ -122,7 +130,7 @@ def test_every_equivariant_score_ties_two_documents_inside_p_dag():
             won, lost = y.sum(axis=2) > 0, y.sum(axis=1) > 0
             return np.select([won, lost], values[:2], values[2])
 
-        scores = expected_targets(distribution, PDByScores(f=f))
+        scores = expected_targets(distribution, PDByScores(score_function=f))
         assert scores[0] == pytest.approx(scores[1], abs=1e-12)
         assert (0, 1) in satisfies_score_condition(distribution, f).violations
 
@@ -173,7 +181,7 @@ RISKS = {
     "pd_by_scores": lambda y, o: oracles.disagreement(y, o, normalize=False),
     "positional": lambda y, o: -oracles.dcg(y, o, gain=oracles.gain_linear),
 }
-PARAMETERS = {"precision": {"q": 2}, "recall": {"k": 2}, "err": {"max_relevance": 2}}
+PARAMETERS = {"precision": {"k": 2}, "recall": {"k": 2}, "err": {"max_relevance": 2}}
 
 
 def example(name):
@@ -273,8 +281,10 @@ def reinforce_by_loops(u):
 
 
 def low_noise_by_loops(u):
-    w = [[a - b for a, b in zip(row, column, strict=True)]
-         for row, column in zip(u, np.transpose(u), strict=True)]
+    w = [
+        [a - b for a, b in zip(row, column, strict=True)]
+        for row, column in zip(u, np.transpose(u), strict=True)
+    ]
     return tuple(
         (i, j, k)
         for i, j, k in itertools.product(range(len(w)), repeat=3)
@@ -315,12 +325,14 @@ def test_conditions_are_loops_over_documents(r):
         symmetric, scores = half + np.triu(half, 1).T, rng.integers(0, 4, r)
         order = np.arange(r)[:, None] < np.arange(r)
         u = np.where(rng.random() < 0.5, u * order * np.subtract.outer(range(r), range(r)) ** 2, u)
-        for k, (got, wanted) in enumerate([
-            (satisfies_reinforce(symmetric), reinforce_by_loops(symmetric.tolist())),
-            (is_low_noise(u), low_noise_by_loops(u.tolist())),
-            (satisfies_dag(u), components_by_loops(u.tolist())),
-            (satisfies_score_condition(u, scores), score_condition_by_loops(u, scores)),
-        ]):
+        for k, (got, wanted) in enumerate(
+            [
+                (satisfies_reinforce(symmetric), reinforce_by_loops(symmetric.tolist())),
+                (is_low_noise(u), low_noise_by_loops(u.tolist())),
+                (satisfies_dag(u), components_by_loops(u.tolist())),
+                (satisfies_score_condition(u, scores), score_condition_by_loops(u, scores)),
+            ]
+        ):
             assert got.violations == wanted
             assert bool(got) == got.holds == (not wanted)
             held[k, int(got.holds)] += 1
@@ -430,18 +442,18 @@ def test_copeland_ties_are_not_broken_by_rounding():
     labels = np.zeros((4, 2, 2))
     labels[[0, 1, 2], [0, 1, 1], [1, 0, 0]] = 1, 3, 1
     world = (labels, np.array([3, 2, 1, 5]) / 11)
-    scores = expected_targets(world, PDByScores(f="copeland"))
+    scores = expected_targets(world, PDByScores(score_function="copeland"))
     np.testing.assert_array_equal(scores, 0)
     assert satisfies_score_condition(world, "copeland").violations == ((1, 0),)
     assert ranking_regret([1, 2], world, "pd") == pytest.approx(4 / 11)
-    loss = PDByScores(f="copeland")
+    loss = PDByScores(score_function="copeland")
     for seed in range(12):
         for r, pool, n_trials in ((2, labels, 600), (3, None, 600)):
             found = find_counterexample(
                 loss, n_documents=r, labels=pool, n_trials=n_trials, random_state=seed,
                 condition=lambda d: satisfies_score_condition(d, loss),
             )  # fmt: skip
-            assert found is None  # P1, theorem 6
+            assert found is None  # Ramaswamy et al. (2013), theorem 6
 
 
 def test_scores_whose_terms_cancel_inside_a_label_are_ties():
@@ -450,7 +462,7 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
     label[0, 1], label[0, 2], label[2, 0] = 0.1, 0.2, 0.3
     assert label[0, 1] + label[0, 2] != label[2, 0]
     for f in ("borda", "least_squares"):
-        sizes = expected_sizes(([label], [1.0]), PDByScores(f=f))
+        sizes = targets_and_sizes(([label], [1.0]), PDByScores(score_function=f))[1]
         assert (sizes >= 0.1 / 3).all()
     assert expected_targets(([label], [1.0]), "pd_by_scores")[0] == 0
 
@@ -485,8 +497,8 @@ def test_best_rankings_of_terms_that_cancel():
 def test_conditions_of_relevance_and_of_losses_with_parameters():
     y = ([[2, 1, 0], [0, 2, 1], [0, 1, 0]], [0.5, 0.4, 0.1])
     assert satisfies_dag(y) and satisfies_dag(expected_targets(y, PD("graded")))
-    loss = PDByScores("graded", f="copeland", normalize=True)
-    u, scores = expected_targets(y, PD("graded", normalize=True)), expected_targets(y, loss)
+    loss = PDByScores("graded", score_function="copeland", equal_queries=True)
+    u, scores = expected_targets(y, PD("graded", equal_queries=True)), expected_targets(y, loss)
     assert satisfies_score_condition(y, loss) == satisfies_score_condition(u, scores)
     assert satisfies_reinforce(expected_targets(y, MAP(threshold=2)))
     assert repr(satisfies_dag(y)) == "P_DAG holds"
@@ -505,7 +517,7 @@ GOOD = ([[1, 0]], [1.0])
     [
         (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, "sum to 1; they sum to 0.9"),
         (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, "of label 1 is -0.5"),
-        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\), one for ea"),
+        (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\)"),
         (lambda: LabelDistribution([[1, 0]], 1.0), ValueError, r"it has shape \(\)"),
         (lambda: LabelDistribution([[1, np.nan]], [1]), ValueError, r"first at \[0, 1\]"),
         (lambda: LabelDistribution([[1, 0]], [np.nan]), ValueError, "probabilities contains NaN"),
@@ -536,7 +548,11 @@ GOOD = ([[1, 0]], [1.0])
         (lambda: satisfies_reinforce(EDGE), ValueError, "must be symmetric"),
         (lambda: satisfies_score_condition(EDGE), ValueError, "expected scores themselves"),
         (lambda: satisfies_score_condition(EDGE, [1, 2, 3]), ValueError, "2 expected scores"),
-        (lambda: satisfies_score_condition(([EDGE], [1.0]), "saaty"), ValueError, "Unknown f"),
+        (
+            lambda: satisfies_score_condition(([EDGE], [1.0]), "saaty"),
+            ValueError,
+            "Unknown score_function",
+        ),
     ],
 )
 def test_bad_input(call, error, message):
@@ -592,5 +608,5 @@ def test_odd_choices_of_a_counterexample():
         find_counterexample("pd", n_trials=10.5)
     with pytest.raises(TypeError, match="condition must be a function"):
         find_counterexample("pd", condition="dag")
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="must have shapes that broadcast"):
         regret_bound("pd", [1, 2, 3], [2, 3])

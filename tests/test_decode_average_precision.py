@@ -111,7 +111,7 @@ def test_diagonal_by_its_definition(family):
 
 
 def is_reinforced(u):
-    """Math of P1, section 4: a larger diagonal outweighs what the rest of the row may lack."""
+    """P_reinforce: a larger diagonal entry outweighs what the rest of the row may lack."""
     r = len(u)
     return all(
         u[i, i] >= u[j, j] + sum(max(u[j, g] - u[i, g], 0) for g in range(r) if g not in (i, j))
@@ -122,7 +122,7 @@ def is_reinforced(u):
 
 
 def test_diagonal_is_exact_inside_p_reinforce():
-    """P1, theorem 4; outside it, the diagonal of such distributions loses now and then."""
+    """Ramaswamy et al. (2013), theorem 4. Outside its condition, the diagonal sometimes loses."""
     rng = np.random.default_rng(0)
     us = []
     for _ in range(3000):
@@ -152,9 +152,9 @@ def test_outside_p_reinforce():
 
 
 @pytest.mark.parametrize("family", SYMMETRIC_FAMILIES)
-@pytest.mark.parametrize("n_kicks", [None, 0])
-def test_local_search(family, n_kicks):
-    options = {} if n_kicks is None else {"n_kicks": n_kicks}
+@pytest.mark.parametrize("n_perturbations", [None, 0])
+def test_local_search(family, n_perturbations):
+    options = {} if n_perturbations is None else {"n_perturbations": n_perturbations}
     us = many(family, (*range(1, 8), 12, 30, 60), 8, seed=1)
     result = check(decode_average_precision(us, "local_search", **options), us)
     diagonal = decode_average_precision(us, "diagonal").objective
@@ -190,7 +190,7 @@ def test_beyond_the_exact_size():
 
 
 def test_no_proof_beside_a_heavy_document():
-    """What is small beside the whole matrix is not small beside the value."""
+    """An error that is small relative to the matrix can be large relative to the value."""
     u = np.zeros((5, 5))
     u[1:, 1:] = matrices.OPPOSED
     for heavy in (1.0, 1e6, 1e9):
@@ -222,7 +222,7 @@ def exact_value(u, order):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("unit", [5e-324, 2.0**-1060, 2.0**-500, 2.0**950])
 def test_scale_of_the_entries_does_not_matter(method, unit):
-    """Shares of the smallest numbers vanish: 5e-324 / 3 is 0."""
+    """The smallest floats cannot be divided: 5e-324 / 3 is 0."""
     rng = np.random.default_rng(0)
     counts = [matrices.symmetric_ties(r, rng) for r in (2, 3, 3, 4, 4, 4, 5, 5, 20)]
     wanted = decode_average_precision(counts, method)

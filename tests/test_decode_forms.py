@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import (
     DECODERS,
     decode_average_precision,
     decode_preferences,
     get_decoder,
 )
+from sklearn_rankcal.queries import Queries
 
 from . import matrices, oracles
 
@@ -19,14 +19,14 @@ AVERAGE_PRECISION = ["auto", "exact", "local_search", "diagonal"]
 WAYS = [
     *((decode_preferences, {"method": method}) for method in PREFERENCES),
     (decode_preferences, {"method": "greedy_dag", "order": "topological"}),
-    (decode_preferences, {"method": "local_search", "n_kicks": 0}),
+    (decode_preferences, {"method": "local_search", "n_perturbations": 0}),
     (decode_preferences, {"method": "local_search", "random_state": 3}),
     *((decode_average_precision, {"method": method}) for method in AVERAGE_PRECISION),
 ]
 
 
 def id_of(value):
-    """The id of a function or of its options; without the address, which differs by process."""
+    """The test id of a function or of its options, without addresses, which differ by process."""
     return getattr(value, "__name__", str(value))
 
 
@@ -34,14 +34,14 @@ every_way = pytest.mark.parametrize(("decode", "options"), WAYS, ids=id_of)
 
 
 def batch(decode, sizes=(3, 1, 12, 7, 2, 7, 16, 5), seed=0):
-    """Matrices of quarters: their sums and differences are exact, and ties abound."""
+    """Matrices of quarters, whose sums and differences are exact and often tied."""
     rng = np.random.default_rng(seed)
     make = matrices.symmetric_ties if decode is decode_average_precision else matrices.ties
     return [make(r, rng) / 4 for r in sizes]
 
 
 def same(result, other, places=slice(None)):
-    """Whether a result of several queries equals the (selected) queries of another."""
+    """Check that a result of several queries equals the (selected) queries of another."""
     for name in ("objective", "lower_bound", "optimal", "threshold", "gap", "method", "n_iter"):
         value, wanted = getattr(result, name), getattr(other, name)
         if wanted is None:
@@ -175,9 +175,13 @@ ONE = np.ones((3, 3))
         (ONE, {"method": "exact", "time_limit": 0}, "time_limit.*0"),
         (ONE, {"method": "exact", "time_limit": -1.0}, "time_limit.*-1"),
         (ONE, {"method": "exact", "time_limit": np.nan}, "time_limit.*nan"),
-        (ONE, {"method": "local_search", "n_kicks": -1}, "n_kicks.*-1"),
-        (ONE, {"n_kicks": 10**10}, "n_kicks must be at most 100,000; got 10000000000.*random_st"),
-        (ONE, {"n_kicks": 2.0}, "n_kicks must be an integer.*2.0"),
+        (ONE, {"method": "local_search", "n_perturbations": -1}, "n_perturbations.*-1"),
+        (
+            ONE,
+            {"n_perturbations": 10**10},
+            "n_perturbations must be at most 100,000; got 10000000000.*random_st",
+        ),
+        (ONE, {"n_perturbations": 2.0}, "n_perturbations must be an integer.*2.0"),
         (ONE, {"time_limit": "1"}, "time_limit must be a positive number.*'1'"),
         (ONE, {"n_jobs": 0}, "n_jobs must be None or an integer other than 0; got 0"),
         (ONE, {"n_jobs": 2.5}, "n_jobs must be None or an integer.*2.5"),
@@ -201,13 +205,15 @@ def test_average_precision_wants_symmetry(method):
 
 
 def test_unknown_order():
-    with pytest.raises(ValueError, match=r"nope.*(ranked_pairs.*topological|topological.*ranked)"):
+    with pytest.raises(ValueError, match=r"nope.*(ranked_pairs.*topological|topological.*ranking)"):
         decode_preferences(ONE, "greedy_dag", order="nope")
 
 
 # ------------------------------------------------------------------ registry
 
-MATRIX_DECODERS = [(space, name) for space, name in DECODERS if space in ("pairs", "sym_pairs")]
+MATRIX_DECODERS = [
+    (space, name) for space, name in DECODERS if space in ("pairs", "symmetric_pairs")
+]
 
 
 def interleaved(space, sizes=(3, 1, 6, 5, 2, 4, 9), seed=0):
@@ -232,7 +238,7 @@ def decode_function(space):
 
 
 def test_registered_names():
-    for space, known in (("pairs", PREFERENCES), ("sym_pairs", AVERAGE_PRECISION)):
+    for space, known in (("pairs", PREFERENCES), ("symmetric_pairs", AVERAGE_PRECISION)):
         names = {name for kind, name in DECODERS if kind == space}
         assert names | {"auto"} == set(known)
         for name in names:

@@ -21,7 +21,7 @@ from sklearn_rankcal.decoders import (
 
 from . import matrices
 
-#: What the docstrings promise beyond passes over the matrix; five times that is allowed here.
+#: Seconds that the docstrings promise beyond passes over the matrix. The tests allow five times.
 STATED = 0.5
 
 INTERRUPTED = """
@@ -34,13 +34,13 @@ u = {r: rng.random((r, r)) for r in (24, 100, 1200)}
 cases = {
     "program": lambda: decode_preferences(u[100], "exact"),
     "program with a limit": lambda: decode_preferences(u[100], "exact", time_limit=300),
-    "local search": lambda: decode_preferences(u[1200], "local_search", n_kicks=100_000),
+    "local search": lambda: decode_preferences(u[1200], "local_search", n_perturbations=100_000),
     "average precision": lambda: decode_average_precision(
-        u[1200] + u[1200].T, "local_search", n_kicks=100_000
+        u[1200] + u[1200].T, "local_search", n_perturbations=100_000
     ),
     "subsets": lambda: decode_average_precision([u[24] + u[24].T] * 9, "exact"),
     "threads": lambda: decode_preferences(
-        [u[1200]] * 4, "local_search", n_kicks=100_000, n_jobs=2
+        [u[1200]] * 4, "local_search", n_perturbations=100_000, n_jobs=2
     ),
 }
 sent = None
@@ -80,7 +80,7 @@ def test_interrupts():
 
 
 class Clock:
-    """A clock that each look moves on by a second."""
+    """A clock that advances by a second each time it is read."""
 
     now = 0.0
 
@@ -99,7 +99,7 @@ class Clock:
     ],
 )
 def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
-    """After the look that says so, each step that is left looks once and stops."""
+    """Once the time is up, each step that is left checks the clock once and stops."""
     for module in (_search, _preferences, _average_precision, _linear_ordering):
         monkeypatch.setattr(module, "time", Clock)
     u = matrices.uniform(400, np.random.default_rng(0))
@@ -130,7 +130,7 @@ def test_time_limits_of_large_queries(decode, method, r):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.monotonic()
-        decode(u, method, n_kicks=0, time_limit=1e-3)
+        decode(u, method, n_perturbations=0, time_limit=1e-3)
         passes = time.monotonic() - began
         for limit in (0.01, 0.3):
             began = time.monotonic()
@@ -140,7 +140,7 @@ def test_time_limits_of_large_queries(decode, method, r):
 
 
 def test_a_program_that_does_not_end_is_left_alone(monkeypatch):
-    """The solver notices neither its own limit nor ours: the search goes on without it."""
+    """If the solver notices neither its own limit nor ours, the search goes on without it."""
 
     def sleep(*args, **kwargs):
         time.sleep(8)

@@ -55,7 +55,7 @@ def best_known(u):
 
 
 def check(result, us):
-    """What holds of every result: a permutation, its true objective, a bound below it."""
+    """Every result is a permutation, with its true objective and a bound that is not above it."""
     assert len(result.ranks) == len(us)
     for k, u in enumerate(us):
         ranks = result.ranks[k]
@@ -68,7 +68,7 @@ def check(result, us):
 
 
 def check_small(us):
-    """The least loss of all orders, and each method against it."""
+    """Compare each method with the smallest loss of all orders."""
     least = np.array([best_known(u) for u in us])
     slack = np.array([rounding(u) for u in us])
     for method, options in EVERY_WAY:
@@ -206,7 +206,7 @@ def test_greedy_dag_costs_a_sort_and_a_check_where_scores_explain_all():
 @pytest.mark.parametrize("family", ["acyclic", "acyclic_sparse", "zero"])
 @pytest.mark.parametrize("method", ["greedy_dag topological", "greedy_dag", "exact", "auto"])
 def test_acyclic_graphs_are_decoded_exactly(family, method):
-    """P1, theorem 7."""
+    """Ramaswamy et al. (2013), theorem 7."""
     method, *order = method.split()
     options = {"order": order[0]} if order else {}
     us = many(family, (1, 2, 3, 5, 8, 30, 130), 12)
@@ -261,9 +261,9 @@ def test_sort_is_stable_and_sees_signs_only():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n_kicks", [None, 0])
-def test_local_search_is_a_local_optimum(family, n_kicks):
-    options = {} if n_kicks is None else {"n_kicks": n_kicks}
+@pytest.mark.parametrize("n_perturbations", [None, 0])
+def test_local_search_is_a_local_optimum(family, n_perturbations):
+    options = {} if n_perturbations is None else {"n_perturbations": n_perturbations}
     us = many(family, range(1, 8), 12, seed=1)
     result = decode_preferences(us, "local_search", **options)
     for u, ranks, objective in zip(us, result.ranks, result.objective, strict=True):
@@ -275,8 +275,10 @@ def test_local_search_is_a_local_optimum(family, n_kicks):
 def test_local_search_is_not_worse_than_where_it_starts(family):
     us = many(family, (2, 4, 7, 12, 30, 45), 5, seed=2)
     slack = np.array([rounding(u) for u in us])
-    for n_kicks in (0, 3):
-        found = check(decode_preferences(us, "local_search", n_kicks=n_kicks), us).objective
+    for n_perturbations in (0, 3):
+        found = check(
+            decode_preferences(us, "local_search", n_perturbations=n_perturbations), us
+        ).objective
         for method in ("borda", "greedy_dag"):
             assert (found <= decode_preferences(us, method).objective + slack).all(), method
     for u in us[-5:]:
@@ -291,7 +293,7 @@ def test_local_search_is_not_worse_than_where_it_starts(family):
 
 
 def chain(family, n_blocks, heavy, scale=1):
-    """A strongly connected matrix, its least loss, and what this may be off by (integers: 0)."""
+    """A strongly connected matrix, its smallest loss, and its error (0 for integers)."""
     blocks = many(family, [7] * n_blocks, 1, seed=3)
     u, added = matrices.chained(blocks, heavy)
     least = scale * (added + sum(best_known(block) for block in blocks))
@@ -314,7 +316,7 @@ def test_exact_on_chains_of_known_optimum(family, scale, heavy):
 @pytest.mark.parametrize("heavy", [1, 1000, 1e7])
 @pytest.mark.parametrize("family", ["uniform", "ties", "negative"])
 def test_no_claim_beyond_what_is_proved(family, heavy):
-    """Weights of many sizes: what is small beside their sum is not small beside the loss."""
+    """Weights of many sizes: an error that is small relative to their sum is large for the loss."""
     for n_blocks, limit in ((3, 1e-3), (5, 1e-3), (5, 0.3), (6, 1e-3), (8, 1e-3)):
         u, least, slack = chain(family, n_blocks, heavy)
         with warnings.catch_warnings():  # some are proved within any limit
@@ -402,7 +404,7 @@ def test_component_beyond_the_exact_size():
 
 
 def exact_losses(u, orders):
-    """The preference loss of every order, of a nested list of integers or fractions."""
+    """The loss of every order, for a nested list of integers or fractions."""
     r = len(u)
     places = list(itertools.combinations(range(r), 2))
     return [sum(u[order[b]][order[a]] for a, b in places) for order in orders]
@@ -424,7 +426,7 @@ def test_tied_orders_that_differ_by_rounding_are_proved(seed):
 @pytest.mark.parametrize("programme", [False, True], ids=["sets", "programme"])
 @pytest.mark.parametrize("denominator", [1, 3, 7, 10, 60, 1000])
 def test_proved_in_exact_arithmetic(monkeypatch, denominator, programme):
-    """Votes, averages and decimals: no order is better at all, though floats round each weight."""
+    """For votes, averages and decimals no order is better at all, although floats round them."""
     if programme:
         monkeypatch.setattr(_preferences, "DP_SIZE", 2)
     rng = np.random.default_rng(denominator)
@@ -437,7 +439,7 @@ def test_proved_in_exact_arithmetic(monkeypatch, denominator, programme):
         losses = exact_losses(counts.tolist(), orders)
         found = exact_losses(counts.tolist(), [order_of(result.ranks)])[0]
         assert result.optimal and found == min(losses)
-        # as the floats are, rather than as they are meant: within what `optimal` promises
+        # compare the floats, not the numbers that they stand for: within what `optimal` promises
         exactly = [[Fraction(x) for x in row] for row in u.tolist()]
         losses = exact_losses(exactly, orders)
         found = exact_losses(exactly, [order_of(result.ranks)])[0]
@@ -535,7 +537,7 @@ def test_subnormal_weights():
 
 @pytest.mark.parametrize(("method", "r"), [("exact", 300), ("exact", 700), ("local_search", 700)])
 def test_time_limit_of_large_components(method, r):
-    """The bound, O(r^3), and one look at the clock may come on top of the limit."""
+    """The bound, which takes O(r^3), and one check of the clock may exceed the limit."""
     u = matrices.uniform(r, np.random.default_rng(0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

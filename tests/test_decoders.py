@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import show_versions
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import DECODERS, Sort, decode_scores, get_decoder
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 
@@ -21,9 +21,9 @@ def test_sorts_each_query():
 
 
 def test_ties_by_key_then_by_row():
-    ranks = decode_scores([1, 1, 1, 2], tie_keys=[5, 3, 3, 9]).ranks
+    ranks = decode_scores([1, 1, 1, 2], tie_breakers=[5, 3, 3, 9]).ranks
     assert ranks.tolist() == [4, 2, 3, 1]
-    result = decode_scores([1, 2, 3, 3], [0, 0, 1, 1], tie_keys=[0, 0, 1, 0])
+    result = decode_scores([1, 2, 3, 3], [0, 0, 1, 1], tie_breakers=[0, 0, 1, 0])
     assert result.ranks.tolist() == [2, 1, 2, 1]
 
 
@@ -47,7 +47,7 @@ def test_keys_are_asked_of_tied_rows_only():
         (lambda: decode_scores([[1, 2]]), ValueError, "1-D, one score per row"),
         (lambda: decode_scores(["a"]), ValueError, "must be real numbers, not text"),
         (lambda: decode_scores([1, 2], [0]), ValueError, "groups has 1 entries"),
-        (lambda: decode_scores([1, 2], tie_keys=[1]), ValueError, "tie_keys has shape"),
+        (lambda: decode_scores([1, 2], tie_breakers=[1]), ValueError, "tie_breakers has shape"),
         (lambda: get_decoder("nope", "scores"), ValueError, "Known: auto, sort"),
         (lambda: get_decoder(3, "scores"), TypeError, "have a decode method"),
     ],

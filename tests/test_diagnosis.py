@@ -6,12 +6,13 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
-from sklearn_rankcal._diagnosis import scores_suffice, squared_errors
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency import satisfies_reinforce, satisfies_score_condition
+from sklearn_rankcal.consistency._diagnosis import scores_suffice, squared_errors
 from sklearn_rankcal.datasets import make_preferences, make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
 from sklearn_rankcal.models import BilinearPairs
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 
 
 def matrices(u, queries, symmetric):
@@ -28,7 +29,7 @@ def matrices(u, queries, symmetric):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("entries", [1, 2**21])
 def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetric, entries):
-    monkeypatch.setattr("sklearn_rankcal._diagnosis.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(0)
     queries = Queries.from_groups(np.repeat(np.arange(200), rng.integers(1, 6, size=200)))
     counts = queries.sizes * (queries.sizes + (1 if symmetric else -1)) // 2
@@ -45,11 +46,11 @@ def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetri
         if symmetric:
             wanted.append(bool(satisfies_reinforce(matrix)))
         else:
-            wanted.append(len(matrix) < 2 or bool(
-                satisfies_score_condition(matrix, matrix.sum(axis=1))
-            ))
+            wanted.append(
+                len(matrix) < 2 or bool(satisfies_score_condition(matrix, matrix.sum(axis=1)))
+            )
     assert 40 < sum(wanted) < 180
-    assert scores_suffice(u, queries, symmetric).tolist() == wanted
+    assert scores_suffice(u, queries, SYMMETRIC_PAIRS if symmetric else PAIRS).tolist() == wanted
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -72,7 +73,7 @@ def test_several_labels_give_the_squared_distance_without_bias(loss, m):
     difference = u - expected
     if loss.space == "scores":
         difference -= difference.mean()
-    if loss.space == "sym_pairs":
+    if loss.space == "symmetric_pairs":
         own = np.equal(*np.triu_indices(r))
         for kind in (own, ~own):
             difference[kind] -= difference[kind].mean()
@@ -156,9 +157,7 @@ def test_judges_of_preferences_take_their_noise_out():
     train, test = (make_preferences(60, **options, random_state=seed) for seed in (0, 1))
     ranker = CalibratedRanker(BilinearPairs(), loss="pd").fit(train.X, train.y)
     once, twice = ranker.diagnose(test.X, y=test.y), ranker.diagnose(test.X, y=[test.y, test.y])
-    np.testing.assert_allclose(
-        twice.per_query["squared_error"], once.per_query["squared_error"]
-    )
+    np.testing.assert_allclose(twice.per_query["squared_error"], once.per_query["squared_error"])
 
 
 def test_the_bound_is_not_below_the_regret_when_the_estimate_is():
@@ -188,7 +187,9 @@ def test_queries_left_out_of_the_bound_do_not_thin_the_gap():
     X[:160] = np.tile(np.eye(4), (40, 1))
     labels = preference_labels(pairs, groups, np.tile([*weights.values()], 40))
     model = BilinearPairs(FunctionTransformer(), alpha=1e-9)
-    ranker = CalibratedRanker(model, loss=PD(normalize=True), decoder="greedy_dag").fit(X, labels)
+    ranker = CalibratedRanker(model, loss=PD(equal_queries=True), decoder="greedy_dag").fit(
+        X, labels
+    )
     diagnosis = ranker.diagnose(X, y=labels)
     assert diagnosis.regret_estimate >= 2 / 21 - 1e-3
     alone = ranker.diagnose(X[160:], groups[160:], labels[160:])

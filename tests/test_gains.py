@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import context_columns
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
 from sklearn_rankcal.metrics import (
     dcg_score,
@@ -16,8 +15,9 @@ from sklearn_rankcal.metrics import (
     map_score,
     ndcg_score,
     pairwise_disagreement_loss,
-    precision_at_q_score,
+    precision_at_k_score,
 )
+from sklearn_rankcal.queries import Queries
 
 
 @pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-100, 5e-324, 0.3, 0.5, 1.0, 7.0])
@@ -57,16 +57,16 @@ def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
 @pytest.mark.parametrize(
     "function, given, words",
     [
-        (eru_score, {"half_life": "5"}, "half_life must be finite, a real number"),
-        (eru_score, {"half_life": None}, "half_life must be finite, a real number"),
+        (eru_score, {"half_life": "5"}, "half_life must be a finite real number"),
+        (eru_score, {"half_life": None}, "half_life must be a finite real number"),
         (eru_score, {"half_life": 1.0}, "half_life must be finite and > 1"),
-        (eru_score, {"neutral": np.ones(2)}, "neutral must be finite, a real number"),
-        (eru_score, {"neutral": 10**400}, "neutral must be finite, a real number"),
-        (err_score, {"max_relevance": "3"}, "max_relevance must be finite"),
+        (eru_score, {"neutral": np.ones(2)}, "neutral must be a finite real number"),
+        (eru_score, {"neutral": 10**400}, "neutral must be a finite real number"),
+        (err_score, {"max_relevance": "3"}, "max_relevance must be a finite real number"),
         (dcg_score, {"gain": np.ones(2)}, "gain must be 'exp2', 'linear'"),
         (dcg_score, {"gain": lambda v: v * np.nan}, "gain returned NaN"),
         (map_score, {"threshold": 10**400}, "threshold must be a finite number"),
-        (precision_at_q_score, {"q": 10**400}, "q must be at most"),
+        (precision_at_k_score, {"k": 10**400}, "k must be at most"),
         (ndcg_score, {"k": 10**30}, "k must be at most"),
     ],
 )
@@ -93,8 +93,13 @@ def test_labels_of_very_different_size_do_not_tie():
 def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
     # half of 15e-324 is no number: a tie lost 2/3 of the weight instead of half of it
     y = np.array([0.0, 3.0, 1.0, 2.0]) * scale
-    found = pairwise_disagreement_loss(y, [0.0, 0.0, 1.0, 0.5], groups=[0, 0, 1, 1], graded=True,
-                                       return_per_query=True)  # fmt: skip
+    found = pairwise_disagreement_loss(
+        y,
+        [0.0, 0.0, 1.0, 0.5],
+        groups=[0, 0, 1, 1],
+        pair_weight="graded",
+        return_per_query=True,
+    )
     assert found.tolist() == [0.5, 1.0]
 
 
@@ -103,7 +108,9 @@ def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
     [
         (lambda: eru_score([1e308, 1e308], [1.0, 2.0], groups=[0, 0]), "too large for ERU"),
         (
-            lambda: Positional(lambda y, q: y * 1e305).utilities(np.ones(2), Queries.single(2)),
+            lambda: Positional(lambda y, q: y * 1e305).measure.utilities(
+                np.ones(2), Queries.single(2)
+            ),
             "utility returned",
         ),
     ],

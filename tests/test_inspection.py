@@ -10,11 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker, preference_labels, relevance_labels
-from sklearn_rankcal._tables import replace_column
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score
 from sklearn_rankcal.models import PairwiseRidge
+from sklearn_rankcal.utils._features import replace_column
 
 DATA = make_ranking(40, (4, 12), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -74,8 +74,15 @@ def test_the_importance_is_what_the_metric_loses():
     for metric in ("ndcg@3", "mrr", "pairwise_disagreement", "precision@2"):
         binary = {"threshold": 2} if metric in ("mrr", "precision@2") else {}
         result = permutation_importance(
-            ranker, X, Y, groups=G, metric=metric, n_repeats=1, random_state=1,
-            sample_weight=weight, **binary,
+            ranker,
+            X,
+            Y,
+            groups=G,
+            metric=metric,
+            n_repeats=1,
+            random_state=1,
+            sample_weight=weight,
+            **binary,
         )
         ranks = ranker.predict(X, groups=G)
         wanted = evaluate_rankings(
@@ -109,14 +116,20 @@ def test_every_way_to_say_the_queries_and_every_table():
         "pandas": permutation_importance(of_frame, frame, y, g, random_state=3),
         "polars": permutation_importance(
             CalibratedRanker(Ridge(), context=None).fit(of_polars, y, groups=g),
-            of_polars, y, g, random_state=3,
+            of_polars,
+            y,
+            g,
+            random_state=3,
         ),
         "column": permutation_importance(own, by_column, y, random_state=3),
         "pipeline": permutation_importance(
             make_pipeline(StandardScaler(), CalibratedRanker(Ridge(1e-9), context=None)).fit(
                 table, relevance_labels(y, g)
             ),
-            table, y, g, random_state=3,
+            table,
+            y,
+            g,
+            random_state=3,
         ),
     }
     for name, result in found.items():
@@ -153,8 +166,9 @@ def test_bad_input():
         permutation_importance(
             ranker, X, np.where(G == 0, Y, 0), G, sample_weight=(G != 0).astype(float)
         )
-    own = CalibratedRanker(Ridge(), group_column="qid").fit(pd.DataFrame(X).set_axis(
-        list("abcdef"), axis=1).assign(qid=G), Y)
+    own = CalibratedRanker(Ridge(), group_column="qid").fit(
+        pd.DataFrame(X).set_axis(list("abcdef"), axis=1).assign(qid=G), Y
+    )
     with pytest.raises(ValueError, match="'qid' is not among the columns"):
         permutation_importance(own, pd.DataFrame(X).set_axis(list("abcdef"), axis=1), Y)
 

@@ -1,4 +1,8 @@
-"""Compiled kernels and their NumPy twins: the same results, to the last bit."""
+"""Compiled kernels and their NumPy twins give the same results.
+
+The documentation promises this up to rounding. The tests compare exactly, because the moves of a
+local search depend on which sums are equal, and a twin that rounds differently ends elsewhere.
+"""
 
 import os
 import subprocess
@@ -12,13 +16,13 @@ from sklearn_rankcal.decoders import KERNELS, _kernels_numpy, decode_preferences
 from . import matrices
 
 compiled = pytest.importorskip(
-    "sklearn_rankcal.decoders._kernels", reason="built without a C compiler"
+    "sklearn_rankcal.decoders._kernels_compiled", reason="built without a C compiler"
 )
 SIZES = (1, 2, 3, 5, 8, 13)
 
 
 def same(name, *args):
-    """The result of a kernel, equal in both modules."""
+    """Return the result of a kernel after checking that both modules give the same."""
     first, second = getattr(compiled, name)(*args), getattr(_kernels_numpy, name)(*args)
     parts = zip(first, second, strict=True) if isinstance(first, tuple) else [(first, second)]
     for one, other in parts:
@@ -27,7 +31,7 @@ def same(name, *args):
     return first
 
 
-def stacks(family, sizes=SIZES, m=3):
+def batches(family, sizes=SIZES, m=3):
     rng = np.random.default_rng(len(family))
     for r in sizes:
         yield np.stack([matrices.FAMILIES[family](r, rng) for _ in range(m)])
@@ -35,12 +39,12 @@ def stacks(family, sizes=SIZES, m=3):
 
 @pytest.mark.parametrize("family", matrices.FAMILIES)
 @pytest.mark.parametrize("seed", range(3))
-def test_of_stacks(family, seed):
-    for u in stacks(family, sizes=(*SIZES, 70) if seed == 0 else SIZES):
+def test_batches(family, seed):
+    for u in batches(family, sizes=(*SIZES, 70) if seed == 0 else SIZES):
         r = u.shape[1]
         d, _ = same("differences", u)
         rows, columns = np.triu_indices(r, 1)
-        same("antisymmetric", np.ascontiguousarray(d[:, rows, columns]), r)
+        same("from_upper_triangle", np.ascontiguousarray(d[:, rows, columns]), r)
         same("components", d)
         same("binary_insertion", d)
         for ranked_pairs in (True, False):
@@ -49,7 +53,7 @@ def test_of_stacks(family, seed):
 
 
 def explained_by_scores(rng, r, n_against, ties):
-    """Differences of scores, and a few of the opposite sign, which close cycles."""
+    """Differences of scores, some of them with the opposite sign so that they close cycles."""
     scores = rng.integers(0, r // 3, r).astype(float) if ties else rng.normal(size=r)
     d = scores[:, None] - scores
     for _ in range(n_against):
@@ -61,7 +65,7 @@ def explained_by_scores(rng, r, n_against, ties):
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("n_against", [0, 1, 5, 60])
 def test_of_preferences_that_scores_explain(n_against, ties):
-    """Where all documents have their heaviest edge to the same one."""
+    """All documents have their heaviest edge to the same document."""
     rng = np.random.default_rng(n_against)
     d = np.stack([explained_by_scores(rng, 80, n_against, ties) for _ in range(4)])
     for ranked_pairs in (True, False):
@@ -71,63 +75,65 @@ def test_of_preferences_that_scores_explain(n_against, ties):
 
 @pytest.mark.parametrize("n_against", [0, 1, 50])
 def test_steps_of_greedy_dag_on_preferences_that_scores_explain(n_against):
-    """A sort and a check; with a few cycles O(r^2) all the same. It looks up every 2^18 steps."""
+    """The number of steps is O(r^2), also with a few cycles. Every 2^18 steps check the clock."""
     r = 1500
     d = explained_by_scores(np.random.default_rng(0), r, n_against, False)
-    looks = []
-    compiled.greedy_dag(d[None], False, lambda: bool(looks.append(1)))
-    assert len(looks) * 2**18 <= (0 if n_against == 0 else 20 * r * r)  # O(r^3): 500 r^2
+    checks = []
+    compiled.greedy_dag(d[None], False, lambda: bool(checks.append(1)))
+    assert len(checks) * 2**18 <= (0 if n_against == 0 else 20 * r * r)  # O(r^3): 500 r^2
 
 
 def test_time_that_is_up():
-    """Every kernel that is asked to stop does so at its next look."""
+    """Every kernel stops the first time that it is told that the time is up."""
     rng = np.random.default_rng(0)
     u = rng.random((600, 600))
     d = u - u.T
-    start, kicks = rng.permutation(600), rng.random((5, 6))
+    start, perturbations = rng.permutation(600), rng.random((5, 6))
     for module in (compiled, _kernels_numpy):
-        for late_at in (1, 3):
-            looks = []
-            late = lambda: looks.append(1) or len(looks) >= late_at  # noqa: B023, E731
+        for stop_at in (1, 3):
+            checks = []
+            time_is_up = lambda: checks.append(1) or len(checks) >= stop_at  # noqa: B023, E731
             with pytest.raises(TimeoutError):
-                module.greedy_dag(d[None], True, late)
-            assert len(looks) == late_at
+                module.greedy_dag(d[None], True, time_is_up)
+            assert len(checks) == stop_at
             for kernel in ("preference_search", "average_precision_search"):
-                looks.clear()
+                checks.clear()
                 matrix = d if kernel[0] == "p" else u + u.T
-                order, sweeps = getattr(module, kernel)(matrix, start, kicks, 0.0, 1000, late)
-                assert len(looks) <= late_at + 1 and sweeps <= 8
+                order, sweeps = getattr(module, kernel)(
+                    matrix, start, perturbations, 0.0, 1000, time_is_up
+                )
+                assert len(checks) <= stop_at + 1 and sweeps <= 8
                 assert sorted(order) == list(range(600))
                 before, after = compiled.lost_weight(np.stack([d, d]), np.stack([start, order]))
                 assert kernel[0] == "a" or after <= before
-            looks.clear()
-            part = module.triangle_bound(d[:250, :250].copy(), late)
-            assert len(looks) == late_at
+            checks.clear()
+            part = module.triangle_bound(d[:250, :250].copy(), time_is_up)
+            assert len(checks) == stop_at
             assert part < compiled.triangle_bound(d[:250, :250].copy())
 
 
 @pytest.mark.parametrize("family", matrices.FAMILIES)
-def test_of_one_matrix(family):
+def test_one_matrix(family):
     rng = np.random.default_rng(1)
-    for u in stacks(family, sizes=(2, 6, 11, 40), m=1):
+    for u in batches(family, sizes=(2, 6, 11, 40), m=1):
         d, symmetric = u[0] - u[0].T, u[0] + u[0].T
         r = len(d)
         same("triangle_bound", d)
         start = rng.permutation(r)
-        kicks = rng.random((8, 6))
+        perturbations = rng.random((8, 6))
         for max_sweeps in (1, 1000):
             for kernel, matrix in (
                 ("preference_search", d), ("average_precision_search", symmetric)
             ):  # fmt: skip
                 tolerance = 1e-12 * np.abs(matrix).sum()
-                same(kernel, matrix, start, kicks, tolerance, max_sweeps)
+                same(kernel, matrix, start, perturbations, tolerance, max_sweeps)
         if r < 12:
             lost, none, one = np.maximum(d, 0.0), np.zeros(r), np.ones(r)
             _, least = same("subset_dp", lost, none, one, np.inf, False)
             won = np.ascontiguousarray(lost.T)
             order, same_least = same("subset_dp", won, none, one, np.inf, True)
             assert same_least == pytest.approx(least, rel=1e-12)
-            # giving sets up changes nothing
+            # leaving out sets that cost more changes nothing
             again, _ = same("subset_dp", won, none, one, same_least, True)
             np.testing.assert_array_equal(again, order)
             own, share = -np.diagonal(symmetric).copy(), 1 / np.arange(1.0, r + 1)
@@ -185,11 +191,13 @@ print(len(said), *(w.message for w in said))
 
 @pytest.mark.parametrize("environment", ["compiled", "", "numpy asked for", "not built"])
 def test_slow_kernels_are_announced_once(environment):
-    """In a process of its own: where they were not built, and nobody asked for that."""
+    """The warning appears only if a module was not built and nobody asked for NumPy."""
     variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
     code = SLOW
     if environment == "not built":
-        code = "import sys; sys.modules['sklearn_rankcal.decoders._kernels'] = None\n" + code
+        code = (
+            "import sys; sys.modules['sklearn_rankcal.decoders._compiled_subsets'] = None\n" + code
+        )
     elif environment:
         variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
     run = subprocess.run(
@@ -203,6 +211,6 @@ def test_slow_kernels_are_announced_once(environment):
             assert part in message[0]
 
 
-def test_kernels_are_those_asked_for():
+def test_the_kernels_that_were_asked_for_run():
     wanted = os.environ.get("SKLEARN_RANKCAL_KERNELS") or "compiled"
     assert wanted == KERNELS

@@ -99,7 +99,7 @@ ON_RANKS = {
     "map_by_scores": lambda r: (
         MAPByScores(2), binary(lambda y, o: oracles.average_precision(y, o, 2), r - 2)
     ),
-    "pd": lambda r: (PD(normalize=True), oracles.kendall_tau),
+    "pd": lambda r: (PD(equal_queries=True), oracles.kendall_tau),
     "pd_by_scores": lambda r: ("pd_by_scores", oracles.kendall_tau),
     "positional": lambda r: ("positional", lambda y, o: oracles.dcg(y, o, gain=float)),
 }  # fmt: skip
@@ -143,7 +143,7 @@ def test_every_loss_and_decoder(data, name, decoder):
     assert hasattr(ranker, "predict_preferences") == (ranker.loss_.space != "scores")
     if ranker.loss_.space != "scores":
         u = ranker.predict_preferences(new)
-        symmetric = ranker.loss_.space == "sym_pairs"
+        symmetric = ranker.loss_.space == "symmetric_pairs"
         turned = u.transpose(0, 2, 1)
         np.testing.assert_array_equal(u, turned if symmetric else -turned)
         decode = decode_average_precision if symmetric else decode_preferences
@@ -202,9 +202,9 @@ def test_pairwise_disagreement_by_scores(data):
     assert by_weights.regressor_.coef_.shape == (4, 3)
     np.testing.assert_array_equal(by_weights.predict(data.X), ranks)
     Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.4, np.nan, data.Y)
-    borda = CalibratedLabelRanker(
-        LinearRegression(), decoder="borda", missing="pairwise"
-    ).fit(data.X, Y)
+    borda = CalibratedLabelRanker(LinearRegression(), decoder="borda", missing="pairwise").fit(
+        data.X, Y
+    )
     pairwise = CalibratedLabelRanker(
         LinearRegression(), loss="pd_by_scores", missing="pairwise"
     ).fit(data.X, Y)
@@ -220,7 +220,9 @@ def test_other_scores_are_of_the_judged_pairs(data):
     wins = (rankings_to_preferences(Y) - rankings_to_preferences(Y).transpose(0, 2, 1)).sum(axis=2)
     model = LinearRegression().fit(data.X[rows], wins[rows] / 4)
     for labels in (Y, rankings_to_preferences(Y)):
-        ranker = CalibratedLabelRanker(LinearRegression(), loss=PDByScores(f="copeland"))
+        ranker = CalibratedLabelRanker(
+            LinearRegression(), loss=PDByScores(score_function="copeland")
+        )
         ranker.fit(data.X, labels)
         np.testing.assert_allclose(ranker.regressor_.coef_, model.coef_, atol=1e-12)
 
@@ -231,7 +233,7 @@ def test_relevance_is_weighed_by_h(data, loss):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, size=data.Y.shape).astype(float)
     missing = np.where(rng.random(y.shape) < 0.3, np.nan, y)
-    power = {"graded": 1.0, "binary": 0.0}.get(getattr(loss, "h", "binary"), 0.5)
+    power = {"graded": 1.0, "binary": 0.0}.get(getattr(loss, "pair_weight", "binary"), 0.5)
 
     def weights(relevance):
         gap = relevance[:, :, None] - relevance[:, None, :]

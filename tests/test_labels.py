@@ -24,7 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import (
     Preferences,
@@ -32,11 +31,12 @@ from sklearn_rankcal.labels import (
     ranking_labels,
     rankings_to_preferences,
     read_edges,
-    read_labels,
     read_preferences,
     read_preflib,
-    relevance_preferences,
 )
+from sklearn_rankcal.labels._rankings import relevance_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 
@@ -94,9 +94,7 @@ def check(preferences, groups, y):
     np.testing.assert_allclose(preferences.differences(), flat)
     assert preferences.differences().dtype == preferences.total().dtype == np.float64
     for inside, valid in preferences.queries.buckets():
-        for matrix, places, some in zip(
-            preferences.matrices(inside), inside, valid, strict=True
-        ):
+        for matrix, places, some in zip(preferences.matrices(inside), inside, valid, strict=True):
             order = preferences.queries.order
             rows = places[some] if order is None else order[places[some]]
             padded = np.zeros_like(matrix)
@@ -186,7 +184,7 @@ def test_put_together_is_refused(one, other, more):
     second = preference_labels(other[1], other[0], other[2])
     for labels in (np.concatenate([first, first]), np.concatenate([first, second])):
         order = np.array(more.draw(st.permutations(range(len(labels)))))
-        with pytest.raises(ValueError, match=r"put together.*preference_labels once"):
+        with pytest.raises(ValueError, match=r"concatenated.*preference_labels once"):
             read_preferences(labels[order])
 
 
@@ -200,15 +198,15 @@ def test_parts_of_two_calls_are_refused():
     # a query of one row of each: row 0 beats one that is not here, or is in another query
     mixed = np.concatenate([one[:1], other[3:]])
     mixed["query"] = 0
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(mixed)
     beyond = preference_labels([[0, 9]], [0] * 10)[:2]  # 9 is above all rows that are here
     beyond["size"] = 2
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(beyond)
     swapped = one.copy()
     swapped["query"] = [0, 1, 0, 1]
-    with pytest.raises(ValueError, match="preferred to one that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(swapped)
 
 
@@ -262,7 +260,9 @@ def test_labels_survive_scikit_learn(n_jobs):
             for _, test in cv.split(X, labels, **extra)
         ]
         search = GridSearchCV(
-            make_pipeline(StandardScaler(), Counts()), {"counts__level": [1, 2]}, cv=cv,
+            make_pipeline(StandardScaler(), Counts()),
+            {"counts__level": [1, 2]},
+            cv=cv,
             n_jobs=n_jobs,
         )
         with parallel_config("threading"):  # other processes cannot import this test
@@ -277,9 +277,9 @@ def test_labels_survive_scikit_learn(n_jobs):
 
 def test_other_reader_says_what_it_wants():
     labels = preference_labels(PAIRS, G)
-    with pytest.raises(ValueError, match=r"'wins'.*those of relevance_labels"):
-        read_labels(labels)
-    with pytest.raises(ValueError, match=r"relevance.*those of preference_labels"):
+    with pytest.raises(ValueError, match=r"'wins'.*the labels of relevance_labels"):
+        read_relevance(labels)
+    with pytest.raises(ValueError, match=r"relevance.*the labels of preference_labels"):
         read_preferences(relevance_labels(range(6), G))
 
 
@@ -293,23 +293,23 @@ def test_other_reader_says_what_it_wants():
         (([[0.5, 2]], G), "pairs must be whole numbers; it has 0.5"),
         (([[0, np.nan]], G), "pairs must be whole numbers; it has nan"),
         (([["0", "2"]], G), "pairs must be real numbers, not text; it has '0'"),
-        (([[True, False]], G), "pairs must be whole numbers; the entries are true or false"),
+        (([[True, False]], G), "pairs must be whole numbers; the entries are booleans"),
         ((np.ma.array([[0, 2]], mask=[[0, 1]]), G), "masked entries"),
-        (([[0, 2], [0, 6]], G), r"Pair 1 is \(0, 6\), but groups has the rows 0 to 5"),
-        (([[-1, 2]], G), r"Pair 0 is \(-1, 2\), but groups has the rows 0 to 5"),
+        (([[0, 2], [0, 6]], G), r"Pair 1 is \(0, 6\), but the rows of groups are numbered 0 to 5"),
+        (([[-1, 2]], G), r"Pair 0 is \(-1, 2\), but the rows of groups are numbered 0 to 5"),
         (([[0, np.inf]], G), "pairs must be whole numbers; it has inf"),
         ((np.array([[0, 2**64 - 1]], dtype=np.uint64), G), "beyond the 64-bit integers"),
         (([[0, 2], [3, 3]], G), "Pair 1 prefers row 3 to itself"),
         (
             ([[0, 2], [3, 1], [5, 0]], G),
-            r"2 of 3 pairs are across queries: pair 1, rows \(3, 1\), is of queries a and b",
+            r"2 of 3 pairs .* different queries: pair 1, rows \(3, 1\), is of the queries a and b",
         ),
         ((PAIRS, G, [1, 2]), "weight has 2 entries, but pairs has 5 rows"),
-        ((PAIRS, G, 2.0), r"weight must be 1-D, one per pair; it has shape \(\)"),
-        ((PAIRS, G, [1, 2, -1, 0, 0]), "finite and >= 0; that of pair 2 is -1.0"),
-        ((PAIRS, G, [1, np.nan, 1, 0, 0]), "finite and >= 0; that of pair 1 is nan"),
-        ((PAIRS, G, [1, 0, 1, 0, np.inf]), "finite and >= 0; that of pair 4 is inf"),
-        ((PAIRS, G, [1e308] * 5), "sum of weight overflows"),
+        ((PAIRS, G, 2.0), r"weight must be a 1-D array with one entry per pair; it has shape \(\)"),
+        ((PAIRS, G, [1, 2, -1, 0, 0]), "finite and >= 0; the weight of pair 2 is -1.0"),
+        ((PAIRS, G, [1, np.nan, 1, 0, 0]), "finite and >= 0; the weight of pair 1 is nan"),
+        ((PAIRS, G, [1, 0, 1, 0, np.inf]), "finite and >= 0; the weight of pair 4 is inf"),
+        ((PAIRS, G, [1e308] * 5), "sum of the weights overflows"),
         ((PAIRS, G, list("abcde")), "weight must be real numbers, not text"),
         ((PAIRS, G, np.ma.array([1] * 5, mask=[1, 0, 0, 0, 0])), "weight has masked entries"),
         ((PAIRS, G, None, [1, 2]), "judgement has 2 entries, but pairs has 5 rows"),
@@ -327,12 +327,12 @@ def test_bad_pairs(arguments, message):
     ("y", "n_rows", "message"),
     [
         (None, None, "the target y is None"),
-        (np.array(PAIRS), None, r"shape \(5, 2\).*cannot survive cross-validation.*preference_la"),
-        (PAIRS, None, r"shape \(5, 2\).*cannot survive cross-validation"),
-        ([0, 1, 2], None, r"shape \(3,\) and says nothing about pairs"),
+        (np.array(PAIRS), None, r"shape \(5, 2\).*do not survive cross-validation.*preference_la"),
+        (PAIRS, None, r"shape \(5, 2\).*do not survive cross-validation"),
+        ([0, 1, 2], None, r"shape \(3,\) and does not contain preferences"),
         (preference_labels(PAIRS, G), 5, "y has 6 entries, but X has 5 rows"),
         (preference_labels(PAIRS, G)[:0], None, "y is empty"),
-        (preference_labels(PAIRS, G)[:, None], None, r"1-D, one entry per row.*\(6, 1\)"),
+        (preference_labels(PAIRS, G)[:, None], None, r"1-D array with one entry per row.*\(6, 1\)"),
     ],
 )
 def test_bad_labels(y, n_rows, message):
@@ -341,7 +341,7 @@ def test_bad_labels(y, n_rows, message):
 
 
 def test_bare_pairs_are_refused_by_the_ranker():
-    with pytest.raises(ValueError, match=r"cannot survive cross-validation.*preference_labels"):
+    with pytest.raises(ValueError, match=r"do not survive cross-validation.*preference_labels"):
         CalibratedRanker().fit(np.zeros((5, 1)), np.array(PAIRS), groups=[0] * 5)
 
 
@@ -381,7 +381,7 @@ def test_relevance_preferences(rows):
 
 def test_relevance_of_many_sizes(monkeypatch):
     """Sizes of several buckets, handled in several parts."""
-    monkeypatch.setattr("sklearn_rankcal.labels._rankings._CELLS", 200)
+    monkeypatch.setattr("sklearn_rankcal.labels._rankings._BLOCK_BYTES", 1600)
     rng = np.random.default_rng(3)
     for shuffle in (False, True):
         groups = np.repeat(np.arange(30), rng.integers(1, 12, size=30))
@@ -395,7 +395,7 @@ def test_relevance_of_many_sizes(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, 0], "cubic"), "Unknown h 'cubic'. Known: 'binary', 'graded'"),
+        (([1, 0], "cubic"), "Unknown pair_weight 'cubic'. Known: 'binary', 'graded'"),
         (([1, 0], lambda d: -d), "finite weights >= 0; it gave -1.0 for a difference of 1.0"),
         (([1, 0], lambda d: d * np.nan), "finite weights >= 0; it gave nan"),
         (([1, 0], lambda d: 1.0), r"shape \(\) for differences of shape \(1,\)"),
@@ -431,13 +431,13 @@ def test_rankings_to_preferences(ranks, n_groups):
 @drawn
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4), ranks_drawn)
 def test_ranking_labels(groups, columns):
-    """Each column is a judgement, of the documents that it has ranked."""
+    """Each column is a judgement, of the documents that it has ranking."""
     ranks, counted = np.array(columns).T, np.zeros((4, 4))
     for part in oracles.split(groups):
         for i, j in itertools.permutations(part, 2):
             counted[i, j] = sum(a < b for a, b in zip(ranks[i], ranks[j], strict=True))
     if not counted.any():
-        with pytest.raises(ValueError, match="prefer no document to another"):
+        with pytest.raises(ValueError, match="do not prefer any document"):
             ranking_labels(ranks, groups)
         return
     labels = ranking_labels(ranks, groups)
@@ -461,8 +461,8 @@ def test_ranking_labels(groups, columns):
         (lambda: rankings_to_preferences([]), "non-empty"),
         (lambda: rankings_to_preferences([[1, 2]], [1, 2]), "groups has 2 .* ranks has 1"),
         (lambda: ranking_labels([1, 2], [1]), "groups has 1 entries, but ranks has 2"),
-        (lambda: ranking_labels([1, 1], [1, 1]), "prefer no document to another"),
-        (lambda: ranking_labels([1, 2], [1, 2]), "prefer no document to another"),
+        (lambda: ranking_labels([1, 1], [1, 1]), "do not prefer any document"),
+        (lambda: ranking_labels([1, 2], [1, 2]), "do not prefer any document"),
     ],
 )
 def test_bad_rankings(call, message):
@@ -544,7 +544,10 @@ def test_preflib_files(path):
 @pytest.mark.skipif(not FILES, reason="the PrefLib files are not here")
 def test_preflib_names():
     assert read_preflib(PREFLIB / "netflix.soc").alternatives == [
-        "Mean Girls", "Beverly Hills Cop", "The Mummy Returns", "Mission: Impossible II",
+        "Mean Girls",
+        "Beverly Hills Cop",
+        "The Mummy Returns",
+        "Mission: Impossible II",
     ]
     # 9 has no name here, nor is it listed; the others are named in another order
     names = read_preflib(PREFLIB / "education_courses2.soi").alternatives
@@ -622,9 +625,7 @@ def test_read_edges_finds_the_rows(data):
     """Ids of rows in, the same pairs of rows out; without rows, the same up to their order."""
     groups, pairs, weight = data
     ids = [f"d{row % 7}{row}" for row in range(len(groups))]
-    edges = [
-        (groups[i], ids[i], ids[j], w) for (i, j), w in zip(pairs, weight, strict=True)
-    ]
+    edges = [(groups[i], ids[i], ids[j], w) for (i, j), w in zip(pairs, weight, strict=True)]
     found = read_edges(edges, groups=groups, documents=ids)
     assert found.pairs.tolist() == [list(p) for p in pairs]
     assert found.weight.tolist() == weight and found.documents.tolist() == ids
@@ -663,7 +664,7 @@ def test_ids_of_edges(tmp_path):
         (lambda: read_edges([("q", "a", "b"), ("q", "a", "b", 1)]), "rows of 3 or 4 entries"),
         (lambda: read_edges(np.arange(3)), "rows of 3 or 4 entries"),
         (lambda: read_edges([("q", "a", "b", "x")]), "weight must be a number"),
-        (lambda: read_edges(EDGES, groups=G), "groups and documents go together"),
+        (lambda: read_edges(EDGES, groups=G), "groups and documents are only useful together"),
         (
             lambda: read_edges(EDGES, groups=["q1", "q1"], documents=["x", "y"]),
             r"\('q2', 'y'\) is in the edges, but not in",
@@ -704,5 +705,7 @@ def test_preferences_of_a_user_reach_a_decoder():
     preferences = read_preferences(labels)
     assert isinstance(preferences, Preferences)
     assert decode_preferences(preferences.matrices(np.arange(3)[None])[0]).ranks.tolist() == [
-        1, 2, 3,
+        1,
+        2,
+        3,
     ]

@@ -68,7 +68,7 @@ def btl(rng, r, noise):
 
 
 def fence(rng):
-    """A 3-fence, which loses 2 but 1.5 in the relaxation; noise keeps rounding from proving it."""
+    """A 3-fence: it loses 2, and 1.5 in the relaxation. With noise, rounding up proves nothing."""
     arms = np.zeros((6, 6))
     arms[:3, 3:] = 2 * np.eye(3) - 1
     return arms - arms.T + antisymmetric(0.01 * normal(rng, 6))
@@ -115,7 +115,7 @@ def test_optimal_from_any_start(kind):
         {"_STALLED": 0, "_MAX_SETS": 3},
         {"_STALLED": 1, "_CUTS_PER_PAIR": 1, "_MAX_CANDIDATES": 9},
     ],
-    ids=["branch only", "branch and few sets", "sets only", "no programme", "few cuts"],
+    ids=["branch only", "branch and few sets", "sets only", "no program", "few cuts"],
 )
 def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
     for name, value in limits.items():
@@ -127,17 +127,17 @@ def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
 
 
 def test_any_multipliers_bound_every_order():
-    """The bound does not lean on the solver: random multipliers, and x of random orders."""
+    """The bound does not depend on the solver: random multipliers, and x of random orders."""
     rng = np.random.default_rng(0)
     d = antisymmetric(normal(rng, 6))
     search = module._Search(d, np.arange(6), None)
     n_pairs = len(search.cost)
     cycles = np.array([rng.permutation(6)[:3] for _ in range(30)])
     for _ in range(20):
-        box = search.bounded(
+        node = search.with_bound(
             np.zeros(n_pairs), np.ones(n_pairs), cycles, rng.exponential(size=30), np.ones(n_pairs)
         )
-        assert box.bound * search.scale <= least_lost(d)
+        assert node.bound * search.scale <= least_lost(d)
 
 
 def fail(*args, **kwargs):
@@ -175,7 +175,7 @@ def test_gap_of_the_relaxation_is_closed(no_local_search):
     search = module._Search(d, np.arange(6), None)
     majority = np.where(search.cost < 0, 1.0, 0.0)
     free = np.zeros(15), np.ones(15), np.zeros((0, 3), dtype=int), np.zeros(0), majority
-    relaxed = search.relax(search.bounded(*free))
+    relaxed = search.tighten(search.with_bound(*free))
     assert relaxed.bound * search.scale == pytest.approx(1.5, abs=0.1)
     assert least_lost(d) == pytest.approx(2, abs=0.1)
     check_proved(d, solve_linear_ordering(d, np.arange(6)), least_lost(d))
@@ -228,10 +228,10 @@ def test_hundred_documents():
     assert found.optimal and found.lost == pytest.approx(lost_weight(d, found.order))
 
 
-@pytest.mark.parametrize("programme", [module.linprog, fail])
+@pytest.mark.parametrize("program", [module.linprog, fail])
 @pytest.mark.parametrize("kind", [normal, signs])
-def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, programme):
-    """Time is counted in looks at the clock, so that the search stops at every kind of place."""
+def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, program):
+    """Time is counted in checks of the clock, so that the search stops at every kind of place."""
     rng = np.random.default_rng(7)
     d = antisymmetric(kind(rng, 12))
     start = rng.permutation(12)
@@ -249,7 +249,7 @@ def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, pro
     monkeypatch.setattr(module, "time", Clock)
     monkeypatch.setattr(module, "_MAX_SETS", 4)
     monkeypatch.setattr(module, "_CUTS_PER_PAIR", 1)
-    monkeypatch.setattr(module, "linprog", programme)
+    monkeypatch.setattr(module, "linprog", program)
     for steps in [*range(0, 60, 3), 200, 400, 800, 1600]:
         found = solve_linear_ordering(d, start, time_limit=steps + 0.5)
         assert sorted(found.order) == list(range(12))

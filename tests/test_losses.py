@@ -8,12 +8,11 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels
-from sklearn_rankcal._pair_targets import RelevanceDifferences
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
+from sklearn_rankcal import CalibratedRanker, QueryKFold, measures, preference_labels
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels import Preferences, relevance_preferences
+from sklearn_rankcal.estimator_checks import check_loss
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._rankings import relevance_preferences
 from sklearn_rankcal.losses import (
     AUC,
     DCG,
@@ -32,7 +31,8 @@ from sklearn_rankcal.losses import (
     Spearman,
     get_loss,
 )
-from sklearn_rankcal.utils.estimator_checks import check_loss
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import RelevanceDifferences
 
 from . import oracles
 from .named import named
@@ -49,7 +49,7 @@ EXAMPLES = {
     "map": MAP(shrinkage=0),
     "map_by_scores": MAPByScores(),
     "pd": PD("graded"),
-    "pd_by_scores": PDByScores("graded", normalize=True),
+    "pd_by_scores": PDByScores("graded", equal_queries=True),
     "positional": Positional(lambda y, queries: np.sqrt(y), [1.0, 0.5, 0.5]),
 }
 ORACLES = {
@@ -63,8 +63,8 @@ ORACLES = {
     "err": (lambda y, o: oracles.err(y, o, 3, top=1 if max(y) <= 1 else 3)),
     "map": oracles.average_precision,
     "map_by_scores": oracles.average_precision,
-    "pd": (lambda y, o: 1 - oracles.disagreement(y, o, graded=True)),
-    "pd_by_scores": (lambda y, o: 1 - oracles.disagreement(y, o, graded=True)),
+    "pd": (lambda y, o: 1 - oracles.disagreement(y, o, pair_weight="graded")),
+    "pd_by_scores": (lambda y, o: 1 - oracles.disagreement(y, o, pair_weight="graded")),
     "positional": (
         lambda y, o: sum(np.sqrt(y[d]) * w for d, w in zip(o, [1.0, 0.5, 0.5], strict=False))
     ),
@@ -117,9 +117,7 @@ def test_targets_of_math():
     np.testing.assert_allclose(NDCG(1).encode(y, queries), [1, 0, 1 / 7, 1])
     np.testing.assert_allclose(DCG(gain="linear").encode(y, queries), y)
     np.testing.assert_allclose(ERU(1).encode(y, queries), [2, 0, 0, 0])
-    np.testing.assert_allclose(
-        ERR(max_relevance=4).encode(y, queries), [7 / 16, 0, 1 / 16, 1 / 16]
-    )
+    np.testing.assert_allclose(ERR(max_relevance=4).encode(y, queries), [7 / 16, 0, 1 / 16, 1 / 16])
     b = (y > 0).astype(float)
     np.testing.assert_allclose(Recall().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
     np.testing.assert_allclose(MAPByScores().encode(b, queries), [1 / 2, 0, 1 / 2, 1])
@@ -134,9 +132,7 @@ def test_shrinkage_tends_to_the_calibrated_targets(kind):
     y = rng.integers(0, 2, size=4000).astype(float)
     few, many = Queries.from_groups(np.arange(40) // 8), Queries.from_groups(np.arange(4000) // 8)
     loss = kind()
-    np.testing.assert_array_equal(
-        kind(shrinkage=0).training_targets(y, many), loss.encode(y, many)
-    )
+    np.testing.assert_array_equal(kind(shrinkage=0).training_targets(y, many), loss.encode(y, many))
     equal = kind(shrinkage=1).training_targets(y, many)
     assert len(np.unique(equal[equal > 0].round(12))) == 1
 
@@ -161,7 +157,7 @@ def test_regret_constants():
     # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
     for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):
         for r in (1, 2, 3, 5):
-            phi = loss.discounts(r)
+            phi = loss.measure.discounts(r)
             far = max(np.linalg.norm(phi - phi[list(o)]) for o in itertools.permutations(range(r)))
             assert loss.regret_constant(r) == pytest.approx(far)
     assert ERR().regret_constant(3) is None
@@ -228,12 +224,18 @@ class _Unnormalised(NDCG):
     """NDCG with DCG's targets: what regression on gains does."""
 
     def encode(self, relevance, queries):
-        return self.encode_grades(relevance)
+        return self.encode_documents(relevance)
+
+
+class _IncreasingMeasure(measures.DCG):
+    def discounts(self, n_places):
+        return np.arange(n_places, dtype=float)
 
 
 class _Increasing(DCG):
-    def discounts(self, n_places):
-        return np.arange(n_places, dtype=float)
+    @property
+    def measure(self):
+        return _IncreasingMeasure()
 
 
 class _Undefined(DCG):
@@ -288,7 +290,7 @@ def check_scores_of_pairs(loss, labels, queries, weights, oracle):
     """`weights` holds the matrix of each query, its documents in row order."""
     scores = loss.encode(labels, queries)
     for q, y in enumerate(weights):
-        if loss.normalize and y.sum() > 0:
+        if loss.equal_queries and y.sum() > 0:
             y = y / y.sum()
         wanted = oracle(y.tolist()) if y.any() else np.zeros(len(y))
         np.testing.assert_allclose(scores[queries.codes == q], wanted, rtol=1e-9, atol=1e-12)
@@ -303,13 +305,13 @@ def shuffled_queries(rng):
 @pytest.mark.parametrize("entries", [1, 100, 2**21])
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_of_relevance(f, entries, normalize, monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal._pair_targets.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(0)
     for h in (*H, lambda difference: np.floor(1.5 * difference)):
         queries = shuffled_queries(rng)
         y = rng.integers(0, 4, queries.n_rows) / 2
         weights = [weights_of(y[queries.codes == q], h) for q in range(40)]
-        loss = PDByScores(h, f=f, normalize=normalize)
+        loss = PDByScores(h, score_function=f, equal_queries=normalize)
         check_scores_of_pairs(loss, y, queries, weights, SCORES_OF_PAIRS[f])
 
 
@@ -331,7 +333,7 @@ def test_what_stands_beside_a_row():
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_of_preferences(f, entries, normalize, monkeypatch):
     """Isolated documents, parts that nothing connects, opposed pairs, even ones, weights of 0."""
-    monkeypatch.setattr("sklearn_rankcal._pair_targets.SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(1)
     for share in (0.05, 0.2, 0.6, 1.0):
         queries = shuffled_queries(rng)
@@ -351,7 +353,7 @@ def test_scores_of_preferences(f, entries, normalize, monkeypatch):
             pairs += listed
         pairs = rng.permutation(pairs)
         labels = Preferences.from_pairs(*pairs[:, :2].T.astype(int), pairs[:, 2], queries)
-        loss = PDByScores(f=f, normalize=normalize)
+        loss = PDByScores(score_function=f, equal_queries=normalize)
         check_scores_of_pairs(loss, labels, queries, weights, SCORES_OF_PAIRS[f])
 
 
@@ -359,7 +361,7 @@ def test_least_squares_of_a_long_chain_is_exact():
     steps = np.arange(1, 2001)
     weight = np.random.default_rng(0).integers(1, 5, 2000).astype(float)
     labels = Preferences.from_pairs(steps - 1, steps, weight, Queries.single(2001))
-    x = PDByScores(f="least_squares").encode(labels, labels.queries)
+    x = PDByScores(score_function="least_squares").encode(labels, labels.queries)
     np.testing.assert_allclose(x[:-1] - x[1:], weight, rtol=1e-7)
     assert abs(x.sum()) < 1e-6
 
@@ -369,7 +371,9 @@ def test_queries_without_a_preference_have_scores_of_0():
     nothing = Preferences.from_pairs(*np.empty((2, 0), dtype=int), np.empty(0), queries)
     for f in SCORES_OF_PAIRS:
         for labels in (y, nothing):
-            np.testing.assert_array_equal(PDByScores(f=f).encode(labels, queries), np.zeros(4))
+            np.testing.assert_array_equal(
+                PDByScores(score_function=f).encode(labels, queries), np.zeros(4)
+            )
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -377,7 +381,9 @@ def test_queries_without_a_preference_have_scores_of_0():
 def test_every_f_passes_check_loss(f, normalize):
     for h in ("binary", "graded", np.sqrt):
         check_loss(
-            PDByScores(h, f=f, normalize=normalize), n_documents=(1, 2, 4), n_distributions=20
+            PDByScores(h, score_function=f, equal_queries=normalize),
+            n_documents=(1, 2, 4),
+            n_distributions=20,
         )
 
 
@@ -395,7 +401,7 @@ def test_pd_by_scores_fails_outside_its_condition(f):
     """Acyclic expected preferences 1 > 2 > 3, by .10, .14, .36; every named f puts 2 first."""
     chances = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
     labels, chance = outcomes(chances)
-    expected = chance @ PDByScores(f=f).encode(labels, labels.queries).reshape(-1, 3)
+    expected = chance @ PDByScores(score_function=f).encode(labels, labels.queries).reshape(-1, 3)
     assert np.argsort(-expected).tolist() == [1, 0, 2]
     risk = {
         order: sum(p for (i, j), p in chances.items() if order.index(i) > order.index(j))
@@ -405,7 +411,7 @@ def test_pd_by_scores_fails_outside_its_condition(f):
     assert risk[1, 0, 2] - risk[0, 1, 2] == pytest.approx(0.10)
     # no f can tell 1 from 2 here, although 1 is preferred to 2
     labels, chance = outcomes(chances | {(1, 2): 0.35, (0, 2): 0.25})
-    expected = chance @ PDByScores(f=f).encode(labels, labels.queries).reshape(-1, 3)
+    expected = chance @ PDByScores(score_function=f).encode(labels, labels.queries).reshape(-1, 3)
     assert expected[0] == pytest.approx(expected[1], abs=1e-12)
 
 
@@ -422,7 +428,7 @@ def test_theorem_6(f, r):
         member * r + i, member * r + j, y[y > 0].astype(float), Queries.uniform(n * m, r)
     )
     chance = rng.dirichlet(np.full(m, 0.7), n)
-    scores = PDByScores(f=f).encode(labels, labels.queries).reshape(n, m, r)
+    scores = PDByScores(score_function=f).encode(labels, labels.queries).reshape(n, m, r)
     scores = np.einsum("nm,nmr->nr", chance, scores)
     expected = np.einsum("nm,nmij->nij", chance, y)
     orders = oracles.all_orders(r)
@@ -448,7 +454,7 @@ def test_grid_search_over_f():
     pairs = [(i, j) for i, j in pairs if X[i, 0] + rng.logistic() > X[j, 0]]
     search = GridSearchCV(
         CalibratedRanker(Ridge(), loss=PDByScores()),
-        {"loss__f": [*SCORES_OF_PAIRS], "loss__normalize": [False, True]},
+        {"loss__score_function": [*SCORES_OF_PAIRS], "loss__equal_queries": [False, True]},
         cv=QueryKFold(4),
         error_score="raise",
     ).fit(X, preference_labels(pairs, groups))
@@ -461,10 +467,12 @@ def test_ties_cost_half_a_preference():
     rng = np.random.default_rng(0)
     queries = shuffled_queries(rng)
     y, scores = rng.integers(0, 3, (2, queries.n_rows)).astype(float)
-    ranked = Ranked.from_scores(scores, queries)
+    ranking = Ranking.from_scores(scores, queries)
     labels = relevance_preferences(y, queries, "graded")
-    np.testing.assert_allclose(PD().lost(ranked, labels), PD("graded").lost(ranked, y))
-    assert ranked.start is not None
+    np.testing.assert_allclose(
+        PD().measure.contradicted(ranking, labels), PD("graded").measure.contradicted(ranking, y)
+    )
+    assert ranking.start is not None
 
 
 # -------------------------------------------------------------------- names and input
@@ -492,9 +500,7 @@ def test_names(name, wanted):
     assert type(loss) is type(wanted) and loss.get_params() == wanted.get_params()
 
 
-ONE_PAIR = Preferences.from_pairs(
-    np.array([0]), np.array([1]), np.ones(1), Queries.single(2)
-)
+ONE_PAIR = Preferences.from_pairs(np.array([0]), np.array([1]), np.ones(1), Queries.single(2))
 
 
 @pytest.mark.parametrize("h", ["binary", "graded"])
@@ -503,7 +509,7 @@ def test_targets_of_a_query_do_not_depend_on_the_size_of_its_neighbours(h, f):
     """Whatever the magnitude of labels or of their offset, in the query or beside it."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 50, size=(6, 5)).astype(float)
-    loss = PDByScores(h, f=f)
+    loss = PDByScores(h, score_function=f)
     alone = loss.encode(y.ravel(), Queries.uniform(6, 5)).reshape(6, 5)
     scaled = y.copy()
     scaled[0] *= 2.0**60
@@ -553,12 +559,12 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
         (lambda: get_loss(3), TypeError, "must be a name or a Loss object"),
         (lambda: get_loss(NDCG(), k=3), TypeError, "set them on the loss object"),
         (lambda: get_loss("ndcg", gian="exp2"), TypeError, "gian"),
-        (lambda: Precision(0).check(np.ones(2)), ValueError, "q must be at least 1; got 0"),
-        (lambda: Precision(None).check(np.ones(2)), ValueError, "q must be a whole number"),
+        (lambda: Precision(0).check(np.ones(2)), ValueError, "k must be at least 1; got 0"),
+        (lambda: Precision(None).check(np.ones(2)), ValueError, "k must be a whole number"),
         (lambda: Recall(None).check(np.ones(2)), ValueError, "k must be a whole number"),
         (lambda: Recall(True).check(np.ones(2)), ValueError, "k must be a whole number"),
         (lambda: ERU(half_life=1).check(np.ones(2)), ValueError, "half_life must be finite"),
-        (lambda: ERU(np.nan).check(np.ones(2)), ValueError, "neutral must be finite"),
+        (lambda: ERU(np.nan).check(np.ones(2)), ValueError, "neutral must be a finite real number"),
         (lambda: AUC().check(np.array([0, 2.0])), ValueError, "threshold=t"),
         (lambda: NDCG().check(np.array([0, -2.0])), ValueError, "relevance must be >= 0"),
         (lambda: ERR().check(np.array([0, 1200.0])), ValueError, "overflows"),
@@ -580,20 +586,26 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
             ValueError,
             "one finite number per document",
         ),
-        (lambda: PDByScores(f="kemeny").accept(np.ones(2)), ValueError, "Unknown f 'kemeny'"),
-        (lambda: PDByScores(c=0).accept(np.ones(2)), ValueError, "number above 0; got 0"),
-        (lambda: PDByScores(c="1").accept(ONE_PAIR), ValueError, "number above 0; got '1'"),
         (
-            lambda: PDByScores(f=lambda y: y).encode(ONE_PAIR, ONE_PAIR.queries),
+            lambda: PDByScores(score_function="kemeny").check(np.ones(2)),
+            ValueError,
+            "Unknown score_function 'kemeny'",
+        ),
+        (lambda: PDByScores(smoothing=0).check(np.ones(2)), ValueError, "number above 0; got 0"),
+        (lambda: PDByScores(smoothing="1").check(ONE_PAIR), ValueError, "number above 0; got '1'"),
+        (
+            lambda: PDByScores(score_function=lambda y: y).encode(ONE_PAIR, ONE_PAIR.queries),
             ValueError,
             r"array of shape \(1, 2, 2\) for weights of shape \(1, 2, 2\); \(1, 2\) is needed",
         ),
         (
-            lambda: PDByScores(f=lambda y: y[:, 0] / y[:, 1]).encode(ONE_PAIR, ONE_PAIR.queries),
+            lambda: PDByScores(score_function=lambda y: y[:, 0] / y[:, 1]).encode(
+                ONE_PAIR, ONE_PAIR.queries
+            ),
             ValueError,
             r"it gave \[nan, inf\] for the weights \[\[0.0, 1.0\], \[0.0, 0.0\]\]",
         ),
-        (lambda: Spearman().encode_grades(np.ones(2)), ValueError, "no per-document targets"),
+        (lambda: Spearman().encode_documents(np.ones(2)), ValueError, "no per-document targets"),
     ],
 )
 def test_bad_input(call, error, message):
@@ -618,9 +630,9 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
     queries = Queries.from_groups(rng.integers(0, 3, 500))
-    ranked = Ranked.from_scores(scores, queries)
+    ranking = Ranking.from_scores(scores, queries)
     for rows, value in zip(
-        oracles.split(queries.codes), NDCG(5).measure(ranked, y), strict=True
+        oracles.split(queries.codes), NDCG(5).measure.per_query(ranking, y), strict=True
     ):
         rows = np.array(rows)
         order = rows[np.argsort(-scores[rows])]

@@ -18,14 +18,13 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._tied_cascade import block_value, by_documents, by_quadrature
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.losses import Positional
+from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
 from sklearn_rankcal.metrics._compare import _holm
 from sklearn_rankcal.models import PairwiseRidge
+from sklearn_rankcal.queries import Queries, Ranking
 
 from . import oracles
 
@@ -39,7 +38,7 @@ Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
 
 # public function, oracle, whether labels are binary
 CASES = {
-    "precision": (partial(m.precision_at_q_score, q=2), partial(oracles.precision, q=2), True),
+    "precision": (partial(m.precision_at_k_score, k=2), partial(oracles.precision, k=2), True),
     "recall": (partial(m.recall_at_k_score, k=2), partial(oracles.recall, k=2), True),
     "map": (m.map_score, oracles.average_precision, True),
     "map@3": (partial(m.map_score, k=3), partial(oracles.average_precision, k=3), True),
@@ -70,8 +69,8 @@ CASES = {
         False,
     ),
     "pd graded": (
-        partial(m.pairwise_disagreement_loss, graded=True),
-        partial(oracles.disagreement, graded=True),
+        partial(m.pairwise_disagreement_loss, pair_weight="graded"),
+        partial(oracles.disagreement, pair_weight="graded"),
         False,
     ),
 }
@@ -205,16 +204,16 @@ def test_agrees_with_scipy_without_tied_scores():
     )
 
 
-@pytest.mark.parametrize("graded", [False, True])
-def test_disagreement_of_real_valued_labels_and_large_queries(graded):
+@pytest.mark.parametrize("pair_weight", ["binary", "graded"])
+def test_disagreement_of_real_valued_labels_and_large_queries(pair_weight):
     rng = np.random.default_rng(0)
     y, scores = rng.normal(size=300).round(2), rng.normal(size=300).round(1)
     better = y[:, None] > y
-    weight = np.where(better, y[:, None] - y if graded else 1.0, 0.0)
+    weight = np.where(better, y[:, None] - y if pair_weight == "graded" else 1.0, 0.0)
     cost = (scores[:, None] < scores) + 0.5 * (scores[:, None] == scores)
-    got = m.pairwise_disagreement_loss(y, scores, graded=graded, normalize=False)
+    got = m.pairwise_disagreement_loss(y, scores, pair_weight=pair_weight, normalize=False)
     assert got == pytest.approx((weight * cost).sum())
-    got = m.pairwise_disagreement_loss(y, scores, graded=graded)
+    got = m.pairwise_disagreement_loss(y, scores, pair_weight=pair_weight)
     assert got == pytest.approx((weight * cost).sum() / weight.sum())
 
 
@@ -277,7 +276,10 @@ def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn,
     queries = [drawn_query(*each) for each in drawn]
     groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
     loss = partial(
-        m.pairwise_disagreement_loss, graded=True, normalize=normalize, return_per_query=True
+        m.pairwise_disagreement_loss,
+        pair_weight="graded",
+        normalize=normalize,
+        return_per_query=True,
     )
     together = loss(
         np.concatenate([y for y, _ in queries]),
@@ -294,11 +296,13 @@ def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn,
 def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
     rng = np.random.default_rng(0)
     y, scores = rng.normal(size=(40, 10)), rng.normal(size=(40, 10))
-    alone = m.pairwise_disagreement_loss(y, scores, graded=True, return_per_query=True)
+    alone = m.pairwise_disagreement_loss(y, scores, pair_weight="graded", return_per_query=True)
     for place in (0, 20):
         huge = y.copy()
         huge[place] *= 1e15
-        got = m.pairwise_disagreement_loss(huge, scores, graded=True, return_per_query=True)
+        got = m.pairwise_disagreement_loss(
+            huge, scores, pair_weight="graded", return_per_query=True
+        )
         np.testing.assert_array_equal(np.delete(got, place), np.delete(alone, place))
         np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
 
@@ -346,18 +350,18 @@ def test_no_metric_of_a_query_depends_on_the_other_queries(metric, ties):
 
 def test_graded_disagreement_of_labels_whose_differences_overflow():
     y, scores = [1e308, -1e308, 0.0], [1.0, 2.0, 3.0]
-    assert m.pairwise_disagreement_loss(y, scores, graded=True) == 0.75
+    assert m.pairwise_disagreement_loss(y, scores, pair_weight="graded") == 0.75
     with pytest.raises(ValueError, match=r"labels of query .* more than the largest number"):
-        m.pairwise_disagreement_loss(y, scores, graded=True, normalize=False)
+        m.pairwise_disagreement_loss(y, scores, pair_weight="graded", normalize=False)
 
 
 def test_small_discounts_below_large_ones_keep_their_digits():
     """The mean discount of tied places is no difference of sums over all places."""
     loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
     queries = Queries.single(4)
-    ranked = Ranked.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
+    ranking = Ranking.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
     y = np.array([0.0, 1.0, 1.0, 1.0])
-    got = loss.measure(ranked, y)
+    got = loss.measure.per_query(ranking, y)
     np.testing.assert_array_equal(got, [4.0])
 
 
@@ -405,7 +409,7 @@ def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
     scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
     groups = np.repeat([0, 1], [2600, 400])
     got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
-    monkeypatch.setattr("sklearn_rankcal._ranked.LONG_BLOCK", 10**9)
+    monkeypatch.setattr("sklearn_rankcal.measures._cascade.LONG_BLOCK", 10**9)
     wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
@@ -414,8 +418,8 @@ def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
     def refuse(passing, places):
         raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
 
-    monkeypatch.setattr("sklearn_rankcal._ranked.by_documents", refuse)
-    monkeypatch.setattr("sklearn_rankcal._tied_cascade.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.measures._cascade.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.measures._tied_cascade.by_documents", refuse)
     y = np.random.default_rng(0).integers(0, 5, 40_000)
     whole = m.err_score(y, np.zeros(40_000))
     assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1
@@ -475,7 +479,7 @@ def test_agrees_with_trec_eval():
     check("map", m.map_score(y, ranks=ranks, groups=topics, k=retrieved))
     check("recip_rank", m.mrr_score(y, ranks=ranks, groups=topics))
     for k in (5, 10, 15, 20, 30, 100, 200, 500):
-        check(f"P_{k}", m.precision_at_q_score(y, ranks=ranks, groups=topics, q=k))
+        check(f"P_{k}", m.precision_at_k_score(y, ranks=ranks, groups=topics, k=k))
         check(f"recall_{k}", m.recall_at_k_score(y, ranks=ranks, groups=topics, k=k))
         check(f"map_cut_{k}", m.map_score(y, ranks=ranks, groups=topics, k=k))
         check(
@@ -497,7 +501,7 @@ def test_several_metrics_at_once_equal_one_by_one():
     assert values["map"] == pytest.approx(m.map_score(y, scores, groups=groups, threshold=1))
     assert values["err@10"] == pytest.approx(m.err_score(y, scores, groups=groups, k=10))
     assert values["precision@3"] == pytest.approx(
-        m.precision_at_q_score(y, scores, groups=groups, q=3, threshold=1)
+        m.precision_at_k_score(y, scores, groups=groups, k=3, threshold=1)
     )
     assert values["kendall_tau"] == pytest.approx(m.kendall_tau_score(y, scores, groups=groups))
     assert values["pairwise_disagreement"] == pytest.approx(
@@ -531,7 +535,7 @@ def test_several_metrics_at_once_equal_one_by_one():
         (lambda: m.ndcg_score([1100, 0, 1], S), "overflows"),
         (lambda: m.ndcg_score(Y, S, gain="exp"), "gain must be"),
         (lambda: m.ndcg_score(Y, S, gain=lambda y: -y), "Negative values"),
-        (lambda: m.precision_at_q_score(Y, S, q=0), "q must be at least 1"),
+        (lambda: m.precision_at_k_score(Y, S, k=0), "k must be at least 1"),
         (lambda: m.map_score([0, 1, 2], S), "binary relevance, 0 or 1; got 2"),
         (lambda: m.eru_score(Y, S, half_life=1), "half_life must be finite and > 1"),
         (lambda: m.err_score([0, 4, 1], S, max_relevance=3), "exceeds max_relevance=3"),
@@ -760,7 +764,12 @@ def test_compare_rankings_counts_defined_queries_and_weights():
     result = m.compare_rankings(y, first, second, metric="mrr", groups=groups, n_resamples=50)
     assert (result.n_queries, result.first, result.second) == (2, 1.0, 0.75)
     weighted = m.compare_rankings(
-        y, first, second, metric="mrr", groups=groups, sample_weight=[3, 3, 1, 1, 1, 1],
+        y,
+        first,
+        second,
+        metric="mrr",
+        groups=groups,
+        sample_weight=[3, 3, 1, 1, 1, 1],
         n_resamples=50,
     )
     assert weighted.second == pytest.approx((3 * 0.5 + 1) / 4)

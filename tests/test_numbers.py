@@ -24,21 +24,17 @@ from sklearn_rankcal import (
     mean_cost_loss,
     relevance_labels,
 )
-from sklearn_rankcal._numbers import read_array, read_numbers, read_whole
-from sklearn_rankcal._tables import content_keys
 from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_bound
+from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
-from sklearn_rankcal.labels import (
-    preference_labels,
-    ranking_labels,
-    rankings_to_preferences,
-    read_labels,
-)
-from sklearn_rankcal.losses import PD, LowRankLoss
-from sklearn_rankcal.losses._positional import Positional
-from sklearn_rankcal.metrics._compare import paired_bootstrap
+from sklearn_rankcal.labels import preference_labels, ranking_labels, rankings_to_preferences
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.losses import PD, Positional
+from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
+from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")
@@ -82,7 +78,7 @@ def entry_points():
     pairs = [[0, 1], [0, 2], [1, 2]]
     return {
         "relevance_labels": lambda v: relevance_labels(v, groups),
-        "read_labels": read_labels,
+        "read_relevance": read_relevance,
         "y_true": lambda v: m.ndcg_score(v, [3, 2, 1]),
         "y_score": lambda v: m.ndcg_score(y, v),
         "ranks": lambda v: m.ndcg_score(y, ranks=v),
@@ -121,12 +117,16 @@ def test_masks_of_two_dimensions_are_seen():
     assert m.ndcg_score(whole, whole) == 1.0
     labels = np.ma.array(relevance_labels([1, 0], [0, 0]), mask=[(0, 1, 0), (0, 0, 0)])
     with pytest.raises(ValueError, match="y has masked entries"):
-        read_labels(labels)
+        read_relevance(labels)
 
 
 @pytest.mark.parametrize(
-    "pairs", [np.ma.array([[0, 1], [1, 2]], mask=[[0, 1], [0, 0]]),
-              [[0, np.ma.masked], [1, 2]], [np.ma.array([0, 1], mask=[0, 1]), [1, 2]]]
+    "pairs",
+    [
+        np.ma.array([[0, 1], [1, 2]], mask=[[0, 1], [0, 0]]),
+        [[0, np.ma.masked], [1, 2]],
+        [np.ma.array([0, 1], mask=[0, 1]), [1, 2]],
+    ],
 )
 def test_masked_pairs_are_refused(pairs):
     with pytest.raises(ValueError, match="masked entries"):
@@ -211,8 +211,8 @@ def test_other_things_are_refused(values, message):
         ([0.5], "whole numbers; it has 0.5"),
         ([np.nan], "whole numbers; it has nan"),
         ([np.inf], "whole numbers; it has inf"),
-        ([float(2**53)], "does not hold every integer"),
-        ([True], "true or false"),
+        ([float(2**53)], "do not represent every integer"),
+        ([True], "are booleans"),
         (np.array([True], dtype=object), "whole numbers; it has True"),
         (np.array([2**63], dtype=object), "beyond the 64-bit"),
         ([Decimal("0.5")], "whole numbers; it has Decimal"),
@@ -251,7 +251,7 @@ MATRICES = {
     "first": lambda v: paired_bootstrap(np.ravel(v), np.zeros(9)),
     "label ranker": lambda v: CalibratedLabelRanker(Ridge(), y_type="relevance").fit(SQUARE, v),
     "ranks of labels": lambda v: CalibratedLabelRanker(Ridge()).fit(SQUARE, v),
-    "a discount": lambda v: Positional(discount=np.ravel(v)).discounts(3),
+    "a discount": lambda v: Positional(discount=np.ravel(v)).measure.discounts(3),
     "plot": plot_matrix,
 }
 NO_MATRIX = {
@@ -292,8 +292,8 @@ def test_masks_of_tables_and_classes_are_seen():
         ranking_risk(np.ma.array([1, 2], mask=[0, 1]), ([[1, 0]], [1]), "ndcg")
     with pytest.raises(ValueError, match="sizes has masked entries"):
         decode_preferences(np.zeros((2, 3, 3)), sizes=np.ma.array([2, 3], mask=[0, 1]))
-    with pytest.raises(ValueError, match="tie_keys has masked entries"):
-        decode_scores([1, 1, 0], tie_keys=MASKED)
+    with pytest.raises(ValueError, match="tie_breakers has masked entries"):
+        decode_scores([1, 1, 0], tie_breakers=MASKED)
     with pytest.raises(ValueError, match="n_documents has masked entries"):
         regret_bound("ndcg", 0.1, np.ma.array([2, 3], mask=[0, 1]))
 
@@ -303,8 +303,8 @@ def test_what_functions_of_a_user_return_is_checked():
     for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
         with pytest.raises(ValueError, match="what gain returned"):
             m.ndcg_score([[2, 1, 0]], [[3, 2, 1]], gain=gain)
-        with pytest.raises(ValueError, match="what h returned"):
-            ranking_risk([1, 2, 3], distribution, PD(h=gain))
+        with pytest.raises(ValueError, match="what pair_weight returned"):
+            ranking_risk([1, 2, 3], distribution, PD(pair_weight=gain))
 
 
 @pytest.mark.parametrize("max_pairs", [2.5, True, 0, "3", np.nan])
@@ -322,7 +322,7 @@ def test_a_frame_of_nothing_but_the_group_column(frame):
 
 def test_surrogate_characters_in_text_columns():
     X = pd.DataFrame({"text": np.array(["\udcff", "a", "\udcff"], dtype=object), "x": [1.0] * 3})
-    assert len(set(content_keys(X, np.arange(3)).tolist())) == 2
+    assert len(set(hash_rows(X, np.arange(3)).tolist())) == 2
     encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["text"])])
     ranker = CalibratedRanker(make_pipeline(encoder, Ridge()), context=None)
     assert sorted(ranker.fit(X, [1, 0, 1], [0, 0, 0]).predict(X, [0, 0, 0])) == [1, 2, 3]

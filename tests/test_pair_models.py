@@ -1,4 +1,4 @@
-"""Targets and models of pairs, against pairs written out one by one."""
+"""Targets and models of pairs, compared with explicit loops over the pairs."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, _pair_targets, relevance_labels
-from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
@@ -21,41 +19,25 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ScoresAndPairs,
+    ResidualPairModel,
 )
-from sklearn_rankcal.models._closed_forms import _PENALTIES, _folds
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
+
+from .pair_data import make_pair_data, ordered_pairs, target
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    groups = rng.permutation(np.repeat(np.arange(14), rng.integers(1, 9, size=14)))
-    n = len(groups)
-    X = rng.normal(size=(n, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
-    return X, rng.integers(0, 4, size=n).astype(float), groups, rng.uniform(0.2, 2, size=n)
-
-
-def target(h, y, i, j):
-    size = abs(y[i] - y[j])
-    return np.sign(y[i] - y[j]) * {"binary": 1, "graded": size, "square": size**2}[h]
-
-
-def ordered_pairs(groups, equal=False):
-    return [
-        (i, j)
-        for rows in (np.flatnonzero(groups == g) for g in dict.fromkeys(groups))
-        for i in rows
-        for j in rows
-        if equal or i != j
-    ]
+    return make_pair_data()
 
 
 @pytest.mark.parametrize("entries", [1, 40, 2**21])
 @pytest.mark.parametrize("h", H)
 def test_differences_of_relevance(monkeypatch, data, h, entries):
-    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", entries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     _, y, groups, weight = data
     queries = Queries.from_groups(groups)
     factor = np.random.default_rng(1).random(queries.n_queries)
@@ -84,221 +66,6 @@ def test_products_of_relevance(data):
         if i <= j
     ]
     np.testing.assert_allclose(flat, wanted, atol=1e-12)
-
-
-# ------------------------------------------------------------------ closed forms
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
-    X, y, groups, weight = data
-    queries = Queries.from_groups(groups)
-    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
-    pairs = np.array(ordered_pairs(groups))
-    i, j = pairs.T
-    mass = weight[i] * weight[j] if weighted else np.ones(len(pairs))
-    goal = np.sign(y[i] - y[j])
-    model = PairwiseRidge(alpha=0).fit(X, targets, queries, weight if weighted else None)
-    reference = LinearRegression(fit_intercept=False).fit(X[i] - X[j], goal, mass)
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-7)
-    scores = X @ reference.coef_
-    wanted = [scores[i] - scores[j] for i, j in pairs if i < j]
-    np.testing.assert_allclose(model.predict(X, queries), wanted, atol=1e-7)
-    # the penalty is the stated one
-    difference = X[i] - X[j]
-    spread = np.sqrt((mass[:, None] * difference**2).sum(axis=0) / mass.sum())
-    ridge = PairwiseRidge(alpha=0.3).fit(X, targets, queries, weight if weighted else None)
-    gram = difference.T @ (difference * mass[:, None]) / mass.sum() + 0.3 * np.diag(spread**2)
-    moment = difference.T @ (goal * mass) / mass.sum()
-    np.testing.assert_allclose(ridge.coef_, np.linalg.solve(gram, moment), rtol=1e-7)
-    shifted = PairwiseRidge(alpha=0.3).fit(X + 1e4, targets, queries, weight if weighted else None)
-    np.testing.assert_allclose(shifted.coef_, ridge.coef_, rtol=1e-5)
-
-
-def mean_ridge(shown, goal, mass, penalty):
-    """Minimiser of the weighted mean of (shown w - goal)^2 plus sum_k penalty_k w_k^2."""
-    share = mass / mass.sum()
-    gram = shown.T @ (shown * share[:, None]) + np.diag(penalty)
-    return np.linalg.solve(gram, shown.T @ (share * goal))
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.3, "auto"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("symmetric", [False, True])
-def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, weighted, alpha):
-    X, y, groups, weight = data
-    X, weight = X.astype(dtype), weight if weighted else np.ones(len(y))
-    queries = Queries.from_groups(groups)
-    assert {1, 2} <= set(queries.sizes)
-    if symmetric:
-        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
-    else:
-        targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
-    model = BilinearPairs(StandardScaler(), symmetric=symmetric, alpha=alpha)
-    model.fit(X, targets, queries, weight if weighted else None)
-    z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)].astype(np.float64)
-    size = alpha
-    if alpha == "auto":
-        size = 300 / queries.n_queries if symmetric else model.alpha_
-    # the pairs i != j
-    i, j = np.array(ordered_pairs(groups)).T
-    a, b = np.triu_indices(5, 0 if symmetric else 1)
-    if symmetric:
-        goal = (y[i] > 1) * (y[j] > 1) * 1.0
-        shown = z[i][:, a] * z[j][:, b] + (a != b) * z[i][:, b] * z[j][:, a]
-    else:
-        goal = y[i] - y[j]
-        shown = z[i][:, a] * z[j][:, b] - z[i][:, b] * z[j][:, a]
-    mass = weight[i] * weight[j]
-    share = mass.sum() / (queries.sum(weight) ** 2).sum()  # the mean is over pairs i = j, too
-    spread = np.sqrt(np.average(z**2, axis=0, weights=weight))
-    of_pairs = mean_ridge(
-        shown, goal, mass, size / share * (spread[a] * spread[b]) ** 2 * (a + b > 0)
-    )
-    np.testing.assert_allclose(model.matrix_[a, b], of_pairs, atol=1e-7)
-    np.testing.assert_array_equal(
-        model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T
-    )
-    # the documents themselves, where those are targets
-    wanted = dict(zip(zip(i, j, strict=True), shown @ of_pairs, strict=True))
-    if symmetric:
-        alone = mean_ridge(z, (y > 1) * 1.0, weight, size * spread**2 * (np.arange(5) > 0))
-        np.testing.assert_allclose(model.diagonal_, alone, atol=1e-7)
-        wanted |= {(i, i): value for i, value in enumerate(z @ alone)}
-    else:
-        assert model.diagonal_ is None
-    flat = [wanted[pair] for pair in ordered_pairs(groups, symmetric) if pair[0] <= pair[1]]
-    np.testing.assert_allclose(model.predict(X, queries), flat, atol=1e-6)
-
-
-def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
-    """Of six worlds, the last three nothing but noise; queries dealt by content, in any order."""
-    queries, scaler, chosen = Queries.uniform(20, 4), FunctionTransformer(), []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        X = rng.choice([-1.0, 1.0], size=(80, 3))  # of mean square 1 in any fold
-        X[:, 0] *= 1 + 1e-9 * rng.random(80)  # and yet no two rows alike
-        y = rng.normal(size=80) + (3 * X[:, 0] if seed < 3 else 0)
-
-        def targets(rows, part, y=y):
-            return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
-
-        model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
-        fold_of = _folds(X, np.arange(80), queries, 5)
-        assert np.bincount(fold_of).tolist() == [4] * 5
-        shuffle = rng.permutation(80)
-        other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])
-        again = BilinearPairs(scaler).fit(
-            X[shuffle],
-            RelevanceDifferences(y[shuffle], other, "graded", np.ones(20)),
-            other,
-        )
-        assert again.alpha_ == pytest.approx(model.alpha_)
-        np.testing.assert_allclose(again.matrix_, model.matrix_, atol=1e-9)
-        errors = dict.fromkeys(_PENALTIES, 0.0)
-        for k in range(5):
-            train, test = queries.select(fold_of != k), queries.select(fold_of == k)
-            for alpha in _PENALTIES:
-                fitted = BilinearPairs(scaler, alpha=alpha)
-                u = fitted.fit(X[train[0]], targets(*train), train[1]).predict(X[test[0]], test[1])
-                errors[alpha] += ((u - targets(*test).flat()) ** 2).sum()
-        assert model.alpha_ == pytest.approx(min(errors, key=errors.get))
-        chosen.append(model.alpha_)
-    assert max(chosen[:3]) < 0.1 and max(chosen[3:]) > 10
-
-
-@pytest.mark.parametrize("symmetric", [False, True])
-def test_what_is_constant_inside_queries_is_no_feature(symmetric):
-    """Standardised, its differences are rounding errors around a mean of rounding errors."""
-    for seed in range(6):
-        rng = np.random.RandomState(seed)
-        groups = np.repeat(np.arange(50), rng.randint(3, 30, 50))
-        own = rng.randn(len(groups), 3)
-        both = StandardScaler().fit_transform(np.c_[own, rng.randn(50)[groups]])
-        y = (own[:, 0] > 0) * 1.0
-        y[np.unique(groups, return_index=True)[1]] = 1.0
-        loss = "map" if symmetric else "pd"
-        for model in (BilinearPairs(symmetric=symmetric), PairwiseRidge())[: 2 - symmetric]:
-            ranker = CalibratedRanker(model, loss=loss)
-            one, two = (
-                ranker.fit(X, y, groups=groups).predict(X, groups=groups)
-                for X in (both, StandardScaler().fit_transform(own))
-            )
-            np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize("symmetric", [False, True])
-def test_units_of_a_feature_map_do_not_matter(data, symmetric):
-    X, y, groups, _ = data
-    loss = MAP(threshold=2) if symmetric else "pd"
-    scales = [1.0, 1e8, np.array([1e-6, 1e4, 1.0, 1e9])]
-    ranks = [
-        CalibratedRanker(BilinearPairs(FunctionTransformer(), symmetric=symmetric), loss=loss)
-        .fit(X * scale, y, groups=groups).predict(X * scale, groups=groups)
-        for scale in scales
-    ]
-    assert (ranks[1] == ranks[0]).mean() > 0.95 and (ranks[2] == ranks[0]).mean() > 0.95
-    with pytest.raises(ValueError, match="scale its columns"):
-        CalibratedRanker(BilinearPairs(FunctionTransformer()), loss="pd").fit(
-            X * 1e100, y, groups=groups
-        )
-
-
-def test_the_diagonal_takes_a_weight_for_a_number_of_copies(data):
-    X, y, _, _ = data
-    copies = np.random.default_rng(0).integers(1, 3, size=len(y))
-    rows = np.repeat(np.arange(len(y)), copies)
-    given, repeated = Queries.single(len(y)), Queries.single(len(rows))
-
-    def fitted(rows, queries, weight):
-        targets = RelevanceProducts((y[rows] > 1).astype(float), queries, np.ones(1))
-        model = BilinearPairs(FunctionTransformer(), symmetric=True, alpha=0.1)
-        return model.fit(X[rows], targets, queries, weight)
-
-    by_weight = fitted(np.arange(len(y)), given, copies.astype(float))
-    by_rows = fitted(rows, repeated, None)
-    np.testing.assert_allclose(by_weight.diagonal_, by_rows.diagonal_, rtol=1e-9)
-
-
-def test_documents_alone_in_their_queries_have_a_diagonal_only(data):
-    X, y, _, _ = data
-    queries = Queries.uniform(len(y), 1)
-    targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(len(y)))
-    model = BilinearPairs(StandardScaler(), symmetric=True, alpha=0).fit(X, targets, queries)
-    np.testing.assert_allclose(model.matrix_, 0, atol=1e-6)
-    alone = LinearRegression().fit(X, y > 1).predict(X)
-    np.testing.assert_allclose(model.predict(X, queries), alone, atol=1e-7)
-
-
-@pytest.mark.parametrize("model", [PairwiseRidge(), BilinearPairs(), BilinearPairs(symmetric=True)])
-def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
-    X, y, groups, weight = data
-    X, queries = X.astype(np.float32), Queries.from_groups(groups)
-    if model.space == "pairs":
-        targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
-    else:
-        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
-    wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
-    monkeypatch.setattr("sklearn_rankcal.models._closed_forms._BLOCK", 40)
-    monkeypatch.setattr("sklearn_rankcal.models._closed_forms.SQUARE_ENTRIES", 40)
-    monkeypatch.setattr(_pair_targets, "SQUARE_ENTRIES", 40)
-    found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
-    np.testing.assert_allclose(found, wanted, atol=1e-10)
-
-
-def test_principal_components_do_not_depend_on_units(data):
-    X, y, groups, _ = data
-    queries = Queries.from_groups(groups)
-    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
-    model = BilinearPairs(n_components=3).fit(X, targets, queries)
-    assert model.matrix_.shape == (4, 4)
-    other = BilinearPairs(n_components=3).fit(X * [1, 1e3, 1e-3, 1] + 7, targets, queries)
-    np.testing.assert_allclose(
-        other.predict(X * [1, 1e3, 1e-3, 1] + 7, queries), model.predict(X, queries), atol=1e-6
-    )
-    constant = BilinearPairs().fit(np.c_[X, np.ones(len(X))], targets, queries)
-    assert constant.matrix_.shape == (5, 5)
 
 
 # ------------------------------------------------------------------ any regressor
@@ -345,7 +112,7 @@ def test_pair_model_draws_pairs_alike():
 
 
 class Remember(LinearRegression):
-    """Keeps what it was fitted on."""
+    """A regressor that keeps the data on which it was fitted."""
 
     def fit(self, X, y, sample_weight=None):
         self.shown_ = np.column_stack([X, y, np.ones(len(y)) if sample_weight is None
@@ -358,7 +125,7 @@ class Remember(LinearRegression):
 @pytest.mark.parametrize("max_pairs", [None, 60])
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_a_fit_does_not_depend_on_the_order_of_rows(symmetric, max_pairs, weighted, normalize):
-    """Also with documents that look alike and are not equally good, and with queries that do."""
+    """This holds even if documents of different relevance, or queries, have equal features."""
     rng = np.random.default_rng(0)
     n = 96
     X = rng.integers(0, 3, (n, 2)).astype(float)
@@ -366,7 +133,7 @@ def test_a_fit_does_not_depend_on_the_order_of_rows(symmetric, max_pairs, weight
     X[6:12], y[6:12] = X[:6], y[:6]  # a query twice
     X[12:18] = X[:6]  # and with other labels
     weight = rng.integers(1, 4, n).astype(float) if weighted else None
-    loss = MAP(threshold=2) if symmetric else PD("graded", normalize=normalize)
+    loss = MAP(threshold=2) if symmetric else PD("graded", equal_queries=normalize)
     model = PairModel(Remember(), symmetric=symmetric, max_pairs=max_pairs)
     shown = []
     for seed in range(4):
@@ -395,7 +162,7 @@ def test_which_pairs_are_drawn_depends_on_the_seed():
 
 
 def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
-    """Else a regressor would see some pairs always, in one order, and others never."""
+    """Otherwise the regressor would get the same pairs of each such query, in the same order."""
     X, groups = np.tile(np.arange(5.0), 400)[:, None], np.repeat(range(400), 5)
     for y in (np.tile([0, 1, 2, 3, 4], 400), np.random.default_rng(0).integers(0, 3, 2000)):
         ranker = CalibratedRanker(PairModel(Remember(), max_pairs=1000), loss=PD("graded"))
@@ -417,7 +184,10 @@ def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
         (BilinearPairs(alpha=-1), "alpha must be 'auto' or a finite number >= 0; got -1"),
         (BilinearPairs(alpha=np.inf), "finite number >= 0; got inf"),
         (BilinearPairs(n_components=0), "n_components must be a whole number >= 1; got 0"),
-        (ScoresAndPairs(pairs=BilinearPairs(symmetric=True)), "pairs must predict pairs, not sym"),
+        (
+            ResidualPairModel(pairs=BilinearPairs(symmetric=True)),
+            "pairs must predict pairs, not sym",
+        ),
     ],
 )
 def test_bad_parameters(data, model, message):
@@ -429,7 +199,7 @@ def test_bad_parameters(data, model, message):
 @pytest.mark.parametrize(
     ("h", "message"),
     [
-        ("cubed", "Unknown h 'cubed'"),
+        ("cubed", "Unknown pair_weight 'cubed'"),
         (lambda d: -d, "finite weights >= 0"),
         (lambda d: d[:1], "returned an array of shape"),
     ],
@@ -462,7 +232,7 @@ def test_the_users_line(data):
 
 def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(alpha=1e-3), loss="pd").fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
     differences = ranker.predict_preferences(X, groups=groups)
@@ -489,7 +259,7 @@ def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
         None,
         PairwiseRidge(),
         BilinearPairs(),
-        ScoresAndPairs(DocumentModel(LinearRegression(), context="zscore")),
+        ResidualPairModel(DocumentModel(LinearRegression(), context="zscore")),
         PairModel(DecisionTreeRegressor(max_depth=4, random_state=0)),
         make_pipeline(StandardScaler(), LinearRegression()),
     ],
@@ -497,7 +267,7 @@ def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
 )
 def test_any_row_order_and_any_neighbours(data, regressor):
     X, y, groups, _ = data
-    ranker = CalibratedRanker(regressor, loss=PD("graded", normalize=True))
+    ranker = CalibratedRanker(regressor, loss=PD("graded", equal_queries=True))
     ranker.fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
     shuffle = np.random.default_rng(1).permutation(len(y))
@@ -517,7 +287,7 @@ def test_a_model_of_another_space_is_refused(data):
 
 
 def circle(n_queries, r, rng):
-    """Rock, paper, scissors: a document beats those up to half a turn ahead of it."""
+    """Cyclic preferences: a document beats the documents up to half a turn ahead of it."""
     angle = rng.uniform(0, 2 * np.pi, size=(n_queries, r))
     return angle, np.sin(angle[:, None, :] - angle[:, :, None])
 
@@ -537,7 +307,7 @@ def test_cycles_need_more_than_a_score():
     np.testing.assert_allclose(skew, difference[:, rows, columns].ravel(), atol=1e-3)
     score = PairwiseRidge().fit(X, Circle(queries), queries).predict(X, queries)
     assert np.abs(score).max() < 0.2
-    both = ScoresAndPairs(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
+    both = ResidualPairModel(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
     found = both.predict(X, queries)
     assert np.corrcoef(found, difference[:, rows, columns].ravel())[0, 1] > 0.9
 
@@ -566,17 +336,15 @@ def preferences(data):
 
 
 def test_preferences_of_relevance_are_relevance(data, preferences):
-    """The same targets, models, rankings and scores, by way of explicit pairs."""
+    """Explicit preferences give the same targets, models, rankings and scores as relevance."""
     X, y, groups, weight = data
     labels = preference_labels(preferences[0], groups, preferences[1])
     queries = Queries.from_groups(groups)
-    for loss in (PD("graded"), PD("graded", normalize=True), PDByScores("graded")):
+    for loss in (PD("graded"), PD("graded", equal_queries=True), PDByScores("graded")):
         ours, theirs = (loss.encode(z, queries) for z in (read_preferences(labels), y))
         if loss.space == "pairs":
             np.testing.assert_allclose(ours.flat(), theirs.flat(), atol=1e-12)
-            np.testing.assert_allclose(
-                ours.row_sums(weight), theirs.row_sums(weight), atol=1e-12
-            )
+            np.testing.assert_allclose(ours.row_sums(weight), theirs.row_sums(weight), atol=1e-12)
         else:
             np.testing.assert_allclose(ours, theirs, atol=1e-12)
         regressor = BilinearPairs(StandardScaler()) if loss.space == "pairs" else LinearRegression()
@@ -604,7 +372,7 @@ def test_preferences_survive_grid_search(data, preferences):
     labels = preference_labels(preferences[0], groups)
     search = GridSearchCV(
         CalibratedRanker(BilinearPairs(), loss="pd", decoder="greedy_dag"),
-        {"regressor__n_components": [1, 4], "loss__normalize": [False, True]},
+        {"regressor__n_components": [1, 4], "loss__equal_queries": [False, True]},
         cv=GroupKFold(3),
         error_score="raise",
     )
@@ -637,7 +405,7 @@ def test_other_losses_refuse_preferences(data, preferences):
 
 
 def test_borda_fails_where_algorithm_1_does_not():
-    """math: inside P_DAG, outside P_f; the net Borda score puts 2 first, at a regret of .10."""
+    """A distribution that fulfils P_DAG but not P_f: sorting by net Borda scores has regret .10."""
     outcomes = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
     queries, expected, borda = Queries.single(3), 0.0, 0.0
     for pair, chance in outcomes.items():

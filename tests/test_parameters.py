@@ -1,4 +1,4 @@
-"""Parameters of models that nothing checked: each gets an error that names it and what it takes."""
+"""Invalid parameters of models: the error names the parameter and its valid values."""
 
 import re
 
@@ -13,7 +13,7 @@ from sklearn_rankcal.models import (
     BlendedRegressor,
     DocumentModel,
     PairModel,
-    ScoresAndPairs,
+    ResidualPairModel,
 )
 
 DATA = make_ranking(12, (2, 6), 6, random_state=0)
@@ -40,10 +40,10 @@ BAD = [
     (BilinearPairs("x"), "pd", "feature_map must be None or a transformer"),
     (BilinearPairs(3), "pd", "feature_map must be None or a transformer"),
     (PairModel("x"), "pd", "regressor must be None or a regressor"),
-    (ScoresAndPairs(scores=Ridge()), "pd", "scores must be None or a DocumentModel"),
-    (ScoresAndPairs(scores="x"), "pd", "scores must be None or a DocumentModel"),
-    (ScoresAndPairs(scores=BilinearPairs()), "pd", "scores must predict scores, not pairs"),
-    (ScoresAndPairs(pairs=Ridge()), "pd", "pairs must be None or a model of pairs"),
+    (ResidualPairModel(scores=Ridge()), "pd", "scores must be None or a DocumentModel"),
+    (ResidualPairModel(scores="x"), "pd", "scores must be None or a DocumentModel"),
+    (ResidualPairModel(scores=BilinearPairs()), "pd", "scores must predict scores, not pairs"),
+    (ResidualPairModel(pairs=Ridge()), "pd", "pairs must be None or a model of pairs"),
 ]
 
 

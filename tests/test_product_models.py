@@ -8,8 +8,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
-from sklearn_rankcal._pair_targets import RelevanceProducts
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import decode_average_precision
 from sklearn_rankcal.losses import MAP, MAPByScores
@@ -18,14 +16,16 @@ from sklearn_rankcal.models import (
     BilinearPairs,
     DocumentModel,
     PairModel,
-    ScoresAndProducts,
+    ResidualProductModel,
     default_regressor,
 )
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import RelevanceProducts
 
 
 @pytest.fixture
 def data():
-    """Queries of 1 to 8 documents, their rows mixed; each with a relevant document."""
+    """Queries of 1 to 8 documents in random order, each with at least one relevant document."""
     rng = np.random.default_rng(0)
     groups = rng.permutation(np.repeat(np.arange(20), rng.integers(1, 9, size=20)))
     X = rng.normal(size=(len(groups), 3))
@@ -40,7 +40,7 @@ def products(y, groups):
 
 
 def matrices_of(flat, queries):
-    """Upper triangle of each query."""
+    """The matrix of each query, from its upper triangle."""
     start = 0
     for r in queries.sizes:
         matrix = np.zeros((r, r))
@@ -52,10 +52,10 @@ def matrices_of(flat, queries):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_products_of_scores_are_least_squares(data, weighted):
-    """With a form of pairs that is all penalty, the model is its formula, fitted to i != j."""
+    """With a huge penalty on the pairs, only the formula in the scores is left."""
     X, y, groups, weight = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(
+    model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e12)
     ).fit(X, targets, queries, weight if weighted else None)
     s = model.scores_.predict(X, queries)
@@ -79,7 +79,7 @@ def test_products_of_scores_are_least_squares(data, weighted):
 def test_what_products_leave_is_for_the_form_of_pairs(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(
+    model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e-6)
     ).fit(X, targets, queries)
     alone = clone(model).set_params(pairs__alpha=1e12).fit(X, targets, queries)
@@ -95,7 +95,7 @@ def test_what_products_leave_is_for_the_form_of_pairs(data):
 def test_equal_scores_have_no_slope(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
-    model = ScoresAndProducts(DocumentModel(LinearRegression()))
+    model = ResidualProductModel(DocumentModel(LinearRegression()))
     model.fit(np.zeros_like(X), targets, queries)
     off = [m[np.triu_indices(len(m), 1)] for m in matrices_of(targets.flat(), queries)]
     u = model.predict(np.zeros_like(X), queries)
@@ -127,7 +127,7 @@ def test_pair_model_is_symmetric(data, features):
                 wanted = diagonal[i] if i == j else np.mean(both)
                 assert flat[at] == pytest.approx(wanted, abs=1e-12)
                 at += 1
-    assert at == len(flat) and model.space == "sym_pairs"
+    assert at == len(flat) and model.space == "symmetric_pairs"
 
 
 def test_diagonal_of_any_targets(data):
@@ -136,16 +136,14 @@ def test_diagonal_of_any_targets(data):
     np.testing.assert_allclose(
         super(RelevanceProducts, targets).diagonal(), targets.diagonal(), atol=1e-15
     )
-    np.testing.assert_allclose(
-        targets.diagonal(), y / np.bincount(groups, y)[groups], atol=1e-15
-    )
+    np.testing.assert_allclose(targets.diagonal(), y / np.bincount(groups, y)[groups], atol=1e-15)
 
 
 # ------------------------------------------------------------------ in the ranker
 
 
 def two_intents(n_queries, seed):
-    """Three documents of one kind and one of another; which kind is relevant, is drawn."""
+    """Three documents of one kind and one of another; a random one of the kinds is relevant."""
     rng = np.random.default_rng(seed)
     kind = rng.permuted(np.tile([1.0, 1.0, 0.0, 1.0], (n_queries, 1)), axis=1)
     wanted = rng.random(n_queries) < 0.7
@@ -159,12 +157,15 @@ def two_intents(n_queries, seed):
         BilinearPairs(symmetric=True),
         PairModel(DecisionTreeRegressor(), symmetric=True),
         DecisionTreeRegressor(),
-        ScoresAndProducts(DocumentModel(DecisionTreeRegressor(), center=False)),
+        ResidualProductModel(DocumentModel(DecisionTreeRegressor(), center=False)),
     ],
     ids=str,
 )
 def test_pairs_find_what_scores_cannot(regressor):
-    """P1's condition P_reinforce fails: sorting reaches .7472 of average precision, pairs .775."""
+    """The condition P_reinforce of Ramaswamy et al. (2013) does not hold.
+
+    Sorting by scores reaches an average precision of .7472, and models of pairs reach .775.
+    """
     X, y, groups = two_intents(3000, 0)
 
     def expected(ranker):
@@ -182,7 +183,7 @@ def test_pairs_find_what_scores_cannot(regressor):
 
 
 def test_independent_documents_are_ranked_as_by_scores():
-    """Inside P_reinforce both are right; the default with pairs follows its own scores."""
+    """Inside P_reinforce sorting is optimal; the default model of pairs ranks as its scores do."""
     data = make_ranking(300, 12, 6, n_levels=2, random_state=0)
     train, test = data.groups < 150, data.groups >= 150
     scores = []
@@ -195,7 +196,7 @@ def test_independent_documents_are_ranked_as_by_scores():
 
 def test_predictions_report_and_score_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(symmetric=True, alpha=1e-3), loss="map")
     ranker.fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
@@ -247,14 +248,14 @@ def test_grid_search_over_models_and_decoders(data):
 
 def test_a_model_of_another_symmetry_is_refused(data):
     X, y, groups, _ = data
-    with pytest.raises(ValueError, match="predicts pairs, but loss='map' needs sym_pairs"):
+    with pytest.raises(ValueError, match="predicts pairs, but loss='map' needs symmetric_pairs"):
         CalibratedRanker(BilinearPairs(), loss="map").fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="binary relevance, 0 or 1; got 2"):
         CalibratedRanker(loss="map").fit(X, y * 2, groups=groups)
 
 
 def test_pairs_that_do_not_fit_in_memory_are_refused():
-    """Before anything is allocated, with the number and the parameter."""
+    """The error comes before anything is allocated, and names the number and the parameter."""
     X, y = np.zeros((400_000, 1)), np.arange(400_000) % 2
     one = np.zeros(400_000)
     with pytest.raises(ValueError, match=r"79,999,800,000 pairs of 2 features .* Set max_pairs"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rankcal import order_to_ranks, ranks_to_order, sizes_to_groups
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries import Queries
 
 from . import oracles
 
@@ -44,8 +44,7 @@ def test_partition_matches_a_dictionary(groups):
     queries = Queries.from_groups(groups, len(listed))
     order = np.arange(len(listed)) if queries.order is None else queries.order
     parts = [
-        order[a:b].tolist()
-        for a, b in zip(queries.offsets[:-1], queries.offsets[1:], strict=True)
+        order[a:b].tolist() for a, b in zip(queries.offsets[:-1], queries.offsets[1:], strict=True)
     ]
     assert parts == oracles.split(listed)
     assert [listed[p[0]] for p in parts] == list(queries.ids)
@@ -75,9 +74,10 @@ def test_reductions_match_loops(groups, seed):
     grouped = queries.cumsum(queries.gather(values))
     np.testing.assert_allclose(grouped, np.concatenate([np.cumsum(values[p]) for p in parts]))
     np.testing.assert_array_equal(queries.scatter(queries.gather(values)), values)
-    np.testing.assert_array_equal(queries.codes, [
-        next(n for n, p in enumerate(parts) if row in p) for row in range(len(groups))
-    ])
+    np.testing.assert_array_equal(
+        queries.codes,
+        [next(n for n, p in enumerate(parts) if row in p) for row in range(len(groups))],
+    )
 
 
 @given(groups_strategy, st.integers(0, 2**32 - 1))
@@ -153,7 +153,7 @@ def test_same_partition_ignores_names():
         (pd.array([1, None, 2], dtype="Int64"), "missing or infinite id at row 1"),
         (pd.to_datetime(["2020-01-01", None, "2020-01-02"]), "missing or infinite id at row 1"),
         ([[1], [2, 3], [4]], "hashable"),
-        ("qid", "named by the ranker's group_column"),
+        ("qid", "the parameter group_column of the ranker"),
         (3, "one id per row"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "missing or infinite id at row 1"),
         (np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), "missing or infinite id at row 1"),

@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_rankcal import _memory, _text_files
-from sklearn_rankcal._text_files import Lines, parse_number
 from sklearn_rankcal.labels import preference_labels, read_edges, read_preflib
+from sklearn_rankcal.utils import _memory, _text_files
+from sklearn_rankcal.utils._text_files import LineReader, parse_number
 
 BIG = 2**53
 
@@ -49,16 +49,16 @@ def test_lines_have_their_numbers(write, monkeypatch, end, chunk):
     text = end.join(["\ufeffé b", "", " ", "", "c", "last"])
     for name, pack in (("a", bytes), ("a.gz", gzip.compress), ("a.bz2", bz2.compress)):
         path = write(pack(text.encode()), name)
-        assert list(Lines(path)) == [(1, "é b"), (5, "c"), (6, "last")]
-    assert list(Lines(write(end * 5 + "x" + end * 3))) == [(6, "x")]
-    assert list(Lines(write(""))) == []
+        assert list(LineReader(path)) == [(1, "é b"), (5, "c"), (6, "last")]
+    assert list(LineReader(write(end * 5 + "x" + end * 3))) == [(6, "x")]
+    assert list(LineReader(write(""))) == []
 
 
 def test_bytes_that_are_no_text_are_named_by_line(write):
     path = write(b"caf\xc3\xa9\n\n\nb\xff\n")
     with pytest.raises(ValueError, match=r"a\.txt, line 4: byte 0xff is not text in UTF-8"):
-        list(Lines(path))
-    assert [number for number, _ in Lines(path, any_bytes=True)] == [1, 4]
+        list(LineReader(path))
+    assert [number for number, _ in LineReader(path, any_bytes=True)] == [1, 4]
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
@@ -75,7 +75,7 @@ def test_damaged_archives_are_named_by_line(write, damage):
     with pytest.raises(ValueError, match=r"edges\.txt\.gz, line \d+: the compressed data is dam"):
         read_edges(path)
     with pytest.raises(ValueError, match=r"a\.bz2, line 1: the compressed data is damaged"):
-        list(Lines(write(b"BZh91AY&SYno bz2 at all", "a.bz2")))
+        list(LineReader(write(b"BZh91AY&SYno bz2 at all", "a.bz2")))
 
 
 def test_zipped_newlines_take_no_memory(write):
@@ -231,16 +231,19 @@ def test_tabs_and_quotes_in_edge_files(write):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([("q", "a", "b", float("nan"))], "weight must be finite and >= 0; that of row 0 is nan"),
+        (
+            [("q", "a", "b", float("nan"))],
+            "weight must be finite and >= 0; the weight of row 0 is nan",
+        ),
         ([("q", "a", "b", "nan")], "weight must be a number: 'nan' is no decimal number"),
-        ([("q", "a", "b", -1)], "that of row 0 is -1"),
+        ([("q", "a", "b", -1)], "the weight of row 0 is -1"),
         ([("q", "a", "b", None)], "weight has a missing entry"),
         ([("q", "a", "b", 1), ("q", "a", "b", "2")], "weight must be real numbers, not text"),
         (pd.DataFrame({"q": [1.0, np.nan], "a": 1, "b": 2}), "the query of source is missing in"),
         (pd.DataFrame({"q": ["x", None], "a": 1, "b": 2}), "the query of source is missing in row"),
         (pl.DataFrame({"q": [1, None], "a": [1, 1], "b": [2, 2]}), "is missing in row 1"),
         (pd.DataFrame({"q": [], "a": [], "b": []}), "source has no preferences"),
-        ([("q", ["a"], "b")], "the preferred of source must hold hashable ids"),
+        ([("q", ["a"], "b")], "the preferred of source must contain hashable ids"),
         (["qab"], "rows of 3 or 4 entries"),
         ({("q", "a", "b"): 2}, "source is a dictionary"),
         (np.ma.array([[1, 2, 3]], mask=[[0, 0, 1]]), "source has masked entries"),
@@ -257,9 +260,9 @@ def test_edges_of_rows_are_read_strictly(source, message):
     ("ids", "message"),
     [
         (np.ma.array([1, 2], mask=[0, 1]), "groups has masked entries"),
-        ("ab", "groups must hold one id per row"),
-        ({1, 2}, "groups must hold one id per row"),
-        (np.array([[1], [2]]), "groups must be 1-D"),
+        ("ab", "groups must contain one id per row"),
+        ({1, 2}, "groups must contain one id per row"),
+        (np.array([[1], [2]]), "groups must be a 1-D"),
         ([1, None], "groups is missing in row 1"),
         ([1.0, 1e300], "a float beyond 2"),
     ],

@@ -14,7 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LowRankClassifier, _pickles
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LowRankClassifier
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import (
@@ -23,9 +23,10 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     PairwiseRidge,
-    ScoresAndPairs,
-    ScoresAndProducts,
+    ResidualPairModel,
+    ResidualProductModel,
 )
+from sklearn_rankcal.utils import _pickles
 
 DATA = make_ranking(20, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -36,11 +37,18 @@ RANKERS = {
     "PairwiseRidge": CalibratedRanker(PairwiseRidge(), loss="pd"),
     "BilinearPairs": CalibratedRanker(BilinearPairs(), loss="pd"),
     "PairModel": CalibratedRanker(PairModel(Ridge()), loss="pd"),
-    "ScoresAndProducts": CalibratedRanker(loss=MAP(threshold=2)),
+    "ResidualProductModel": CalibratedRanker(loss=MAP(threshold=2)),
 }
 OTHERS = [
-    CalibratedLabelRanker(Ridge()), LowRankClassifier(), DocumentModel(), PairModel(),
-    PairwiseRidge(), BilinearPairs(), ScoresAndPairs(), ScoresAndProducts(), BlendedRegressor(),
+    CalibratedLabelRanker(Ridge()),
+    LowRankClassifier(),
+    DocumentModel(),
+    PairModel(),
+    PairwiseRidge(),
+    BilinearPairs(),
+    ResidualPairModel(),
+    ResidualProductModel(),
+    BlendedRegressor(),
 ]
 
 
@@ -92,7 +100,7 @@ def test_the_warning_comes_before_what_does_not_load(monkeypatch):
 
 
 PORTABLE = {
-    "PairwiseRidge": (PairwiseRidge(alpha=0.1), PD(h="graded")),
+    "PairwiseRidge": (PairwiseRidge(alpha=0.1), PD(pair_weight="graded")),
     "BilinearPairs": (BilinearPairs(n_components=3), "pd"),
     "symmetric": (BilinearPairs(n_components=3, symmetric=True), MAP(threshold=2)),
 }
@@ -152,7 +160,9 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(TypeError, match="DocumentModel has no form as plain arrays"):
         CalibratedRanker(Ridge()).fit(X, Y, groups=G).to_arrays()
     with pytest.raises(TypeError, match="cannot be written as JSON"):
-        CalibratedRanker(PairwiseRidge(), loss=PD(h=np.sqrt)).fit(X, Y, groups=G).to_arrays()
+        CalibratedRanker(PairwiseRidge(), loss=PD(pair_weight=np.sqrt)).fit(
+            X, Y, groups=G
+        ).to_arrays()
     mapped = CalibratedRanker(BilinearPairs(StandardScaler()), loss="pd").fit(X, Y, groups=G)
     with pytest.raises(ValueError, match="Transform X before the ranker"):
         mapped.to_arrays()

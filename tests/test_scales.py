@@ -1,4 +1,4 @@
-"""Weights and targets of any magnitude: only ratios count, and nothing under- or overflows."""
+"""Weights and targets of any magnitude: only ratios matter; nothing underflows or overflows."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,6 @@ from sklearn_rankcal import (
     mean_cost_loss,
     preference_labels,
 )
-from sklearn_rankcal._pair_targets import PairTargets, RelevanceDifferences, RelevanceProducts
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
@@ -28,23 +26,26 @@ from sklearn_rankcal.models import (
     PairModel,
     PairwiseRidge,
 )
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
 DATA = make_ranking(25, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 WEIGHT = np.random.default_rng(0).uniform(0.5, 2, len(Y))
-PAIRS = np.array([(i, j) for i in range(len(Y)) for j in range(len(Y))
-                  if G[i] == G[j] and Y[i] > Y[j]])
+PAIRS = np.array(
+    [(i, j) for i in range(len(Y)) for j in range(len(Y)) if G[i] == G[j] and Y[i] > Y[j]]
+)
 PAIR_WEIGHT = np.random.default_rng(1).uniform(0.5, 2, len(PAIRS))
 EXPONENTS = [-1000, -660, -300, -90, -30, 30, 90, 300, 660, 1000]  # of 2, so that all is exact
 
 # the loss and regressor of every fit in which the scale of sample_weight does not count
 INVARIANT = {
     "PairwiseRidge": (PairwiseRidge(), "pd"),
-    "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(normalize=True)),
+    "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(equal_queries=True)),
     "BilinearPairs": (BilinearPairs(), "pd"),
     "BilinearPairs, symmetric": (BilinearPairs(symmetric=True), MAP(threshold=2)),
-    "ScoresAndPairs": (None, "pd"),
-    "ScoresAndProducts": (None, MAP(threshold=2)),
+    "ResidualPairModel": (None, "pd"),
+    "ResidualProductModel": (None, MAP(threshold=2)),
     "PairModel": (PairModel(), "pd"),
     "default": (None, "ndcg"),
     "DocumentModel": (DocumentModel(), "ndcg"),
@@ -55,7 +56,7 @@ INVARIANT = {
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize("name", INVARIANT)
 def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
-    """Products of two weights underflowed, sums overflowed, and trees saw no weight at all."""
+    """Products of two weights used to underflow, sums to overflow, and trees got zero weights."""
     regressor, loss = INVARIANT[name]
     ranker = CalibratedRanker(regressor, loss=loss)
     wanted = ranker.fit(X, Y, groups=G, sample_weight=WEIGHT).predict(X, groups=G)
@@ -67,8 +68,12 @@ def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
 @pytest.mark.parametrize("exponent", [-45, 45, 700])
 @pytest.mark.parametrize(
     "regressor",
-    [Ridge(), make_pipeline(StandardScaler(), Ridge()), PairModel(Ridge()),
-     HistGradientBoostingRegressor(max_iter=5)],
+    [
+        Ridge(),
+        make_pipeline(StandardScaler(), Ridge()),
+        PairModel(Ridge()),
+        HistGradientBoostingRegressor(max_iter=5),
+    ],
     ids=["regressor", "pipeline", "pairs", "boosting"],
 )
 def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, exponent):
@@ -79,11 +84,11 @@ def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, e
 
 
 def test_a_regressor_of_the_user_gets_the_weights_as_they_are():
-    """Its penalty is against their sum: a row of weight 2 is that row twice."""
+    """The penalty is relative to the sum of the weights: weight 2 equals two copies of a row."""
     one, two = (
-        CalibratedRanker(Ridge(), loss="dcg", context=None).fit(
-            X[rows], Y[rows], groups=G[rows], sample_weight=weight
-        ).coef_
+        CalibratedRanker(Ridge(), loss="dcg", context=None)
+        .fit(X[rows], Y[rows], groups=G[rows], sample_weight=weight)
+        .coef_
         for rows, weight in (
             (np.arange(len(Y)), np.full(len(Y), 2.0)),
             (np.repeat(np.arange(len(Y)), 2), None),
@@ -102,7 +107,7 @@ class Recorder(LinearRegression):
 
 @pytest.mark.parametrize("value, passed", [(1.0, False), (3.0, True)])
 def test_weights_that_are_all_1_are_not_handed_on(value, passed):
-    """The fit of histogram boosting is many times slower with weights."""
+    """Histogram boosting takes many times longer with weights."""
     weight = np.full(len(Y), value)
     weight[:3] = 0  # such rows are left out
     Recorder.seen.clear()
@@ -137,15 +142,15 @@ def test_the_default_regressor_gets_no_weights_where_all_are_equal(monkeypatch, 
         (None, "pd"),
         (PairModel(DecisionTreeRegressor(max_depth=4, random_state=0)), "pd"),
         (None, "pd_by_scores"),
-        (None, PDByScores(f="least_squares")),
-        (DecisionTreeRegressor(max_depth=4, random_state=0), PDByScores(f="row_sums")),
+        (None, PDByScores(score_function="least_squares")),
+        (DecisionTreeRegressor(max_depth=4, random_state=0), PDByScores(score_function="row_sums")),
         (BlendedRegressor(n_estimators=5, random_state=0), "pd_by_scores"),
     ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
-    """Squared targets underflowed: a penalty was chosen blindly, and trees did not split."""
+    """Squares of tiny targets used to underflow: the penalty was arbitrary, trees did not split."""
     ranker = CalibratedRanker(regressor, loss=loss)
     first = ranker.fit(X, preference_labels(PAIRS, G, PAIR_WEIGHT))
     wanted = first.predict(X, groups=G)
@@ -162,18 +167,20 @@ def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
 @pytest.mark.parametrize("unit, way", [(1e-300, "up"), (5e-324, "up"), (1e300, "down")])
 def test_preferences_beyond_float64_are_refused(loss, unit, way):
     labels = preference_labels(PAIRS, G, np.full(len(PAIRS), unit))
-    with pytest.raises(ValueError, match=f"between 1e-290 and 1e\\+290: .* {way}"):
+    with pytest.raises(
+        ValueError, match=f"between 1e-290 and 1e\\+290 for float64. Scale .* {way}"
+    ):
         CalibratedRanker(PairwiseRidge() if loss == "pd" else None, loss=loss).fit(X, labels)
 
 
 def test_log_odds_of_tiny_weights_do_not_vanish():
-    """log(y + c) - log(z + c) was 0 where both weights are lost beside c."""
-    ranker = CalibratedRanker(LinearRegression(), loss=PDByScores(f="log_odds"))
+    """log(y + c) - log(z + c) used to be 0 if both weights are negligible compared with c."""
+    ranker = CalibratedRanker(LinearRegression(), loss=PDByScores(score_function="log_odds"))
     labels = [preference_labels(PAIRS, G, PAIR_WEIGHT * unit) for unit in (1e-9, 1e-30, 1e-200)]
     wanted, *found = (ranker.fit(X, one).predict(X, groups=G) for one in labels)
     for ranks in found:
         np.testing.assert_array_equal(ranks, wanted)
-    loss = PDByScores(f="log_odds", c=0.25)
+    loss = PDByScores(score_function="log_odds", smoothing=0.25)
     for y, z in ((1.0, 0.0), (0.0, 3.0), (0.5, 0.4), (1e300, 0.0), (0.0, 1e300), (2.0, 2.0)):
         given = [(0, 1)] * (y > 0) + [(1, 0)] * (z > 0)
         weight = [y] * (y > 0) + [z] * (z > 0)
@@ -200,7 +207,7 @@ def test_label_rankings_do_not_depend_on_the_unit_of_weights(regressor):
         assert (found.predict(data.X) == wanted).mean() > 0.95
         largest = np.abs(found.predict_preferences(data.X)).max()
         assert 0.1 < np.ldexp(largest, -exponent) < 3
-    with pytest.raises(ValueError, match="scale the labels"):
+    with pytest.raises(ValueError, match="Scale the labels"):
         ranker.fit(data.X, weights * 1e-300)
 
 
@@ -214,9 +221,9 @@ def test_decisions_do_not_depend_on_the_unit_of_costs_or_weights():
         (HistGradientBoostingRegressor(max_iter=5), ((-600, 0), (-60, 0), (400, 0))),
     ):
         fits = [
-            LowRankClassifier(
-                regressor, loss_matrix=np.ldexp(costs, cost), **options
-            ).fit(table, y, sample_weight=np.ldexp(weight, unit))
+            LowRankClassifier(regressor, loss_matrix=np.ldexp(costs, cost), **options).fit(
+                table, y, sample_weight=np.ldexp(weight, unit)
+            )
             for cost, unit in ((0, 0), *units)
         ]
         wanted = fits[0].predict(table)

@@ -25,15 +25,14 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.measures import MEASURES, BinaryMeasure
 from sklearn_rankcal.metrics import (
-    METRICS,
     RankingScorer,
     evaluate_rankings,
     get_ranking_scorer,
     get_ranking_scorer_names,
     ndcg_score,
 )
-from sklearn_rankcal.metrics._registry import BINARY_METRICS
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 from . import oracles
@@ -43,14 +42,18 @@ X, Y, G = DATA.X, DATA.y, DATA.groups
 RANKER = CalibratedRanker(Ridge()).fit(X, Y, G)
 
 
+def has_cutoff(base):
+    return "k" in MEASURES[base].__dataclass_fields__
+
+
 @pytest.mark.parametrize("name", get_ranking_scorer_names())
 def test_every_named_scorer_is_the_metric_of_predict(name):
     base = name.removeprefix("neg_")
-    cutoff = "@3" if METRICS[base].cutoff else ""
+    cutoff = "@3" if has_cutoff(base) else ""
     scorer = get_ranking_scorer(name + cutoff)
     ranks = RANKER.predict(X, G)
     wanted = evaluate_rankings(Y, ranks=ranks, groups=G, metrics=[base + cutoff])[base + cutoff]
-    sign = 1 if METRICS[base].greater_is_better else -1
+    sign = 1 if MEASURES[base].greater_is_better else -1
     assert scorer(RANKER, X, Y, groups=G) == pytest.approx(sign * wanted)
     assert scorer(RANKER, X, relevance_labels(Y, G)) == pytest.approx(sign * wanted)
 
@@ -234,7 +237,7 @@ def test_other_metrics_refuse_preferences():
             ValueError,
             match=r"needs a relevance.*go with 'kendall_tau' and 'neg_pairwise_disagreement'",
         ):
-            scorer = get_ranking_scorer(name + ("@3" if METRICS[base].cutoff else ""))
+            scorer = get_ranking_scorer(name + ("@3" if has_cutoff(base) else ""))
             scorer(RANKER, X, PREFERENCES)
     with pytest.raises(ValueError, match="different queries"):
         get_ranking_scorer("kendall_tau")(RANKER, X, PREFERENCES, groups=np.roll(G, 1))
@@ -355,8 +358,8 @@ def test_tau_of_label_rankings_is_the_rankers_score(Y):
 def test_every_metric_of_label_rankings(name):
     """A row is a query, and the relevance of a label r - rank."""
     base = name.removeprefix("neg_")
-    full = base + ("@2" if METRICS[base].cutoff else "")
-    threshold = {"threshold": 2} if base in BINARY_METRICS else {}
+    full = base + ("@2" if has_cutoff(base) else "")
+    threshold = {"threshold": 2} if issubclass(MEASURES[base], BinaryMeasure) else {}
     for Y in (YL, np.minimum(YL, 3)):
         wanted = evaluate_rankings(
             (4 - Y).ravel(),
@@ -366,7 +369,7 @@ def test_every_metric_of_label_rankings(name):
             **threshold,
         )[full]
         found = get_ranking_scorer(full, **threshold)(LABEL_RANKER, XL, Y)
-        assert found == pytest.approx(wanted if METRICS[base].greater_is_better else -wanted)
+        assert found == pytest.approx(wanted if MEASURES[base].greater_is_better else -wanted)
 
 
 def test_relevance_of_labels():
@@ -377,15 +380,15 @@ def test_relevance_of_labels():
     wanted = evaluate_rankings(relevance, ranks=ranker.predict(XL), metrics=["ndcg@2"])["ndcg@2"]
     assert scorer(ranker, XL, relevance) == pytest.approx(wanted)
     missing = np.where(np.random.default_rng(1).random(YL.shape) < 0.3, np.nan, relevance)
-    ranks, lost = ranker.predict(XL), {False: [], True: []}
+    ranks, lost = ranker.predict(XL), {"binary": [], "graded": []}
     for y, own in zip(missing, ranks, strict=True):
         seen = ~np.isnan(y)
         order = np.argsort(own[seen]).tolist()
-        for graded, losses in lost.items():
-            losses.append(oracles.disagreement(y[seen].tolist(), order, graded))
-    assert TAU(ranker, XL, missing) == pytest.approx(1 - 2 * np.nanmean(lost[False]))
-    for graded, losses in lost.items():
-        scorer = get_ranking_scorer("pairwise_disagreement", graded=graded)
+        for pair_weight, losses in lost.items():
+            losses.append(oracles.disagreement(y[seen].tolist(), order, pair_weight))
+    assert TAU(ranker, XL, missing) == pytest.approx(1 - 2 * np.nanmean(lost["binary"]))
+    for pair_weight, losses in lost.items():
+        scorer = get_ranking_scorer("pairwise_disagreement", pair_weight=pair_weight)
         assert scorer(ranker, XL, missing) == pytest.approx(-np.nanmean(losses))
 
 

@@ -61,12 +61,12 @@ from sklearn_rankcal import (
     QueryKFold,
     RelevanceRegressor,
     ScoreRegressor,
-    _reading,
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.model_selection import query_cross_val_predict
+from sklearn_rankcal.rankers import _cut_queries
 
 DATA = make_ranking(24, (4, 9), 5, n_informative=3, random_state=0)
 SHUFFLE = np.random.RandomState(0).permutation(len(DATA.y))  # rows of a query stand apart
@@ -99,9 +99,7 @@ WAYS = {
 
 
 def make_ranker(way, alpha=1.0, context="auto"):
-    return CalibratedRanker(
-        Ridge(alpha), loss="ndcg@3", context=context, group_column=way.column
-    )
+    return CalibratedRanker(Ridge(alpha), loss="ndcg@3", context=context, group_column=way.column)
 
 
 @pytest.fixture
@@ -227,8 +225,10 @@ def use_cross_validate(way, scoring, on, make=make_ranker, **by_hand):
         **to_function(way, on),
     )
     wanted = [
-        [[fold_score(m, train, rows, **by_hand) for rows in (train, test)]
-         for train, test in splits(way)]
+        [
+            [fold_score(m, train, rows, **by_hand) for rows in (train, test)]
+            for train, test in splits(way)
+        ]
         for m in measures.values()
     ]
     scores = [np.transpose([got[f"train_{name}"], got[f"test_{name}"]]) for name in measures]
@@ -256,7 +256,11 @@ def use_search(way, scoring, on, search=GridSearchCV, **options):
     what, measures = SCORINGS[scoring]
     refit = "map" if scoring == "several" else True
     found = search(
-        make_ranker(way), {"regressor__alpha": ALPHAS}, cv=way.cv, scoring=what, refit=refit,
+        make_ranker(way),
+        {"regressor__alpha": ALPHAS},
+        cv=way.cv,
+        scoring=what,
+        refit=refit,
         **options,
     ).fit(way.X, way.y, **to_fit(way))
     got, wanted = search_scores(found, way, measures)
@@ -290,9 +294,7 @@ def use_nested(way, scoring, on, inner=inner_splitter):
         make_ranker(way), {"regressor__alpha": ALPHAS}, cv=inner(way), scoring=what, refit=refit
     )
     # scoring=None of the outer loop is the search's own score, that is its refit measure
-    got = cross_validate(
-        search, way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on)
-    )
+    got = cross_validate(search, way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on))
     choose = list(measures.values())[-1]
     wanted = []
     for train, test in splits(way):
@@ -308,7 +310,10 @@ def use_nested(way, scoring, on, inner=inner_splitter):
 
 def use_pipeline(way, scoring, on):
     return use_cross_validate(
-        way, scoring, on, lambda way: make_pipeline(StandardScaler(), make_ranker(way)),
+        way,
+        scoring,
+        on,
+        lambda way: make_pipeline(StandardScaler(), make_ranker(way)),
         scale=range(5),
     )
 
@@ -358,7 +363,12 @@ def use_permutation_importance(way, scoring, on, **options):
 def use_learning_curve(way, scoring, on):
     what, measures = SCORINGS[scoring]
     sizes, _, got = learning_curve(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring=what, train_sizes=[0.4, 1.0],
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring=what,
+        train_sizes=[0.4, 1.0],
         **to_function(way, on),
     )
     wanted = [
@@ -408,9 +418,7 @@ def use_rfe_as_estimator(way, scoring, on):
     """Cross-validate a feature selection that ends in the ranker."""
     what, measures = SCORINGS[scoring]
     selector = RFE(make_ranker(way, context=None), n_features_to_select=1)
-    got = cross_val_score(
-        selector, way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on)
-    )
+    got = cross_val_score(selector, way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on))
     return got, [eliminate(measures["score"], train, test)[0][0] for train, test in splits(way)]
 
 
@@ -430,12 +438,25 @@ def use_cross_val_predict(way, scoring, on):
 def use_validation_curve(way, scoring, on):
     what, measures = SCORINGS[scoring]
     train_scores, test_scores = validation_curve(
-        make_ranker(way), way.X, way.y, param_name="regressor__alpha", param_range=ALPHAS,
-        cv=way.cv, scoring=what, error_score="raise", **to_function(way, on),
+        make_ranker(way),
+        way.X,
+        way.y,
+        param_name="regressor__alpha",
+        param_range=ALPHAS,
+        cv=way.cv,
+        scoring=what,
+        error_score="raise",
+        **to_function(way, on),
     )
     wanted = [
-        [[fold_score(measures["score"], train, rows, alpha) for train, test in splits(way)
-          for rows in ((train, test)[which],)] for alpha in ALPHAS]
+        [
+            [
+                fold_score(measures["score"], train, rows, alpha)
+                for train, test in splits(way)
+                for rows in ((train, test)[which],)
+            ]
+            for alpha in ALPHAS
+        ]
         for which in (0, 1)
     ]
     return [train_scores, test_scores], wanted
@@ -458,8 +479,14 @@ def use_permutation_test(way, scoring, on):
     if not on and way.groups is None:
         groups = {"groups": G}  # so that labels are shuffled inside queries
     score, permuted, _ = permutation_test_score(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring=what, n_permutations=2,
-        random_state=0, **groups,
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring=what,
+        n_permutations=2,
+        random_state=0,
+        **groups,
     )
     random, wanted = np.random.RandomState(0), [mean_score(way, measures["score"], Y)]
     for _ in range(2):
@@ -588,7 +615,11 @@ def use_query_cross_val_predict(way, scoring, on):
 def use_builtin_scorer(way, scoring, on):
     """scikit-learn's own scorers take positions for predictions of y."""
     got = cross_val_score(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring="neg_mean_squared_error",
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring="neg_mean_squared_error",
         **to_function(way, on),
     )
     return got, np.full(N_FOLDS, np.inf)  # no number is right
@@ -634,18 +665,22 @@ TOOLS = {
     "VotingRegressor_of_scores": (use_voting_on_scores, ["score"]),
     "StackingRegressor_of_scores": (use_stacked_scores, ["score"]),
     "VotingRegressor": (
-        partial(use_wrapper, make=lambda ranker: VotingRegressor([("a", ranker)])), ["score"]
+        partial(use_wrapper, make=lambda ranker: VotingRegressor([("a", ranker)])),
+        ["score"],
     ),
     "StackingRegressor": (
-        partial(use_wrapper, make=lambda ranker: StackingRegressor([("a", ranker)])), ["score"]
+        partial(use_wrapper, make=lambda ranker: StackingRegressor([("a", ranker)])),
+        ["score"],
     ),
     "TransformedTargetRegressor": (
-        partial(use_wrapper, make=TransformedTargetRegressor), ["score"]
+        partial(use_wrapper, make=TransformedTargetRegressor),
+        ["score"],
     ),
     "BaggingRegressor": (partial(use_wrapper, make=BaggingRegressor), ["score"]),
     "AdaBoostRegressor": (partial(use_wrapper, make=AdaBoostRegressor), ["score"]),
     "RANSACRegressor": (
-        partial(use_wrapper, make=partial(RANSACRegressor, min_samples=50)), ["score"]
+        partial(use_wrapper, make=partial(RANSACRegressor, min_samples=50)),
+        ["score"],
     ),
     "MultiOutputRegressor": (partial(use_wrapper, make=MultiOutputRegressor), ["score"]),
     "CalibratedClassifierCV": (partial(use_wrapper, make=CalibratedClassifierCV), ["score"]),
@@ -747,7 +782,7 @@ MESSAGES = {
     "hidden": r"holds a ranker \(CalibratedRanker\).*Put ScoreRegressor\(ranker\)",
     "draw": r"draw rows at random.*CalibratedRanker\(BaggingRegressor",
     "sample": r"max_samples below the number of rows.*Leave max_samples=1\.0",
-    "across": r"shuffles y from one query to another.*routing off.*"
+    "across": r"shuffles y between queries.*routing off.*"
     r"permutation_test_score\(ranker, X, relevance_labels\(y, groups\), groups=groups",
     "named": r"get_ranking_scorer\(",
     "lost": r"Query ids did not reach|fitted with query ids.*relevance_labels\(y, groups\)",
@@ -767,7 +802,11 @@ def cells():
             old = OLD_DEFAULT_SCORER and tool in ROUTERS and routing == "on"
             here = "lost" if old and way == "groups" and scoring == "score" else outcome
             yield pytest.param(
-                tool, routing, way, scoring, here,
+                tool,
+                routing,
+                way,
+                scoring,
+                here,
                 id=f"{tool}-{routing}-{way}-{scoring}",
             )
 
@@ -816,7 +855,12 @@ def test_workers_return_the_right_number(routing, way):
         pytest.skip("groups do not travel with routing off")
     way = WAYS[way]
     got = cross_val_score(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring=SCORER, n_jobs=2,
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring=SCORER,
+        n_jobs=2,
         **to_function(way, routing),
     )
     np.testing.assert_allclose(got, fold_scores(way, NDCG_10))
@@ -908,9 +952,7 @@ def test_selection_inside_a_pipeline(routing):
     way = WAYS["labels"]
     first = make_ranker(way, context=None)
     pipe = make_pipeline(RFE(first, n_features_to_select=1), make_ranker(way, context=None))
-    got = cross_val_score(
-        pipe, X, LABELS, cv=way.cv, scoring=SCORER, **to_function(way, routing)
-    )
+    got = cross_val_score(pipe, X, LABELS, cv=way.cv, scoring=SCORER, **to_function(way, routing))
     wanted = [eliminate(NDCG_10, train, test)[0][0] for train, test in splits(way)]
     np.testing.assert_allclose(got, wanted)
 
@@ -955,7 +997,11 @@ def test_cross_val_predict_of_scores_is_refused_with_a_reason(routing, way):
     way = WAYS[way]
     with pytest.raises((AttributeError, ValueError), match="decision_function"):
         cross_val_predict(
-            make_ranker(way), way.X, way.y, cv=way.cv, method="decision_function",
+            make_ranker(way),
+            way.X,
+            way.y,
+            cv=way.cv,
+            method="decision_function",
             **to_function(way, routing),
         )
 
@@ -965,8 +1011,13 @@ def test_validation_curve_hides_errors_unless_asked(routing):
     """scikit-learn's, and in the docs: NaN without a warning; never a number."""
     way = WAYS["column"]._replace(cv=KFold(N_FOLDS), groups=None)
     curves = validation_curve(
-        make_ranker(way), way.X, way.y, param_name="regressor__alpha", param_range=ALPHAS,
-        cv=way.cv, **to_function(way, routing),
+        make_ranker(way),
+        way.X,
+        way.y,
+        param_name="regressor__alpha",
+        param_range=ALPHAS,
+        cv=way.cv,
+        **to_function(way, routing),
     )
     assert np.isnan(curves).all()
 
@@ -974,7 +1025,7 @@ def test_validation_curve_hides_errors_unless_asked(routing):
 @pytest.fixture
 def no_second_line(monkeypatch):
     """Without the look at local variables of scikit-learn's functions."""
-    monkeypatch.setattr(_reading, "split_under_way", lambda: None)
+    monkeypatch.setattr(_cut_queries, "split_under_way", lambda: None)
 
 
 @both_routings
@@ -1041,7 +1092,12 @@ def test_scorers_of_the_users_own(routing, scoring):
     way = WAYS["column"]
     name = "test_top" if isinstance(scoring, dict) else "test_score"
     got = cross_validate(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring=scoring, error_score="raise",
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring=scoring,
+        error_score="raise",
         **to_function(way, routing),
     )[name]
     wanted = [np.mean(Y[b][ranks_by_hand(way, a, b) == 1]) for a, b in splits(way)]
@@ -1053,8 +1109,13 @@ def test_workers_lose_warnings_so_that_a_failed_score_is_a_bare_nan(routing):
     """scikit-learn's, and in the docs: error_score="raise" shows the error."""
     way = WAYS["labels"]
     use = partial(
-        cross_val_score, make_ranker(way), way.X, way.y, cv=way.cv,
-        scoring="neg_mean_squared_error", **to_function(way, routing),
+        cross_val_score,
+        make_ranker(way),
+        way.X,
+        way.y,
+        cv=way.cv,
+        scoring="neg_mean_squared_error",
+        **to_function(way, routing),
     )
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")  # "error" would reach the workers since scikit-learn 1.7

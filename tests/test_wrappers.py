@@ -282,9 +282,7 @@ def test_the_view_is_a_regressor_for_scikit_learn(routing):
 
         importance = permutation_importance(view, X, LABELS, scoring=SCORER, n_repeats=2)
         assert importance.importances_mean.max() > 0.05
-        scores = cross_val_score(
-            view, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={}
-        )
+        scores = cross_val_score(view, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={})
         direct = cross_val_score(PLAIN, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={})
         np.testing.assert_allclose(scores, direct)
 
@@ -378,7 +376,7 @@ def test_the_score_of_a_pipeline_says_who_dropped_the_groups(routing):
             assert pipe.score(X, Y, groups=G) == pytest.approx(pipe.score(X, LABELS))
         else:
             with pytest.raises(
-                ValueError, match=r"score of a Pipeline drops groups=.*get_ranking_scorer"
+                ValueError, match=r"score method of a Pipeline drops groups=.*get_ranking_scorer"
             ):
                 pipe.score(X, Y, groups=G)
         assert SCORER(pipe, X, Y, groups=G) == pytest.approx(SCORER(pipe, X, LABELS))
@@ -401,9 +399,7 @@ def test_a_renamed_group_column_is_suggested():
 @both_routings
 @pytest.mark.parametrize("method", ["decision_function", "predict"])
 @pytest.mark.parametrize("how", ["groups", "labels", "column", "pipeline", "search"])
-def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(
-    routing, method, how
-):
+def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(routing, method, how):
     ranker, table, y, groups = CalibratedRanker(Ridge()), X, Y, G
     scaled = how in ("pipeline", "search")
     estimator = ranker
@@ -426,7 +422,12 @@ def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(
     with sklearn.config_context(enable_metadata_routing=routing):
         got = query_cross_val_predict(estimator, table, y, groups=groups, cv=4, method=method)
         same = query_cross_val_predict(
-            estimator, table, y, groups=groups, cv=QueryKFold(4), method=method,
+            estimator,
+            table,
+            y,
+            groups=groups,
+            cv=QueryKFold(4),
+            method=method,
             n_jobs=2 if how == "column" else None,
         )
     np.testing.assert_allclose(got, wanted)
@@ -481,9 +482,7 @@ def test_out_of_fold_scores_of_a_loss_on_pairs_are_refused_before_work_starts():
 def test_a_plain_regressor_shares_labels_and_scorer(routing):
     with sklearn.config_context(enable_metadata_routing=routing):
         baseline = RelevanceRegressor(make_pipeline(StandardScaler(), Ridge()))
-        scores = cross_val_score(
-            baseline, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={}
-        )
+        scores = cross_val_score(baseline, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={})
         wanted = []
         for train, test in QueryKFold(3).split(X, LABELS):
             fitted = Ridge().fit(StandardScaler().fit_transform(X[train]), Y[train])

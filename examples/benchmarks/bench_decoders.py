@@ -124,10 +124,16 @@ def greedy(repeats: int) -> None:
                 twin_seconds = interleaved(tasks, repeats)
             for order in tasks:
                 compiled, twin = ours_seconds[order] / len(many), twin_seconds[order] / len(many)
-                rows.append([
-                    f"{kind}, r = {r}, {order}", f"{1e6 * seconds:.0f}", f"{1e6 * compiled:.0f}",
-                    f"{1e6 * twin:.0f}", f"{seconds / compiled:.0f}", f"{seconds / twin:.0f}",
-                ])
+                rows.append(
+                    [
+                        f"{kind}, r = {r}, {order}",
+                        f"{1e6 * seconds:.0f}",
+                        f"{1e6 * compiled:.0f}",
+                        f"{1e6 * twin:.0f}",
+                        f"{seconds / compiled:.0f}",
+                        f"{seconds / twin:.0f}",
+                    ]
+                )
     print_table(
         f"greedy_dag, microseconds a query (kernels: {KERNELS})",
         ["graph", "networkx", "ours", "NumPy", "ratio", "ratio NumPy"],
@@ -149,9 +155,7 @@ def batch(repeats: int) -> None:
             }
             seconds = interleaved(tasks, repeats)
             rows.append([f"{kind}, {order}", *(f"{seconds[name]:.3f}" for name in tasks)])
-    print_table(
-        "2,000 queries of 100 documents, seconds", ["graph", "n_jobs=1", "n_jobs=2"], rows
-    )
+    print_table("2,000 queries of 100 documents, seconds", ["graph", "n_jobs=1", "n_jobs=2"], rows)
 
 
 # -------------------------------------------------------------------- quality
@@ -187,7 +191,7 @@ def quality(n_instances: int) -> None:
             base = np.mean([lost(u, random_topological(u, threshold, rng)) for _ in range(20)])
             losses = {name: lost(u, decode_preferences(u, name).ranks) for name in methods}
             losses["first descent"] = lost(
-                u, decode_preferences(u, "local_search", n_kicks=0).ranks
+                u, decode_preferences(u, "local_search", n_perturbations=0).ranks
             )
             exact = decode_preferences(u, "exact", time_limit=60)
             losses["exact"] = lost(u, exact.ranks)
@@ -197,12 +201,14 @@ def quality(n_instances: int) -> None:
             for name, value in losses.items():
                 found[name].append(value / base)
         best = np.array(found["exact"])
-        rows.append([
-            f"{kind}, r = {r}",
-            *(f"{np.mean(found[name]):.3f}" for name in found),
-            f"{100 * np.mean(np.array(found['first descent']) / best - 1):.2f} %",
-            f"{hit}/{proved}",
-        ])
+        rows.append(
+            [
+                f"{kind}, r = {r}",
+                *(f"{np.mean(found[name]):.3f}" for name in found),
+                f"{100 * np.mean(np.array(found['first descent']) / best - 1):.2f} %",
+                f"{hit}/{proved}",
+            ]
+        )
     print_table(
         f"lost weight, ratio to a random topological order of Algorithm 1 ({n_instances} each)",
         ["graph", *found, "descent - optimum", "iterated = optimum"],
@@ -224,10 +230,14 @@ def exact(n_instances: int) -> None:
             us = [make(kind, r, rng) for _ in range(n_instances)]
             runs = [timed(decode_preferences, u, "exact", time_limit=60) for u in us]
             seconds = [run[0] for run in runs]
-            rows.append([
-                f"{kind}, r = {r}", f"{median(seconds):.3f}", f"{max(seconds):.3f}",
-                f"{sum(run[1].optimal for run in runs)}/{n_instances}",
-            ])
+            rows.append(
+                [
+                    f"{kind}, r = {r}",
+                    f"{median(seconds):.3f}",
+                    f"{max(seconds):.3f}",
+                    f"{sum(run[1].optimal for run in runs)}/{n_instances}",
+                ]
+            )
     print_table("exact, seconds", ["graph", "median", "largest", "proved"], rows)
 
 
@@ -250,18 +260,26 @@ def lolib(folder: Path) -> None:
         gaps.append((optimum - reached) / optimum)
         hits += reached == optimum
         proved += best.optimal and matrix.sum() - best.objective == optimum
-        rows.append([
-            f"{name} ({n})", f"{optimum:.0f}", f"{matrix.sum() - best.objective:.0f}",
-            str(best.optimal), f"{exact_seconds:.2f}", f"{100 * gaps[-1]:.4f} %",
-            f"{search_seconds:.3f}",
-        ])
+        rows.append(
+            [
+                f"{name} ({n})",
+                f"{optimum:.0f}",
+                f"{matrix.sum() - best.objective:.0f}",
+                str(best.optimal),
+                f"{exact_seconds:.2f}",
+                f"{100 * gaps[-1]:.4f} %",
+                f"{search_seconds:.3f}",
+            ]
+        )
     print_table(
         "LOLIB",
         ["instance", "optimum", "exact", "proved", "seconds", "search below", "seconds"],
         rows,
     )
-    print(f"exact: {proved}/{len(rows)} proved; local search: {hits}/{len(rows)} optimal, at most "
-          f"{100 * max(gaps):.4f} % below")
+    print(
+        f"exact: {proved}/{len(rows)} proved; local search: {hits}/{len(rows)} optimal, at most "
+        f"{100 * max(gaps):.4f} % below"
+    )
 
 
 # -------------------------------------------------------------------- peers
@@ -301,17 +319,19 @@ def peers(n_instances: int) -> None:
             method(us[0], name)
             runs = [min((timed(method, u, name) for _ in range(3)), key=itemgetter(0)) for u in us]
             losses = [
-                run[1] if theirs else lost(u, run[1].ranks)
-                for u, run in zip(us, runs, strict=True)
+                run[1] if theirs else lost(u, run[1].ranks) for u, run in zip(us, runs, strict=True)
             ]
             columns[name] = ([run[0] for run in runs], losses)
         for name in names:
             seconds, losses = columns[name]
-            rows.append([
-                f"{kind}, r = {r}, {'igraph ' if name in ('eades', 'ip') else ''}{name}",
-                f"{1e3 * median(seconds):.3f}", f"{np.mean(losses):.4f}",
-                f"{np.mean(losses) / np.mean(columns['eades'][1]):.3f}",
-            ])
+            rows.append(
+                [
+                    f"{kind}, r = {r}, {'igraph ' if name in ('eades', 'ip') else ''}{name}",
+                    f"{1e3 * median(seconds):.3f}",
+                    f"{np.mean(losses):.4f}",
+                    f"{np.mean(losses) / np.mean(columns['eades'][1]):.3f}",
+                ]
+            )
     print_table(
         f"against igraph ({n_instances} graphs each)",
         ["graph and method", "milliseconds", "lost weight", "ratio to eades"],
@@ -357,15 +377,13 @@ def map_decoders(n_instances: int) -> None:
             us = []
             for _ in range(n_instances if r < 100 else max(2, n_instances // 5)):
                 u = rng.random((r, r))
-                us.append(
-                    (u + u.T) / 2 if kind == "uniform" else expected_precision_matrix(r, rng)
-                )
+                us.append((u + u.T) / 2 if kind == "uniform" else expected_precision_matrix(r, rng))
             methods = {
                 "diagonal": lambda u: 1 - decode_average_precision(u, "diagonal").objective,
-                "local_search, n_kicks=0": lambda u: 1
-                - decode_average_precision(u, "local_search", n_kicks=0).objective,
-                "local_search": lambda u: 1
-                - decode_average_precision(u, "local_search").objective,
+                "local_search, n_perturbations=0": lambda u: (
+                    1 - decode_average_precision(u, "local_search", n_perturbations=0).objective
+                ),
+                "local_search": lambda u: 1 - decode_average_precision(u, "local_search").objective,
                 "SciPy faq": lambda u: assigned(u, "faq"),
                 "SciPy 2opt": lambda u: assigned(u, "2opt"),
             }
@@ -378,11 +396,14 @@ def map_decoders(n_instances: int) -> None:
                 values[name] = np.array([run[1] for run in runs])
             best = np.max(list(values.values()), axis=0)
             for name in methods:
-                rows.append([
-                    f"{kind}, r = {r}, {name}", f"{1e3 * times[name]:.2f}",
-                    f"{100 * np.mean(1 - values[name] / best):.4f} %",
-                    f"{times['SciPy 2opt'] / times[name]:.0f}",
-                ])
+                rows.append(
+                    [
+                        f"{kind}, r = {r}, {name}",
+                        f"{1e3 * times[name]:.2f}",
+                        f"{100 * np.mean(1 - values[name] / best):.4f} %",
+                        f"{times['SciPy 2opt'] / times[name]:.0f}",
+                    ]
+                )
     print_table(
         "MAP: below the best found, and times faster than 2opt",
         ["matrix and method", "milliseconds", "below best", "faster"],

@@ -62,9 +62,10 @@ def predicted(
     yield "ridge", CalibratedLabelRanker(ridge).fit(X, Y).predict_preferences(new)
     if tune:
         trees = CalibratedLabelRanker(ExtraTreesRegressor(100), random_state=0)
-        yield "tuned trees", GridSearchCV(trees, GRID, cv=3).fit(
-            X, Y
-        ).best_estimator_.predict_preferences(new)
+        yield (
+            "tuned trees",
+            GridSearchCV(trees, GRID, cv=3).fit(X, Y).best_estimator_.predict_preferences(new),
+        )
 
 
 def main() -> None:
@@ -83,10 +84,12 @@ def main() -> None:
         for number, (train, test) in enumerate(folds.split(X)):
             tune = args.tuned_folds is None or number < args.tuned_folds
             for regressor, differences in predicted(X[train], Y[train], X[test], tune):
-                found.setdefault(regressor, []).append([
-                    taus(decode_preferences(differences, method).ranks, Y[test]).mean()
-                    for method in DECODERS
-                ])
+                found.setdefault(regressor, []).append(
+                    [
+                        taus(decode_preferences(differences, method).ranks, Y[test]).mean()
+                        for method in DECODERS
+                    ]
+                )
         default = np.array(found["default"])
         rows = []
         for regressor, values in found.items():

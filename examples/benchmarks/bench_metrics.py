@@ -28,7 +28,7 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import sizes_to_groups
-from sklearn_rankcal.metrics import METRICS as REGISTRY
+from sklearn_rankcal.measures import MEASURES, BinaryMeasure
 from sklearn_rankcal.metrics import evaluate_rankings
 
 METRICS = ("ndcg@10", "map", "err@20", "precision@10", "kendall_tau")
@@ -55,21 +55,21 @@ def make_rankings(
 
 
 def time_evaluate_rankings(data: Bunch, metrics: tuple[str, ...] = METRICS) -> dict[str, Any]:
-    binary = any("threshold" in REGISTRY[name.split("@")[0]].parameters for name in metrics)
+    binary = any(issubclass(MEASURES[name.split("@")[0]], BinaryMeasure) for name in metrics)
     threshold = {"threshold": 1} if binary else {}
-    return evaluate_rankings(
-        data.y, data.scores, groups=data.groups, metrics=metrics, **threshold
-    )
+    return evaluate_rankings(data.y, data.scores, groups=data.groups, metrics=metrics, **threshold)
 
 
 def time_sklearn_loop(data: Bunch, n_queries: int) -> np.ndarray:
     """scikit-learn's NDCG@10 of the first queries, one call each."""
     gains = np.exp2(data.y) - 1.0
     stops = np.cumsum(data.sizes[:n_queries])
-    return np.array([
-        sklearn_ndcg_score(gains[None, start:stop], data.scores[None, start:stop], k=10)
-        for start, stop in zip(stops - data.sizes[:n_queries], stops, strict=True)
-    ])
+    return np.array(
+        [
+            sklearn_ndcg_score(gains[None, start:stop], data.scores[None, start:stop], k=10)
+            for start, stop in zip(stops - data.sizes[:n_queries], stops, strict=True)
+        ]
+    )
 
 
 def time_sklearn_array(data: Bunch, ignore_ties: bool) -> float:
@@ -119,18 +119,29 @@ def main() -> None:
                 tasks["array"] = partial(time_sklearn_array, data, n_levels is None)
             seconds = interleaved(tasks, arguments.repeats)
             loop, five = seconds["loop"] * n_queries / n_loop, seconds["five"]
-            rows.append([
-                name, f"{five:.3f}", f"{loop:.2f}", f"{loop / five:.1f}x",
-                "-" if varied else f"{seconds['array'] / five:.1f}x",
-                f"{track_agreement(data, n_loop):.0e}",
-            ])
+            rows.append(
+                [
+                    name,
+                    f"{five:.3f}",
+                    f"{loop:.2f}",
+                    f"{loop / five:.1f}x",
+                    "-" if varied else f"{seconds['array'] / five:.1f}x",
+                    f"{track_agreement(data, n_loop):.0e}",
+                ]
+            )
             parts.append([name, *(f"{loop / seconds[metric]:.0f}x" for metric in METRICS)])
     print_table(
         f"{n_queries} queries of {arguments.documents}: five metrics in one call against a loop "
         f"over sklearn.metrics.ndcg_score\n(measured on {n_loop} queries and scaled linearly), "
         f"medians of {arguments.repeats}",
-        ["rankings", "five, s", "loop for one, s", "loop / five", "2-D call / five",
-         "NDCG differs by"],
+        [
+            "rankings",
+            "five, s",
+            "loop for one, s",
+            "loop / five",
+            "2-D call / five",
+            "NDCG differs by",
+        ],
         rows,
     )
     print_table(

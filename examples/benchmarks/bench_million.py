@@ -44,9 +44,9 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, _ranker
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.queries import Queries
 
 PARTS = ("fit", "predict", "map", "default")
 STATM = Path("/proc/self/statm")
@@ -99,8 +99,10 @@ def track(
 
     seconds = interleaved({name: partial(watched, name) for name in tasks}, repeats)
     return {
-        name: (seconds[name], f"{(peaks[name] - data.used) / data.X.nbytes:.2f}" if peaks[name]
-               else "-")
+        name: (
+            seconds[name],
+            f"{(peaks[name] - data.used) / data.X.nbytes:.2f}" if peaks[name] else "-",
+        )
         for name in tasks
     }
 
@@ -196,7 +198,7 @@ def report_fit(data: Bunch, arguments: argparse.Namespace) -> None:
 def predict(ranker: CalibratedRanker, X: np.ndarray, groups: np.ndarray) -> dict[str, float]:
     """The share of each step in the seconds of one `predict`."""
     places = {
-        "row order": [(_ranker, "content_keys")],
+        "row order": [(_ranker, "hash_rows")],
         "features": [
             (PairwiseRidge, "predict_scores"),
             (BilinearPairs, "_features"),
@@ -242,12 +244,18 @@ def report_predict(
     for name, of_step in shares.items():
         (of_fit, fit_peak), (of_predict, peak) = (found[f"{name}: {x}"] for x in ("fit", "predict"))
         of_predict *= scale[name]
-        rows.append([
-            name if scale[name] == 1 else f"{name}, times {scale[name]:.0f}",
-            f"{of_fit:.2f}", fit_peak, f"{of_predict:.2f}", peak, f"{of_predict / of_fit:.2f}x",
-            f"{of_predict / found['boosting'][0]:.2f}x",
-            *(f"{100 * of_step[step]:.0f} %" for step in STEPS),
-        ])
+        rows.append(
+            [
+                name if scale[name] == 1 else f"{name}, times {scale[name]:.0f}",
+                f"{of_fit:.2f}",
+                fit_peak,
+                f"{of_predict:.2f}",
+                peak,
+                f"{of_predict / of_fit:.2f}x",
+                f"{of_predict / found['boosting'][0]:.2f}x",
+                *(f"{100 * of_step[step]:.0f} %" for step in STEPS),
+            ]
+        )
     print_table(
         f"{title}; boosting predicts in {found['boosting'][0]:.2f} s",
         ["CalibratedRanker", "fit, s", "/ X", "predict, s", "/ X", "/ fit", "/ boosting", *STEPS],
@@ -264,7 +272,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=136, help="(default: 136)")
     parser.add_argument("--repeats", type=int, default=2, help="(default: 2)")
     parser.add_argument(
-        "--part", type=float, default=0.02,
+        "--part",
+        type=float,
+        default=0.02,
         help="of the queries, for what takes too long on all (default: 0.02)",
     )
     parser.add_argument(
@@ -282,12 +292,16 @@ def main() -> None:
     if "fit" in arguments.parts:
         report_fit(data, arguments)
     if "predict" in arguments.parts:
-        rankers = {"PairwiseRidge": (greedy(PairwiseRidge()), 1.0),
-                   "BilinearPairs": (greedy(bilinear), 1.0)}
+        rankers = {
+            "PairwiseRidge": (greedy(PairwiseRidge()), 1.0),
+            "BilinearPairs": (greedy(bilinear), 1.0),
+        }
         report_predict("pairwise disagreement, greedy_dag", rankers, data.y, data, arguments)
     if "map" in arguments.parts:
-        rankers = {"diagonal": (products(loss=MAP(), decoder="diagonal"), 1.0),
-                   "local search": (products(loss=MAP(), decoder="auto"), arguments.part)}
+        rankers = {
+            "diagonal": (products(loss=MAP(), decoder="diagonal"), 1.0),
+            "local search": (products(loss=MAP(), decoder="auto"), arguments.part),
+        }
         relevant = (data.y >= 3).astype(np.float64)
         report_predict("average precision, BilinearPairs", rankers, relevant, data, arguments)
     if "default" in arguments.parts:

@@ -113,9 +113,7 @@ def lightgbm(
     return model.fit(X, train.y, group=sizes(train.groups)).predict(X_test)
 
 
-def xgboost(
-    train: Bunch, test: Bunch, *, context: bool = True, **parameters: Any
-) -> np.ndarray:
+def xgboost(train: Bunch, test: Bunch, *, context: bool = True, **parameters: Any) -> np.ndarray:
     from xgboost import XGBRanker
 
     X, X_test = tables(train, test, context)
@@ -222,8 +220,10 @@ def track_all(
                 for seed in range(n_seeds if random else 1)
             ]
             parts[name].append(
-                {metric: np.mean([values[metric] for values, _ in runs], axis=0)
-                 for metric in METRICS}
+                {
+                    metric: np.mean([values[metric] for values, _ in runs], axis=0)
+                    for metric in METRICS
+                }
             )
             seconds[name].append(float(np.mean([took for _, took in runs])))
     pooled = {
@@ -261,8 +261,13 @@ def report(
     others = list(dict.fromkeys([base, DEFAULT]))
     for metric in METRICS:
         rows = [
-            [name, *("" if name == other else interval(of_metric[metric], values[other][metric])
-                     for other in others)]
+            [
+                name,
+                *(
+                    "" if name == other else interval(of_metric[metric], values[other][metric])
+                    for other in others
+                ),
+            ]
             for name, of_metric in values.items()
         ]
         print_table(
@@ -277,7 +282,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--data", type=Path, default=REPOSITORY / ".." / "shared" / "data",
+        "--data",
+        type=Path,
+        default=REPOSITORY / ".." / "shared" / "data",
         help="folder that holds letor/mq2008/S1.txt.gz .. S5.txt.gz (default: ../shared/data, "
         "from the repository root)",
     )
@@ -289,8 +296,10 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.data / "letor" / "mq2008"
     if not all((folder / name).is_file() for name in FILES):
-        print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: nothing measured. Point --data "
-              "at the folder that holds letor/mq2008.")
+        print(
+            f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: nothing measured. Point --data "
+            "at the folder that holds letor/mq2008."
+        )
         return
     folds = read_folds(folder, arguments.folds)
     train = folds[0][0]
@@ -300,8 +309,10 @@ def main() -> None:
     learning_rate = arguments.learning_rate or getattr(regressor, "learning_rate", 0.05)
     leaves = arguments.leaves or getattr(regressor, "max_leaf_nodes", 15)
     print(f"The default regressor: {' '.join(repr(regressor).split())}")
-    print(f"The peers: {trees} trees of {leaves} leaves, learning rate {learning_rate:g}; "
-          f"{n_threads()} threads")
+    print(
+        f"The peers: {trees} trees of {leaves} leaves, learning rate {learning_rate:g}; "
+        f"{n_threads()} threads"
+    )
     methods = make_methods(regressor, trees, learning_rate, leaves)
     values, seconds = track_all(methods, folds, arguments.seeds)
     report(values, seconds, arguments.folds)

@@ -41,8 +41,8 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.models import default_regressor
+from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
 CHUNK = 1 << 14
@@ -131,19 +131,23 @@ def report_overhead(arguments: argparse.Namespace) -> None:
     for name, of_context in runs.items():
         for call in ("fit", "predict", "score"):
             around = [run[call][1] for run in of_context]
-            rows.append([
-                f"{name}: {call}",
-                f"{median(run[call][0] for run in of_context):.2f}",
+            rows.append(
+                [
+                    f"{name}: {call}",
+                    f"{median(run[call][0] for run in of_context):.2f}",
+                    f"{median(around):.3f}",
+                    f"{median(100 * a / b for a, b in zip(around, own, strict=True)):.2f} %",
+                ]
+            )
+        around = [sum(run[call][1] for call in run) for run in of_context]
+        rows.append(
+            [
+                f"{name}: all",
+                f"{median(sum(run[call][0] for call in run) for run in of_context):.2f}",
                 f"{median(around):.3f}",
                 f"{median(100 * a / b for a, b in zip(around, own, strict=True)):.2f} %",
-            ])
-        around = [sum(run[call][1] for call in run) for run in of_context]
-        rows.append([
-            f"{name}: all",
-            f"{median(sum(run[call][0] for call in run) for run in of_context):.2f}",
-            f"{median(around):.3f}",
-            f"{median(100 * a / b for a, b in zip(around, own, strict=True)):.2f} %",
-        ])
+            ]
+        )
     print_table(
         f"{len(data.y)} x {arguments.features} float32{_order(arguments)}, {arguments.trees} trees "
         f"of {make_regressor(arguments).max_leaf_nodes} leaves; medians of {arguments.repeats}.\n"
@@ -247,8 +251,9 @@ def report_groups(arguments: argparse.Namespace) -> None:
     for name, ids in layouts.items():
         tasks = {"ours": partial(time_from_groups, ids), "unique": partial(time_unique, ids)}
         seconds = interleaved(tasks, arguments.group_repeats)
-        rows.append([name, f"{1000 * seconds['ours']:.1f}",
-                     f"{seconds['unique'] / seconds['ours']:.1f}x"])
+        rows.append(
+            [name, f"{1000 * seconds['ours']:.1f}", f"{seconds['unique'] / seconds['ours']:.1f}x"]
+        )
     print_table(
         f"Queries.from_groups, {len(contiguous)} rows, medians of {arguments.group_repeats}",
         ["ids", "ms", "numpy.unique / ours"],
@@ -264,7 +269,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=136, help="(default: 136)")
     parser.add_argument("--trees", type=int, default=100, help="for seconds (default: 100)")
     parser.add_argument(
-        "--memory-trees", type=int, default=5,
+        "--memory-trees",
+        type=int,
+        default=5,
         help="for memory, which hardly depends on them (default: 5)",
     )
     parser.add_argument("--repeats", type=int, default=3, help="of the overhead (default: 3)")

@@ -1,9 +1,18 @@
 """The theorems as code, on explicit finite distributions of the labels of one query.
 
-A `LabelDistribution` comes in; out come its best ranking, the regret of any other, whether it
-satisfies the condition of a theorem, a bound on what wrong predictions cost, and distributions on
-which a choice of loss and decoder fails. P1 is Ramaswamy, Agarwal & Tewari (2013), P2 Calauzènes,
-Usunier & Gallinari (2013), P3 Duchi, Mackey & Jordan (2013).
+A `LabelDistribution` describes the labels that a query can have. The functions of this module
+compute its best ranking and the regret of any other ranking, check whether it satisfies the
+condition of a theorem, bound the regret that inaccurate predictions cause, and search for
+distributions on which a choice of loss and decoder fails.
+
+References
+----------
+.. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for low-rank
+   loss matrices with applications to subset ranking losses. NIPS.
+.. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
+   order-preserving surrogate losses in learning to rank. Machine Learning.
+.. [3] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms. Annals
+   of Statistics.
 """
 
 from sklearn_rankcal.consistency._bounds import regret_bound

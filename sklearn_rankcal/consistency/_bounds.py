@@ -1,4 +1,4 @@
-"""Regret bounds: how far predictions are from expected targets in, what that can cost out."""
+"""Bounds on the regret of rankings, from the distance of predictions to the expected targets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal._numbers import read_numbers, read_whole
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 
 def regret_bound(
@@ -17,44 +17,52 @@ def regret_bound(
     n_documents: ArrayLike,
     gap: ArrayLike = 0.0,
 ) -> Any:
-    """What the ranking decoded from predictions u can lose: regret <= c ||u - u*|| + gap.
+    """Bound the regret of the ranking decoded from predictions u: c ||u - u*|| + gap.
+
+    Here u* are the expected targets, and c is the constant of the loss
+    (`Loss.regret_constant`).
 
     Parameters
     ----------
     loss : str or Loss
-        One that has an exact decoder: all that are calibrated for every distribution.
+        A loss that has an exact decoder; these are the losses that are calibrated for every
+        distribution.
     surrogate_regret : float or array-like of shape (n_queries,)
-        ||u - u*||^2 of a query, u* its expected targets: over documents where the loss is on
-        scores, over pairs i < j for ``"pd"`` (differences), over i <= j for ``"map"``.
+        The squared distance ||u - u*||^2 of a query. It is a sum over documents for losses on
+        scores, over pairs i < j for ``"pd"`` (differences), and over i <= j for ``"map"``.
     n_documents : int or array-like of shape (n_queries,)
-        Size of the query.
+        The number of documents of the query.
     gap : float or array-like of shape (n_queries,), default=0
-        How far the decoder's objective is above its minimum, or can be: `DecodeResult.gap`. 0 for
-        an exact decoder, and for a sort.
+        A bound on how far the decoder's objective is above its minimum, such as
+        `DecodeResult.gap`. It is 0 for an exact decoder and for a sort.
 
     Returns
     -------
     bound : float or ndarray of shape (n_queries,)
-        On `ranking_regret`. A mean of bounds bounds the mean regret; and so does, for queries of
-        the same size, the bound of a mean surrogate regret, since the square root is concave.
+        A bound on `ranking_regret`. The mean of the bounds of several queries bounds their mean
+        regret. If the queries have the same size, the bound of their mean surrogate regret does so
+        too, because the square root is concave.
 
     Raises
     ------
     ValueError
-        A loss without a bound; negative, NaN or infinite arguments; sizes below 1.
+        If the loss has no bound, if an argument is negative, NaN or infinite, or if a size is
+        below 1.
 
     Notes
     -----
-    P1's theorem 3 writes the loss of a ranking t as <u*, beta_t> + c, and t minimises <u, beta_t>
-    up to the gap. With t* the best ranking, the regret <u*, beta_t - beta_t*> is therefore at most
+    Theorem 3 of Ramaswamy et al. (2013) writes the expected loss of a ranking t as
+    <u*, beta_t> + c, and the decoded t minimises <u, beta_t> up to the gap. With t* the best
+    ranking, the regret <u*, beta_t - beta_t*> is therefore at most
     <u* - u, beta_t - beta_t*> + gap <= diam(beta) ||u - u*|| + gap. The diameter
-    (`Loss.regret_constant`) is exact, the distance between a ranking and its reverse, for
+    (`Loss.regret_constant`) is exact. It is the distance between a ranking and its reverse, for
 
-    * positional losses: sqrt(2) C_phi(2) (P2, table 2, has the same constant);
-    * pairwise disagreement: sqrt(r (r - 1) / 2), as all pairs turn;
-    * average precision: sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), H harmonic numbers.
+    * positional losses: sqrt(2) C_phi(2) (table 2 of Calauzènes et al., 2013, has the same
+      constant);
+    * pairwise disagreement: sqrt(r (r - 1) / 2), because every pair is reversed;
+    * average precision: sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), with harmonic numbers H.
 
-    The bound is attained, in the limit, by predictions that point in exactly the wrong direction
+    The bound is attained in the limit, by predictions that differ in exactly the wrong direction
     from expected targets that almost tie all documents.
 
     Examples
@@ -79,14 +87,15 @@ def regret_bound(
         np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
-            f"n_documents, surrogate_regret and gap have shapes {shapes}, which do not go together."
+            "n_documents, surrogate_regret and gap must have shapes that broadcast; got "
+            f"{', '.join(map(str, shapes))}."
         ) from None
     unique, inverse = np.unique(sizes, return_inverse=True)
     constants = [loss.regret_constant(int(r)) for r in unique]
     if None in constants:
         raise ValueError(
-            f"{type(loss).__name__} has no regret bound: it is calibrated over "
-            f"{loss.calibrated_over}."
+            f"{type(loss).__name__} has no regret bound, because it is not calibrated for every "
+            f"distribution, but over {loss.calibrated_over}."
         )
     constant = np.array(constants, dtype=np.float64)[inverse].reshape(sizes.shape)
     bound = constant * np.sqrt(given["surrogate_regret"]) + given["gap"]

@@ -1,14 +1,15 @@
-"""Noise conditions: expected targets or a distribution in, whether a theorem covers them out.
+"""Noise conditions: does a theorem cover a distribution, or a matrix of expected targets?
 
-Each predicate returns a `Condition`, which is true or false and lists the documents that violate
-it. In all of them ``a > b`` means a > b + slack, and ``a >= b`` means a >= b - slack: differences
-up to the slack count as equality. The slack is `tol` times a size. The difference of two equal
-expectations is rounding noise, so its own size says nothing. What does is the size of what was
-added up to get it:
+Each function returns a `Condition`, which is true or false and lists the documents that violate it.
+All of them allow for rounding errors by a slack: ``a > b`` means a > b + slack, and ``a >= b``
+means a >= b - slack, so that differences up to the slack count as equality.
 
-* of a distribution, the expected absolute values of the terms that are compared, such as
-  E|Y_ij| + E|Y_ji|. Each comparison has a size of its own;
-* of a matrix, which does not say what its entries were made of, the largest absolute entry.
+The slack is `tol` times a size. The difference of two equal expectations consists of rounding
+errors, so that its own size cannot serve. The size is instead that of the numbers that were added:
+
+* For a distribution it is the expected absolute value of the terms that are compared, such as
+  E|Y_ij| + E|Y_ji|. Each comparison has a size of its own.
+* For a matrix it is the largest absolute entry, because the terms behind the entries are unknown.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     check_numbers,
-    expected_sizes,
-    expected_targets,
+    targets_and_sizes,
 )
+from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
 
 Floats = NDArray[np.float64]
@@ -36,15 +37,19 @@ TOL = 1e-9
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether a condition holds, and where it does not.
+    """Whether a condition holds, and which documents violate it.
+
+    A condition that holds is true in ``if`` and other uses of ``bool``.
 
     Attributes
     ----------
     name : str
+        The name of the condition.
     violations : tuple of tuples of int
-        Documents, numbered from 0. Their number and meaning depend on the condition.
+        Documents that violate the condition, numbered from 0. What a tuple stands for depends on
+        the condition; the function that returned the condition documents it.
     meaning : str
-        What a violation says.
+        What a violation means, for ``repr``.
     """
 
     name: str
@@ -53,7 +58,7 @@ class Condition:
 
     @property
     def holds(self) -> bool:
-        """Whether there is no violation; what ``bool`` says, too."""
+        """Whether there is no violation, which is also the value of ``bool(condition)``."""
         return not self.violations
 
     def __bool__(self) -> bool:
@@ -78,16 +83,20 @@ def _is_distribution(u: Any) -> bool:
 
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
-    """The matrix of expected targets; and the slack of its entries, one for all of a matrix."""
+    """Return the matrix of expected targets and the slack of its entries.
+
+    The slack is an array for a distribution, and one number for a matrix.
+    """
     if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
     if _is_distribution(u):
-        return expected_targets(u, loss), tol * expected_sizes(u, loss)
+        matrix, sizes = targets_and_sizes(u, loss)
+        return matrix, tol * sizes
     matrix = check_numbers(u, "u")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(
-            "u must be a matrix, one row and column a document, or a distribution (labels, "
-            f"probabilities); it has shape {matrix.shape}."
+            "u must be a square matrix, with a row and a column for each document, or a "
+            f"distribution (labels, probabilities); it has shape {matrix.shape}."
         )
     return matrix, tol * float(np.abs(matrix).max())
 
@@ -95,35 +104,39 @@ def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
 def satisfies_reinforce(
     u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
 ) -> Condition:
-    """P_reinforce (P1, theorem 4): is sorting by the diagonal optimal for average precision?
+    """Check P_reinforce, under which sorting by the diagonal is optimal for average precision.
 
-    For all i, j: u_ii >= u_jj implies u_ii >= u_jj + sum_{g not in {i, j}} (u_jg - u_ig)_+ , with
-    u_ij = E[Y_i Y_j / sum(Y)]. Then ``loss="map", decoder="diagonal"`` and ``"map_by_scores"``
-    (corollary 5) are calibrated.
+    Let u_ij = E[Y_i Y_j / sum(Y)]. The condition says that for all i and j, u_ii >= u_jj implies
+    u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+. If it holds, ``loss="map",
+    decoder="diagonal"`` and ``loss="map_by_scores"`` are calibrated (Ramaswamy et al., 2013,
+    theorem 4 and corollary 5).
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
-        Binary labels, or the symmetric u itself, such as
+        A distribution of binary labels, or the symmetric matrix u itself, such as
         ``expected_targets(distribution, MAP(threshold=2))`` or a prediction.
     tol : float, default=1e-9
-        Differences up to this share of the expected absolute values of their terms count as 0; up
-        to this share of the largest entry, where u is a matrix.
+        If u is a distribution, differences up to this share of the expected absolute values of
+        their terms count as 0. If u is a matrix, differences up to this share of its largest
+        absolute entry do.
 
     Returns
     -------
     condition : Condition
-        Violations are pairs (i, j): i is sorted before j, or ties with it, but j shares relevance
-        that i lacks.
+        The violations are pairs (i, j) in which i is sorted before j or ties with it, although
+        u_ii is less than the right-hand side above: j is relevant together with other documents
+        more often than i is.
 
     Raises
     ------
     ValueError
-        Not a distribution or not a symmetric matrix; labels other than 0 and 1.
+        If u is neither a distribution nor a symmetric matrix, or if labels are not 0 or 1.
 
     Notes
     -----
-    It holds for documents that are independent given the query, for one. O(r^3).
+    The condition holds, for example, if documents are relevant independently of each other given
+    the query. The time is O(r^3).
 
     Examples
     --------
@@ -131,7 +144,7 @@ def satisfies_reinforce(
     >>> satisfies_reinforce(([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7]))
     P_reinforce fails: pairs (i, j) sorted i first, though j shares more: (2, 0), (2, 1), (2, 3)
 
-    With equality, it still holds:
+    The condition still holds if the inequality is an equality:
 
     >>> satisfies_reinforce(([[0, 0, 1, 0], [1, 1, 0, 1]], [0.5, 0.5]))
     P_reinforce holds
@@ -144,26 +157,23 @@ def satisfies_reinforce(
             f"u must be symmetric; entries [{i}, {j}] and [{j}, {i}] are {u[i, j]:g} and "
             f"{u[j, i]:g}."
         )
-    own = np.diagonal(u)
-    lead = own[:, None] - own
-    lack = np.maximum(u - u[:, None], 0.0)  # [i, j, g]: u_jg - u_ig
-    other = ~np.eye(len(u), dtype=bool)
-    missing = (lack * (other[:, None] & other)).sum(axis=2)
-    of_lead = of_all = slack
-    if isinstance(slack, np.ndarray):  # the terms of the lead, and all with those of the lack
-        of_lead = np.add.outer(np.diagonal(slack), np.diagonal(slack))
-        of_all = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
+    lead_slack = total_slack = slack
+    if isinstance(slack, np.ndarray):
+        # The lead u_ii - u_jj has two terms. The second inequality also has those of the sum, which
+        # are entries of rows i and j.
+        lead_slack = np.add.outer(np.diagonal(slack), np.diagonal(slack))
+        total_slack = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
     return Condition(
         "P_reinforce",
-        _violations((lead >= -of_lead) & (lead < missing - of_all)),
+        _violations(reinforce_violations(u[None], lead_slack, total_slack)[0]),
         "pairs (i, j) sorted i first, though j shares more:",
     )
 
 
 def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, Floats | float]:
-    """Expected differences of preferences and their slack; E[Y_ij] - E[Y_ji] up to a factor."""
+    """Return the matrix of differences E[Y_ij] - E[Y_ji] and the slack of its entries."""
     matrix, slack = _expected(u, PD() if loss is None else loss, tol)
-    if _is_distribution(u):  # these are differences, with slacks of both terms
+    if _is_distribution(u):  # `expected_targets` are differences, and the slack counts both terms
         return matrix, slack
     return matrix - matrix.T, slack
 
@@ -171,35 +181,38 @@ def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, 
 def satisfies_dag(
     u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
 ) -> Condition:
-    """P_DAG (P1, theorem 7): are expected preferences acyclic?
+    """Check P_DAG: are the expected preferences acyclic?
 
-    That is, the graph of the edges (i, j) with E[Y_ij] > E[Y_ji]. Then ``loss="pd"`` with
-    ``decoder="greedy_dag"`` is calibrated.
+    The condition says that the graph with an edge (i, j) for each pair with E[Y_ij] > E[Y_ji] has
+    no cycle. If it holds, ``loss="pd"`` with ``decoder="greedy_dag"`` is calibrated (Ramaswamy et
+    al., 2013, theorem 7).
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
-        Preference weights, or relevance, which prefers i to j by 1 where y_i > y_j (otherwise pass
-        ``expected_targets(distribution, PD("graded"))``). Of a matrix only the differences
-        u_ij - u_ji count.
+        A distribution of preference weights or of relevance, or a matrix. Relevance y prefers i to
+        j with weight 1 if y_i > y_j; for other weights, pass ``expected_targets(distribution,
+        loss)`` with a `PD` loss of those weights. If u is a matrix, the condition depends on the
+        differences u_ij - u_ji only.
     tol : float, default=1e-9
-        Differences up to this share of the expected absolute values of their terms count as 0; up
-        to this share of the largest entry, where u is a matrix.
+        If u is a distribution, differences up to this share of the expected absolute values of
+        their terms count as 0. If u is a matrix, differences up to this share of its largest
+        absolute entry do.
 
     Returns
     -------
     condition : Condition
-        Each violation lists documents that cycles connect: each is preferred to each other one,
-        directly or along a path.
+        Each violation lists a set of documents that cycles connect: each document of the set is
+        preferred to each other one, directly or along a path.
 
     Raises
     ------
     ValueError
-        Not a distribution, or not a square matrix.
+        If u is neither a distribution nor a square matrix.
 
     Notes
     -----
-    O(r^2).
+    The time is O(r^2).
 
     Examples
     --------
@@ -208,6 +221,7 @@ def satisfies_dag(
     P_DAG fails: cycles connect (0, 1, 2)
     """
     d, slack = _differences(u, tol)
+    # A strongly connected component of two or more documents is a set that cycles connect.
     n_parts, part = connected_components(d > slack, connection="strong")
     cyclic = [c for c in range(n_parts) if (part == c).sum() > 1]
     members = sorted(tuple(np.flatnonzero(part == c).tolist()) for c in cyclic)
@@ -220,37 +234,42 @@ def satisfies_score_condition(
     *,
     tol: float = TOL,
 ) -> Condition:
-    """P_f (P1, theorem 6): do expected scores order every expected preference?
+    """Check P_f: do the expected scores agree with every expected preference?
 
-    For all i, j: E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]. Then ``"pd_by_scores"`` with
-    this f is calibrated. P_f is a part of P_DAG, whatever f is.
+    The condition says that for all i and j, E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]. If it
+    holds, ``loss="pd_by_scores"`` with the scores f is calibrated (Ramaswamy et al., 2013, theorem
+    6). Whatever f is, P_f implies P_DAG.
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     f : str, callable, PDByScores or array-like of shape (r,), default="borda"
-        The scores, as `PDByScores` takes them; or that loss, whose `h` and `normalize` make the
-        preferences, too; or E[f(Y)] itself, which a matrix u needs.
+        The scores: a name or a function, as `PDByScores` accepts them; or a `PDByScores` loss,
+        whose other parameters then determine the preferences; or the expected scores E[f(Y)]
+        themselves, which are needed if u is a matrix.
     tol : float, default=1e-9
-        Differences up to this share of the expected absolute values of their terms count as 0:
-        of E|Y_ij| + E|Y_ji|, and of E|f_i(Y)| + E|f_j(Y)|, or more, where f adds up terms that
-        cancel. Where u is a matrix, up to this share of its largest entry, and of the largest
-        score.
+        If u is a distribution, differences up to this share of the expected absolute values of
+        their terms count as 0: of E|Y_ij| + E|Y_ji|, and of E|f_i(Y)| + E|f_j(Y)|, or more if f
+        adds terms that cancel. If u is a matrix, differences up to this share of its largest
+        absolute entry and of the largest absolute score do.
 
     Returns
     -------
     condition : Condition
-        Violations are pairs (i, j): i is preferred to j, but its expected score is not larger.
+        The violations are pairs (i, j) in which i is preferred to j, but the expected score of i is
+        not larger.
 
     Raises
     ------
     ValueError
-        Not a distribution or not a square matrix; an unknown f; scores that do not fit.
+        If u is neither a distribution nor a square matrix, if the name f is unknown, or if the
+        shape of the scores does not match u.
 
     Examples
     --------
-    Single preferences: the net Borda score puts document 1 before 0, against expected preferences.
+    Each label below is a single preference. The net Borda score puts document 1 before document 0,
+    although the expected preference is the opposite.
 
     >>> import numpy as np
     >>> from sklearn_rankcal.consistency import satisfies_dag, satisfies_score_condition
@@ -260,31 +279,32 @@ def satisfies_score_condition(
     >>> satisfies_dag(distribution), satisfies_score_condition(distribution)
     (P_DAG holds, P_f fails: pairs (i, j) preferred but not scored higher: (0, 1))
     """
-    of_scores: Floats | float
+    score_slack: Floats | float
     if isinstance(f, str) or callable(f) or isinstance(f, PDByScores):
-        loss = f if isinstance(f, PDByScores) else PDByScores(f=f)
+        loss = f if isinstance(f, PDByScores) else PDByScores(score_function=f)
         if not _is_distribution(u):
             raise ValueError(
-                "E[f(Y)] does not follow from a matrix of expected preferences: pass the "
-                "distribution, or the expected scores themselves as f."
+                "E[f(Y)] cannot be computed from a matrix of expected preferences. Pass the "
+                "distribution as u, or the expected scores themselves as f."
             )
         distribution: Any = u
-        d, slack = _differences(distribution, tol, PD(loss.h, normalize=loss.normalize))
-        scores = expected_targets(distribution, loss)
-        sizes = tol * expected_sizes(distribution, loss)
-        of_scores = sizes[:, None] + sizes
+        d, slack = _differences(
+            distribution, tol, PD(loss.pair_weight, equal_queries=loss.equal_queries)
+        )
+        scores, sizes = targets_and_sizes(distribution, loss)
+        score_slack = tol * (sizes[:, None] + sizes)
     else:
         scores = check_numbers(f, "f")
         d, slack = _differences(u, tol)
-        of_scores = tol * float(np.abs(scores).max(initial=0.0))
+        score_slack = tol * float(np.abs(scores).max(initial=0.0))
     if scores.shape != (len(d),):
         raise ValueError(
-            f"f must be {len(d)} expected scores, one a document; it has shape {scores.shape}."
+            f"f must be {len(d)} expected scores, one for each document; it has shape "
+            f"{scores.shape}."
         )
-    lead = scores[:, None] - scores
     return Condition(
         "P_f",
-        _violations((d > slack) & ~(lead > of_scores)),
+        _violations(score_violations(d[None], scores[None], slack, score_slack)[0]),
         "pairs (i, j) preferred but not scored higher:",
     )
 
@@ -292,33 +312,35 @@ def satisfies_score_condition(
 def is_low_noise(
     u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
 ) -> Condition:
-    """Low noise (P3, definition 4): do expected preferences reinforce each other?
+    """Check low noise: do expected preferences reinforce each other along paths?
 
-    For edges i -> j and j -> k of the difference graph, w_ij = E[Y_ij] - E[Y_ji] > 0 and w_jk > 0:
-    w_ik >= w_ij + w_jk. Low noise is a part of P_f for the net Borda score, and that of P_DAG.
+    Let w_ij = E[Y_ij] - E[Y_ji]. The condition says that for all documents i, j and k with w_ij > 0
+    and w_jk > 0, w_ik >= w_ij + w_jk (Duchi et al., 2013, definition 4). Low noise implies P_f for
+    the net Borda score, which in turn implies P_DAG.
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     tol : float, default=1e-9
-        Differences up to this share of the expected absolute values of their terms count as 0; up
-        to this share of the largest entry, where u is a matrix.
+        If u is a distribution, differences up to this share of the expected absolute values of
+        their terms count as 0. If u is a matrix, differences up to this share of its largest
+        absolute entry do.
 
     Returns
     -------
     condition : Condition
-        Violations are paths (i, j, k) that outweigh the edge from i to k.
+        The violations are paths (i, j, k) with w_ik < w_ij + w_jk.
 
     Raises
     ------
     ValueError
-        Not a distribution, or not a square matrix.
+        If u is neither a distribution nor a square matrix.
 
     Notes
     -----
-    O(r^3). Low noise does not make margin surrogates consistent: that is P3's theorem 3, whose
-    example has low noise with equality, .26 = .25 + .01.
+    The time is O(r^3). Low noise does not make margin surrogates consistent (Duchi et al., 2013,
+    theorem 3): the example in their proof has low noise with equality, .26 = .25 + .01.
 
     Examples
     --------
@@ -333,11 +355,11 @@ def is_low_noise(
     """
     d, slack = _differences(u, tol)
     edge = d > slack
-    path = d[:, :, None] + d  # [i, j, k]
-    of_path = slack
+    path = d[:, :, None] + d  # [i, j, k] = w_ij + w_jk
+    path_slack = slack
     if isinstance(slack, np.ndarray):
-        of_path = slack[:, :, None] + slack + slack[:, None, :]
-    lighter = d[:, None, :] < path - of_path
+        path_slack = slack[:, :, None] + slack + slack[:, None, :]
+    lighter = d[:, None, :] < path - path_slack
     return Condition(
         "Low noise",
         _violations(edge[:, :, None] & edge & lighter),

@@ -1,4 +1,4 @@
-"""Counterexamples: a loss and a decoder or scores in, a distribution on which they fail out."""
+"""Search for distributions on which a loss with a decoder, or with given scores, fails."""
 
 from __future__ import annotations
 
@@ -14,47 +14,52 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     all_targets,
     as_queries,
     check_labels,
 )
-from sklearn_rankcal.consistency._rankings import all_ranks, goals
+from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.losses import BinaryLoss, Loss, get_loss
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.measures import BinaryMeasure
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Largest query searched: its 720 rankings are evaluated for every distribution.
+#: The largest query that is searched: all its 720 rankings are evaluated for every distribution.
 LARGEST = 6
-#: Labels of the pool, and of one distribution, at most.
+#: The number of labels to mix, and of labels in one distribution, at most.
 POOL, MIXED = 1024, 6
 #: Distributions evaluated at a time.
-CHUNK = 4096
-#: Disturbance of the expected targets, and the least regret, relative to their ranges.
+BLOCK = 4096
+#: The size of the disturbance of expected targets, and the least regret that counts, both as a
+#: share of the range.
 DISTURBANCE, LEAST = 1e-12, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """A distribution on which a choice of surrogate and decoder is not calibrated.
+    """A distribution on which a loss with a decoder or with given scores is not calibrated.
 
     Attributes
     ----------
     loss : Loss
-        With parameters that it left to the data, such as the top grade of `ERR`, set.
+        The loss. Parameters that depend on the data, such as the top grade of `ERR`, are set.
     distribution : LabelDistribution
+        The distribution of the labels.
     u : ndarray of shape (d,)
-        The expected targets, or scores, as the decoder takes them.
+        The expected targets or scores, ordered as the decoder expects them.
     ranks : ndarray of shape (r,)
-        What the choice tends to, 1 = top. Where ties are broken at random: a way to break them.
+        The ranking to which the choice tends, 1 = top. If ties are broken at random, it is one way
+        to break them.
     best : ndarray of shape (r,)
         The best ranking.
     regret : float
-        Expected loss of `ranks`, above that of `best`.
+        The expected loss of `ranks` minus that of `best`.
     """
 
     loss: Loss
@@ -86,57 +91,65 @@ def find_counterexample(
     Parameters
     ----------
     loss : str or Loss
-        What rankings are judged by (`ranking_regret`).
+        The loss by which rankings are judged (see `ranking_regret`).
     choice : str, decoder or callable, default="auto"
-        A decoder, applied to the expected targets of `loss`; or a score function f, from labels
-        (m, r) or preference weights (m, r, r) to scores (m, r), and documents are sorted by
-        E[f(Y)].
+        What is tested. A decoder, by name or as an object, is applied to the expected targets of
+        `loss`. A function f maps labels (m, r) or preference weights (m, r, r) to scores (m, r),
+        and documents are sorted by E[f(Y)].
     n_documents : int, default=3
-        r, from 2 to 6.
+        The number r of documents, from 2 to 6.
     condition : callable, default=None
-        ``condition(distribution)`` is true where counterexamples count, such as `satisfies_dag`.
+        A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions for which
+        it is true count as counterexamples. If None, all of them count.
     labels : array-like of shape (m, r) or (m, r, r), default=None
-        Labels to mix. None: relevance 0, 1 for binary losses, and 0 .. 3 for others (1,024 drawn
-        where there are more); for losses that take preferences all single ones, total orders, and
+        The labels that are mixed. If None, these are all labels with relevance 0 and 1 for binary
+        losses, and with relevance 0 to 3 for other losses (a random 1,024 of them if there are
+        more). For losses that accept preferences they are all single preferences, total orders and
         random graphs.
     n_trials : int, default=20000
-        Distributions to draw: of 1 to 6 labels, half of them with random probabilities, half with
-        proportions of small whole numbers, which make ties.
+        The number of distributions that are drawn. Each has 1 to 6 labels. One half have random
+        probabilities, and the other half have proportions of small whole numbers, which cause ties.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draws.
+        Seed of the random draws.
 
     Returns
     -------
     counterexample : Counterexample or None
-        That of the largest regret found. None proves nothing; it is what calibrated choices give.
+        The counterexample with the largest regret that was found. The result None is no proof that
+        there is none, but it is what calibrated choices return.
 
     Raises
     ------
     ValueError
-        A query too large to enumerate its rankings, labels of another size, scores of a wrong
-        shape, a decoder that does not fit the loss, no trials.
+        If the query is too large to enumerate its rankings, if labels or scores have a wrong shape,
+        if the decoder does not fit the loss, or if there are no trials.
     TypeError
-        A choice that is none of those.
+        If `choice` is not a decoder, the name of one, or a function.
 
     Notes
     -----
-    Estimates tend to expected targets without reaching them, so calibration is about all that a
-    decoder does nearby (P1, definition 1). Expected targets are therefore disturbed by 1e-12 of
-    their range before decoding, in a random direction, which breaks ties at random. A regret
-    counts from 1e-7 of the range of the loss.
+    Estimates tend to the expected targets without reaching them, so that calibration depends on
+    everything that a decoder returns near them (Ramaswamy et al., 2013, definition 1). Expected
+    targets are therefore disturbed by 1e-12 of their range before they are decoded, in a random
+    direction, which breaks ties at random. A regret counts if it exceeds 1e-7 of the range of the
+    loss.
 
     Examples
     --------
-    Scores for pairwise disagreement, though expected preferences are acyclic (P1, section 7.2):
+    Sorting by scores can fail for pairwise disagreement even if the expected preferences are
+    acyclic (Ramaswamy et al., 2013, section 7.2):
 
     >>> from sklearn_rankcal.consistency import find_counterexample, satisfies_dag
     >>> found = find_counterexample(
-    ...     "pd", lambda y: (y - y.transpose(0, 2, 1)).sum(axis=2), condition=satisfies_dag,
-    ...     random_state=0)
+    ...     "pd",
+    ...     lambda y: (y - y.transpose(0, 2, 1)).sum(axis=2),
+    ...     condition=satisfies_dag,
+    ...     random_state=0,
+    ... )
     >>> found.regret > 0.1
     True
 
-    None where there is none to find (P1, theorem 3):
+    The exact decoder has no counterexample (Ramaswamy et al., 2013, theorem 3):
 
     >>> find_counterexample("pd", "exact", n_trials=2000, random_state=0) is None
     True
@@ -155,25 +168,27 @@ def find_counterexample(
     loss = get_loss(loss)
     pool = _draw_labels(loss, int(r), random) if labels is None else check_labels(labels)
     if pool.shape[1] != r:
-        raise ValueError(f"labels are of {pool.shape[1]} documents, n_documents is {r}.")
+        raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")
     loss = loss.resolve(as_queries(pool)[0])
-    value = goals(loss, pool, all_ranks(r))
+    value = calibrated_values(loss, pool, all_ranks(r))
     defined = ~np.isnan(value[:, 0])
     if not defined.any():
         raise ValueError(f"{loss!r} is undefined for every label.")
     pool, value = pool[defined], value[defined]
     targets, decoder = _surrogate(loss, choice, pool)
-    span = np.ptp(targets) or 1.0
+    span = np.ptp(targets) or 1.0  # the range of the targets
     found, least = None, LEAST * float(np.ptp(value))
-    for first in range(0, n_trials, CHUNK):
-        n = min(CHUNK, n_trials - first)
+    for first in range(0, n_trials, BLOCK):
+        n = min(BLOCK, n_trials - first)
         chance = _draw_mixtures(n, len(pool), random)
         u = chance @ targets
         u += DISTURBANCE * span * random.normal(size=u.shape)
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
         expected = chance @ value
         best = expected.argmax(axis=1)
-        regret = expected[np.arange(n), best] - expected[np.arange(n), _numbers_of(ranks)]
+        regret = expected[np.arange(n), best] - expected[np.arange(n), ranking_numbers(ranks)]
+        # Try the largest regrets first, so that the first one that satisfies the condition is the
+        # largest of the block that counts.
         for t in np.argsort(-regret, kind="stable"):
             if regret[t] <= least:
                 break
@@ -192,46 +207,37 @@ def find_counterexample(
 def _surrogate(
     loss: Loss, choice: str | BaseEstimator | Callable[[Floats], ArrayLike], pool: Floats
 ) -> tuple[Floats, BaseEstimator]:
-    """The targets of every label, or scores, and their decoder."""
+    """Return the targets or scores of every label, and the decoder for them."""
     if isinstance(choice, type):
-        raise TypeError(f"A decoder object is needed, not the class; got {choice!r}.")
+        raise TypeError(f"choice must be a decoder object and not the class; got {choice!r}.")
     if not callable(choice):
-        return all_targets(loss, pool), get_decoder(choice, loss.space, loss.default_decoder)
+        return all_targets(loss, pool), get_decoder(choice, loss.space)
     scores = np.array(read_numbers(choice(pool.copy()), "what the choice returned"))
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
             f"The score function must return {pool.shape[:2]} finite scores, one for each document "
             f"of each label; it returned shape {scores.shape}."
         )
-    return scores, get_decoder("sort", "scores")
-
-
-def _numbers_of(ranks: Ints) -> Ints:
-    """Where rankings (n, r) stand in `all_ranks`."""
-    r = ranks.shape[1]
-    digits = r ** np.arange(r)
-    codes = (all_ranks(r) - 1) @ digits
-    order = np.argsort(codes)
-    return order[np.searchsorted(codes[order], (ranks - 1) @ digits)]
+    return scores, get_decoder("sort", SCORES)
 
 
 def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
-    """The labels to mix."""
-    if loss.takes_preferences:
+    """Draw the labels that are mixed if the user gives none."""
+    if loss.measure.takes_preferences:
         single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
         ranks = all_ranks(r)[random.permutation(len(all_ranks(r)))[:60]]
         orders = (ranks[:, :, None] < ranks[:, None, :]).astype(np.float64)
         graphs = random.randint(1, 4, (60, r, r)) * (random.rand(60, r, r) < 0.4)
         graphs[:, np.arange(r), np.arange(r)] = 0
         return np.concatenate([single, orders, graphs])
-    binary = isinstance(loss, BinaryLoss) and loss.threshold is None
+    binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
     levels = range(2) if binary else range(4)
     every = np.array(list(itertools.product(levels, repeat=r)), dtype=np.float64)
     return every[random.permutation(len(every))[:POOL]]
 
 
 def _draw_mixtures(n: int, n_labels: int, random: np.random.RandomState) -> sparse.csr_array:
-    """Probabilities (n, n_labels) of n distributions of up to `MIXED` labels."""
+    """Draw probabilities (n, n_labels) of n distributions of 1 to `MIXED` labels each."""
     weight = random.gamma(0.7, size=(n, MIXED))
     weight[: n // 2] = random.randint(1, 6, (n // 2, MIXED))
     weight[np.arange(MIXED) > random.randint(MIXED, size=(n, 1))] = 0.0

@@ -1,4 +1,4 @@
-"""Distributions of the labels of one query: labels and probabilities in, expected targets out."""
+"""Distributions of the labels of one query, and the expected targets of a loss under them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._pair_targets import entry_matrices, flat_targets
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._pairs import SCORE_SIZES
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import PAIRS, flat_targets
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelDistribution:
-    """What the labels of a query of r documents can be, and how probable each is.
+    """A finite distribution of the labels of one query of r documents.
 
-    Functions of this module take a tuple ``(labels, probabilities)`` as well.
+    The functions of this module also accept a tuple ``(labels, probabilities)`` instead.
 
     Parameters
     ----------
     labels : array-like of shape (m, r) or (m, r, r)
-        The relevance of r documents, m times; or preference weights, where ``labels[k, i, j]`` is
-        the weight with which document i is preferred to document j.
+        The m labels that the query can have. Each is the relevance of r documents, or a matrix of
+        preference weights, where ``labels[k, i, j]`` is the weight with which label k prefers
+        document i to document j.
     probabilities : array-like of shape (m,)
-        That of each label; they sum to 1.
+        The probability of each label. They sum to 1.
 
     Raises
     ------
     ValueError
-        Other shapes, NaN or infinity, negative weights or probabilities, a document preferred to
-        itself, probabilities that do not sum to 1 (to 1e-8).
+        If a shape is wrong, if there are NaN, infinity, negative weights or negative probabilities,
+        if a document is preferred to itself, or if the probabilities do not sum to 1 (to 1e-8).
 
     Examples
     --------
@@ -56,8 +56,8 @@ class LabelDistribution:
         probabilities = check_numbers(self.probabilities, "probabilities")
         if probabilities.shape != (len(labels),):
             raise ValueError(
-                f"probabilities must have shape ({len(labels)},), one for each label; it has "
-                f"shape {probabilities.shape}."
+                f"probabilities must have shape ({len(labels)},), one number for each label; it "
+                f"has shape {probabilities.shape}."
             )
         if probabilities.min() < 0:
             raise ValueError(
@@ -71,7 +71,7 @@ class LabelDistribution:
 
     @property
     def n_documents(self) -> int:
-        """Documents of the query."""
+        """The number of documents of the query."""
         return int(self.labels.shape[1])
 
     def __repr__(self) -> str:
@@ -88,8 +88,8 @@ class LabelDistribution:
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
-    """A finite float64 array."""
-    array = np.array(read_numbers(values, name))  # a copy, which nobody else changes
+    """Check finite numbers and return them as a new float64 array."""
+    array = np.array(read_numbers(values, name))  # a copy, so that the caller cannot change it
     if not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ValueError(f"{name} contains NaN or infinity (first at {where}).")
@@ -97,13 +97,13 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
 
 
 def check_labels(labels: ArrayLike) -> Floats:
-    """Relevance (m, r) or preference weights (m, r, r), checked."""
+    """Check labels: relevance (m, r) or preference weights (m, r, r)."""
     array = check_numbers(labels, "labels")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (array.ndim == 2 or square) or array.size == 0:
         raise ValueError(
-            "labels must have shape (n_labels, n_documents), relevance, or (n_labels, "
-            f"n_documents, n_documents), preference weights; it has shape {array.shape}."
+            "labels must have shape (n_labels, n_documents) if they are relevance, or (n_labels, "
+            f"n_documents, n_documents) if they are preference weights; got shape {array.shape}."
         )
     if array.ndim == 3:
         if array.min() < 0:
@@ -116,19 +116,22 @@ def check_labels(labels: ArrayLike) -> Floats:
 
 
 def as_distribution(distribution: LabelDistribution | tuple[Any, Any]) -> LabelDistribution:
-    """A distribution, also from a tuple."""
+    """Return a `LabelDistribution`, which may be given as a tuple."""
     if isinstance(distribution, LabelDistribution):
         return distribution
     if isinstance(distribution, tuple) and len(distribution) == 2:
         return LabelDistribution(*distribution)
     raise TypeError(
-        "A LabelDistribution or a tuple (labels, probabilities) is needed; got "
+        "distribution must be a LabelDistribution or a tuple (labels, probabilities); got "
         f"{type(distribution).__name__}."
     )
 
 
 def as_queries(labels: Floats) -> tuple[Any, Queries]:
-    """Labels (m, r) or (m, r, r) as those of m queries: relevance, or `Preferences`."""
+    """Return labels (m, r) or (m, r, r) in the form in which losses take those of m queries.
+
+    This is an array of relevance, or a `Preferences` object.
+    """
     m, r = labels.shape[:2]
     queries = Queries.uniform(m, r)
     if labels.ndim == 2:
@@ -138,7 +141,7 @@ def as_queries(labels: Floats) -> tuple[Any, Queries]:
 
 
 def all_targets(loss: Loss, labels: Floats) -> Floats:
-    """Targets of each label as vectors (m, d), in the order in which decoders take them."""
+    """Return the targets of each label as a vector (m, d), ordered as decoders expect them."""
     flat = flat_targets(loss.encode(*as_queries(labels)))
     return flat.reshape(len(labels), flat.size // len(labels))
 
@@ -146,7 +149,11 @@ def all_targets(loss: Loss, labels: Floats) -> Floats:
 def resolve(
     distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
 ) -> tuple[Loss, LabelDistribution]:
-    """The loss set for these labels, and their distribution given that it is defined."""
+    """Prepare a loss and a distribution for computations.
+
+    Parameters of the loss that depend on the data are set. Labels of probability 0 and labels on
+    which the loss is undefined are dropped, and the other probabilities are divided by their sum.
+    """
     distribution = as_distribution(distribution)
     possible = distribution.probabilities > 0
     if not possible.all():
@@ -155,7 +162,9 @@ def resolve(
         )
     labels, queries = as_queries(distribution.labels)
     loss = get_loss(loss).resolve(labels)
-    undefined = np.isnan(loss.goal(Ranked(queries, np.arange(queries.n_rows)), labels))
+    undefined = np.isnan(
+        loss.calibrated_measure(Ranking(queries, np.arange(queries.n_rows)), labels)
+    )
     if not undefined.any():
         return loss, distribution
     chance = distribution.probabilities[~undefined]
@@ -164,35 +173,36 @@ def resolve(
     return loss, LabelDistribution(distribution.labels[~undefined], chance / chance.sum())
 
 
-def expected_targets(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> Floats:
-    """E[alpha(Y)]: what least squares on the targets of a loss tends to.
+def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss) -> Floats:
+    """Compute the expectation of a loss's targets under a distribution.
+
+    Least squares on the targets tends to this expectation as the number of queries grows.
 
     Parameters
     ----------
     distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
     loss : str or Loss
-        A name, or an object with parameters.
+        A name such as ``"ndcg@10"``, or a loss object.
 
     Returns
     -------
     u : ndarray of shape (r,) or (r, r)
-        The latter for losses on pairs: antisymmetric differences E[Y_ij] - E[Y_ji] for ``"pd"``,
-        symmetric products E[Y_i Y_j / sum(Y)] for ``"map"``.
+        A vector for losses on scores and a matrix for losses on pairs: antisymmetric differences
+        E[Y_ij] - E[Y_ji] for ``"pd"``, and symmetric products E[Y_i Y_j / sum(Y)] for ``"map"``.
 
     Raises
     ------
     ValueError
-        Not a distribution; labels that the loss does not take; a loss that is undefined for all
-        of them.
+        If the distribution is not valid, if the loss does not accept the labels, or if it is
+        undefined for all of them.
 
     Notes
     -----
-    Labels for which the loss is undefined (average precision without a relevant document) are
-    left out, and the probabilities of the others divided by their sum, as `fit` leaves out such
-    queries. All functions of this module do so. Where terms cancel up to rounding, as those of a
-    pair that is tied in expectation, the result is exactly 0.
+    Some losses are undefined for some labels, such as average precision if no document is relevant.
+    These labels are left out, and the probabilities of the others are divided by their sum, as
+    `fit` leaves out such queries. All functions of this module do so. If terms cancel up to
+    rounding, as those of a pair that is tied in expectation, the result is exactly 0.
 
     Examples
     --------
@@ -201,44 +211,49 @@ def expected_targets(
     >>> expected_targets(distribution, "map_by_scores").round(3).tolist()
     [0.233, 0.233, 0.3, 0.233]
     """
+    return targets_and_sizes(distribution, loss)[0]
+
+
+def targets_and_sizes(
+    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
+) -> tuple[Floats, Floats]:
+    """Return `expected_targets` and the expected absolute values of the terms that it adds.
+
+    Rounding errors are relative to these sizes. For ``"pd"`` the size of entry (i, j) is
+    E[Y_ij] + E[Y_ji], which is 0 on the diagonal. For other losses it is the expected absolute
+    target, or more if the target itself is a sum of terms that cancel.
+    """
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)
     size = _sizes(loss, distribution)
-    terms = distribution.labels.size / distribution.n_documents  # that are added up, at most
+    # Each entry is a sum of at most so many terms, and each addition rounds by eps times the size.
+    terms = distribution.labels.size / distribution.n_documents
     flat[np.abs(flat) <= (4 + terms) * np.finfo(np.float64).eps * size] = 0.0
-    return _as_entries(flat, loss, distribution)
-
-
-def expected_sizes(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> Floats:
-    """Expected absolute values of what `expected_targets` adds up, of the same shape.
-
-    E[Y_ij] + E[Y_ji] for ``"pd"``, also on the diagonal, where it is 0; E|alpha| for others, or
-    more where alpha itself is a sum of terms that cancel. Rounding errors are relative to these.
-    """
-    loss, distribution = resolve(distribution, loss)
-    matrices = _as_entries(_sizes(loss, distribution), loss, distribution)
-    return np.abs(matrices)
+    matrices = _as_entries(size, loss, distribution)
+    return _as_entries(flat, loss, distribution), np.abs(matrices)
 
 
 def _as_entries(flat: Floats, loss: Loss, distribution: LabelDistribution) -> Floats:
-    if loss.space == "scores":
+    """Return scores as they are, and entries of pairs as a matrix."""
+    if not loss.space.is_pairwise:
         return flat
-    return entry_matrices(flat[None], distribution.n_documents, loss.space == "sym_pairs")[0]
+    return loss.space.matrices(flat[None], distribution.n_documents)[0]
 
 
 def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
-    """`expected_sizes`, as a vector in the order in which decoders take it."""
+    """Return the sizes of `targets_and_sizes` as a vector, ordered as decoders expect it."""
     labels, p = distribution.labels, distribution.probabilities
     m, r = labels.shape[:2]
-    if loss.space == "pairs":  # of both weights, not of their difference
+    if loss.space == PAIRS:  # the sizes of both weights, and not of their difference
         weights = loss.encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
         mean = np.tensordot(p, weights, 1)
         return (mean + mean.T)[np.triu_indices(r, 1)]
-    if isinstance(loss, PDByScores) and not callable(loss.f):
-        loss = PDByScores(loss.h, f=SCORE_SIZES[loss.f](loss.c), normalize=loss.normalize)
+    if isinstance(loss, PDByScores) and not callable(loss.score_function):
+        sizes = SCORE_SIZES[loss.score_function](loss.smoothing)
+        loss = PDByScores(loss.pair_weight, score_function=sizes, equal_queries=loss.equal_queries)
     sizes = p @ np.abs(all_targets(loss, labels))
-    if isinstance(loss, PDByScores):  # what a function of yours adds up to a score is not known
+    if isinstance(loss, PDByScores):
+        # Which terms a score adds is unknown if a user's function computes it. The largest size of
+        # all documents serves for each of them.
         return np.full(r, sizes.max())
     return sizes

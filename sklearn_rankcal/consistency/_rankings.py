@@ -1,18 +1,16 @@
-"""Rankings of one query: a distribution and a loss in, the best ranking or a regret out."""
+"""Expected losses of rankings of one query, and the best ranking, under a distribution."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, check_ranks
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
     all_targets,
@@ -23,38 +21,80 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._average_precision import DP_LARGEST
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.queries import Queries, Ranking, check_ranks
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
+from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Rankings are enumerated up to this many documents.
+#: All rankings are enumerated up to this many documents.
 LARGEST = 8
-#: Label entries of the rankings evaluated at a time.
-ENTRIES = 2**20
-#: Expected goals of rankings may differ by this share of their terms and count as equal; or by
-#: this share of the largest terms of any ranking, which a goal of terms that cancel is rounded by.
+#: Expected values of rankings count as equal if they differ by at most `ROUNDING` times the
+#: expected absolute values that they add, or by `NOISE` times the largest of these over all
+#: rankings. The latter allows for values whose terms cancel.
 ROUNDING, NOISE = 1e-12, 1e-14
 
 
 @lru_cache(maxsize=4)
 def all_ranks(r: int) -> Ints:
-    """All rankings (r!, r), positions from 1, by lexicographic order of the documents listed."""
+    """Return all rankings (r!, r) as positions from 1.
+
+    They are sorted by the lists of their documents, best first, in lexicographic order.
+    """
     orders = np.array(list(itertools.permutations(range(r))), dtype=np.int64)
     ranks = np.argsort(orders, axis=1) + 1
     ranks.flags.writeable = False
     return ranks
 
 
-def goals(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
-    """The loss's goal of rankings (n, r) under labels (m, ...): (m, n). O(n m r^2) at most."""
+def ranking_numbers(ranks: Ints) -> Ints:
+    """Return the index in `all_ranks` of each ranking (n, r)."""
+    r = ranks.shape[1]
+    # Ranks minus 1 are the digits of a number in base r, which differs for different rankings.
+    digits = r ** np.arange(r)
+    codes = (all_ranks(r) - 1) @ digits
+    order = np.argsort(codes)
+    return order[np.searchsorted(codes[order], (ranks - 1) @ digits)]
+
+
+def values_of_rankings(
+    measure: Callable[[Ranking, Any], Floats], labels: Floats, ranks: Ints
+) -> Floats:
+    """Return ``measure(ranking, labels)`` of each ranking under each of m labels.
+
+    Parameters
+    ----------
+    measure : callable
+        It receives a `Ranking` of many queries and their labels, and returns one value per query.
+    labels : ndarray of shape (m, r) or (m, r, r)
+        Relevance or preference weights.
+    ranks : ndarray of shape (n, r)
+        Positions of the documents, from 1.
+
+    Returns
+    -------
+    values : ndarray of shape (m, n)
+    """
     m = len(labels)
     values = np.empty((m, len(ranks)))
-    step = max(1, ENTRIES // labels.size)
+    # Each pair of a label and a ranking becomes a query. A block holds all labels of some rankings.
+    step = rows_per_block(8 * labels.size)
     for first in range(0, len(ranks), step):
         some = ranks[first : first + step]
         repeated, queries = as_queries(np.repeat(labels, len(some), axis=0))
-        ranked = Ranked.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
-        values[:, first : first + step] = loss.goal(ranked, repeated).reshape(m, -1)
+        ranked = Ranking.from_ranks(np.tile(some, (m, 1)).ravel(), queries)
+        values[:, first : first + step] = measure(ranked, repeated).reshape(m, -1)
     return values
+
+
+def calibrated_values(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
+    """Return the value (m, n) of each ranking under each label for which the loss is calibrated.
+
+    This is `Loss.calibrated_measure`, of which larger values are better. The time is at most
+    O(n m r^2).
+    """
+    return values_of_rankings(loss.calibrated_measure, labels, ranks)
 
 
 def bayes_ranking(
@@ -63,42 +103,49 @@ def bayes_ranking(
     *,
     time_limit: float | None = None,
 ) -> Ints:
-    """The ranking of the smallest expected loss.
+    """Find the ranking of the smallest expected loss.
 
     Parameters
     ----------
     distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
     loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
-        Seconds for ``"pd"`` beyond 8 documents, where expected preferences are cyclic; a
-        `ConvergenceWarning` says when they were too few to prove that the ranking is best.
+        A limit in seconds. It applies to ``"pd"`` with more than 8 documents and cyclic expected
+        preferences. A `ConvergenceWarning` is issued if the time is too short to prove that the
+        ranking is the best one. If None, there is no limit.
 
     Returns
     -------
     ranks : ndarray of shape (r,)
-        Position of each document, 1 = top. Of equally good rankings one: up to 8 documents the
-        one that lists documents of small number first.
+        The position of each document, 1 = top. If several rankings are the best, one of them is
+        returned: up to 8 documents, the one whose list of documents, best first, comes first in
+        lexicographic order.
 
     Raises
     ------
     ValueError
-        Not a distribution; labels that the loss does not take; more than 8 documents and a loss
-        without an exact decoder, more than 24 and ``"map"``.
+        If the distribution is not valid, if the loss does not accept the labels, if there are more
+        than 8 documents and the loss has no exact decoder, or if there are more than 24 documents
+        and the loss is ``"map"``.
 
     See Also
     --------
-    ranking_risk : What is minimised.
+    ranking_risk : The expected loss, which is minimised.
 
     Notes
     -----
-    Up to 8 documents all r! rankings are enumerated, whatever the loss is. Beyond, the expected
-    targets are decoded exactly (P1, theorem 3): by a sort for losses that are calibrated by it
-    for every distribution, by ``decoder="exact"`` for ``"pd"`` and ``"map"``. Uniform random
-    preferences of 30 documents take a fraction of a second, of 45 perhaps minutes.
+    Up to 8 documents, all r! rankings are enumerated for every loss. For more documents, the
+    expected targets are decoded exactly (Ramaswamy et al., 2013, theorem 3): by a sort for losses
+    that a sort calibrates for every distribution, and by ``decoder="exact"`` for ``"pd"`` and
+    ``"map"``. For uniform random preferences this takes a fraction of a second with 30 documents,
+    and it can take minutes with 45.
 
     Examples
     --------
-    Average precision wants the third document last, though its expected score is the largest:
+    For average precision it is best to put the third document last, although its expected score is
+    the largest:
 
     >>> from sklearn_rankcal.consistency import bayes_ranking, expected_targets
     >>> distribution = ([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
@@ -111,20 +158,21 @@ def bayes_ranking(
     r = distribution.n_documents
     if r <= LARGEST:
         risks, sizes = _risks(all_ranks(r), distribution, loss)
+        # Among the rankings whose risks differ from the least one by rounding, the first wins.
         best = risks.argmin()
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
-    if loss.space == "scores" and not without_shrinkage(loss).calibrated_everywhere:
+    if not loss.space.is_pairwise and not without_shrinkage(loss).calibrated_everywhere:
         raise ValueError(
             f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
             f"limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
             "Average precision has one in loss='map', pairwise disagreement in loss='pd'."
         )
-    if loss.space == "sym_pairs" and r > DP_LARGEST:
+    if loss.space == SYMMETRIC_PAIRS and r > DP_LARGEST:
         raise ValueError(
-            f"Average precision is maximised exactly for up to {DP_LARGEST} documents; got {r}."
+            f"Average precision can be maximised exactly for up to {DP_LARGEST} documents; got {r}."
         )
-    decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
-    if loss.space == "pairs":
+    decoder = get_decoder("exact" if loss.space.is_pairwise else "sort", loss.space)
+    if loss.space == PAIRS:
         decoder.set_params(time_limit=time_limit)
     expected = distribution.probabilities @ all_targets(loss, distribution.labels)
     ranks: Ints = decoder.decode(expected, Queries.single(r)).ranks
@@ -134,33 +182,35 @@ def bayes_ranking(
 def ranking_risk(
     ranks: ArrayLike, distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
 ) -> Any:
-    """Expected loss of a ranking: minus the expected `Loss.goal`.
+    """Compute the expected loss of a ranking, which is minus the expected `calibrated_measure`.
 
     Parameters
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
-        Position of each document, 1 = top.
+        The position of each document, 1 = top.
     distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
     loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
 
     Returns
     -------
     risk : float or ndarray of shape (n_rankings,)
-        The weight that the ranking is expected to contradict for ``"pd"`` and
-        ``"pd_by_scores"``; minus the expected measure for the others.
+        For ``"pd"`` and ``"pd_by_scores"``, the expected weight of the preferences that the ranking
+        contradicts. For other losses, minus the expected measure.
 
     Raises
     ------
     ValueError
-        Not a distribution; ranks that are not a permutation of 1 .. r; labels that the loss does
-        not take.
+        If the distribution is not valid, if `ranks` is not a permutation of 1 .. r, or if the loss
+        does not accept the labels.
 
     Examples
     --------
-    P2, theorem 3.3: scores that were best for every distribution would have to tie these four
-    documents (lemma B.2), yet their order matters. The
-    differences are those of the means over the two labels, -1/24 and +1/48; the proof prints
-    -1/12 and +1/24, which are their sums over the labels.
+    This is the example in the proof of theorem 3.3 of Calauzènes et al. (2013). Scores that were
+    best for every distribution would have to tie these four documents (lemma B.2), yet their order
+    matters. The differences below are those of the means over the two labels, -1/24 and +1/48. The
+    proof prints -1/12 and +1/24, which are their sums over the labels.
 
     >>> from fractions import Fraction
     >>> from sklearn_rankcal.consistency import ranking_risk
@@ -177,25 +227,25 @@ def ranking_risk(
 
 
 def _read_ranks(ranks: ArrayLike, r: int) -> Ints:
-    """Rankings (n_rankings, r), checked."""
+    """Check one ranking or several, and return them as an array (n_rankings, r)."""
     given = read_array(ranks, "ranks")
     if given.ndim not in (1, 2) or given.shape[-1] != r:
         raise ValueError(
-            f"ranks must have shape ({r},) or (n_rankings, {r}), the position of each document; "
-            f"it has shape {given.shape}."
+            f"ranks must have shape ({r},) or (n_rankings, {r}), with the position of each "
+            f"document; it has shape {given.shape}."
         )
     rows = given.reshape(-1, r)
     return check_ranks(rows.ravel(), Queries.uniform(len(rows), r)).reshape(rows.shape)
 
 
 def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> tuple[Floats, Floats]:
-    """Expected losses of rankings, and the expected absolute values that they add up."""
-    values = goals(loss, distribution.labels, ranks)
+    """Return expected losses of rankings, and the expected absolute values that they add."""
+    values = calibrated_values(loss, distribution.labels, ranks)
     return -(distribution.probabilities @ values), distribution.probabilities @ np.abs(values)
 
 
 def _slack(sizes: Floats, best: Any) -> Floats:
-    """Up to what difference a ranking is as good as that of number `best`."""
+    """Return the difference up to which each ranking counts as good as ranking number `best`."""
     return ROUNDING * (sizes + sizes[best]) + NOISE * float(sizes.max())
 
 
@@ -206,31 +256,33 @@ def ranking_regret(
     *,
     time_limit: float | None = None,
 ) -> Any:
-    """Expected loss of a ranking, above that of the best one.
+    """Compute the regret of a ranking: its expected loss minus that of the best ranking.
 
     Parameters
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
-        Position of each document, 1 = top.
+        The position of each document, 1 = top.
     distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
     loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
-        As in `bayes_ranking`.
+        A limit in seconds for finding the best ranking, as in `bayes_ranking`.
 
     Returns
     -------
     regret : float or ndarray of shape (n_rankings,)
-        0 for the best, and for rankings that differ from it by no more than rounding. Below 0 only
-        where `time_limit` was too short to find the best.
+        It is 0 for the best ranking and for rankings that differ from it by rounding only. It is
+        negative only if `time_limit` was too short to find the best ranking.
 
     Raises
     ------
     ValueError
-        As `ranking_risk` and `bayes_ranking`.
+        If `ranking_risk` or `bayes_ranking` does not accept the arguments.
 
     Examples
     --------
-    Algorithm 1 of P1 is not exact on cyclic preferences:
+    Algorithm 1 of Ramaswamy et al. (2013) is not exact on cyclic preferences:
 
     >>> from sklearn_rankcal.consistency import ranking_regret
     >>> from sklearn_rankcal.decoders import decode_preferences

@@ -1,4 +1,4 @@
-"""Data for examples, tests and benchmarks: generators with a known best ranking, and readers."""
+"""Datasets: generators whose best ranking is known, and readers, for examples and benchmarks."""
 
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.datasets._letor import load_letor

@@ -1,6 +1,8 @@
-"""Random judgements: expected preferences between r items come out, and draws of them.
+"""Random judgements of items: their probabilities, and samples of them.
 
-Each of n cases has its own r items. `above[n, i, j]` says that item i is put above item j.
+A judge compares r items, either pair by pair or by an order of all of them. The arrays have one
+entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` says that item i
+is put above item j, and P(i above j) is the probability of that.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ Bools = NDArray[np.bool_]
 
 
 def check_kind(kind: Any, known: tuple[str, ...]) -> None:
-    """Refuse an unknown kind of judgements."""
+    """Raise an error if the kind of judgements is unknown."""
     if kind not in known:
         raise ValueError(f"Unknown kind {kind!r}. Known: {', '.join(map(repr, known))}.")
 
 
 def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
-    """Refuse a noise that is not > 0, and counts, (value, least), that are too small."""
+    """Raise an error unless noise is > 0 and each number (value, least) is at least `least`."""
     for name, (value, least) in numbers.items():
         if value < least:
             raise ValueError(f"{name} must be at least {least}; got {value!r}.")
@@ -32,7 +34,7 @@ def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
 
 
 def ranks_of_scores(scores: Floats) -> Ints:
-    """Positions (1 = largest) of each row's scores."""
+    """Return the positions of the scores of each row, 1 = largest."""
     order = np.argsort(-scores, axis=1, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1)[None], axis=1)
@@ -40,41 +42,41 @@ def ranks_of_scores(scores: Floats) -> Ints:
 
 
 def without_diagonal(probabilities: Floats) -> Floats:
-    """The same with P_ii = 0, in place."""
+    """Set P(i above i) to 0, in place."""
     r = probabilities.shape[-1]
     probabilities[:, np.arange(r), np.arange(r)] = 0.0
     return probabilities
 
 
 def logistic_probabilities(scores: Floats, noise: float) -> Floats:
-    """P(i above j) = 1 / (1 + exp(-(s_i - s_j) / noise)): of Bradley-Terry-Luce and Plackett-Luce.
+    """Return P(i above j) = 1 / (1 + exp(-(s_i - s_j) / noise)), the Bradley-Terry-Luce model.
 
-    Items that a Plackett-Luce order compares are compared as in Bradley-Terry-Luce.
+    Two items of a random order of Plackett and Luce are compared with the same probability.
     """
     return without_diagonal(expit((scores[:, :, None] - scores[:, None, :]) / noise))
 
 
 def mallows_probabilities(ranks: Ints, noise: float) -> Floats:
-    """P(i above j) of Mallows' model about `ranks`, in closed form.
+    """Return P(i above j) in the model of Mallows with the central order `ranks`.
 
-    With phi = exp(-1 / noise) and i placed k > 0 before j in the centre, it is h(k + 1) - h(k),
-    h(k) = k / (1 - phi^k).
+    If i is k > 0 places before j in the central order, the probability is h(k + 1) - h(k), where
+    h(k) = k / (1 - phi^k) and phi = exp(-1 / noise).
     """
     k = np.arange(1, ranks.shape[1] + 1)
     h = k / -np.expm1(-k / noise)
-    ahead = np.append(0.5, np.diff(h))  # by distance
+    ahead = np.append(0.5, np.diff(h))  # P(i above j) for k = 0, 1, 2, ...
     distance = ranks[:, None, :] - ranks[:, :, None]
     better = ahead[np.abs(distance)]
     return without_diagonal(np.where(distance > 0, better, 1.0 - better))
 
 
 def amplitude(noise: float) -> float:
-    """The net preference of certain comparisons under noise: 1 for none, 0 for much."""
+    """How much of a sure preference remains under noise: 1 without noise, 0 in the limit."""
     return float(np.tanh(0.5 / noise))
 
 
 def draw_pairs(probabilities: Floats, random: np.random.RandomState) -> Bools:
-    """Every pair judged on its own: cycles are usual."""
+    """Draw every pair independently, so that cycles are frequent."""
     r = probabilities.shape[-1]
     above = random.uniform(size=probabilities.shape) < probabilities
     i, j = np.triu_indices(r, 1)
@@ -83,33 +85,32 @@ def draw_pairs(probabilities: Floats, random: np.random.RandomState) -> Bools:
     return above
 
 
-def draw_plackett_luce(
-    scores: Floats, noise: float, random: np.random.RandomState
-) -> Ints:
-    """Ranks of a draw: items chosen one after the other, with odds exp(s / noise)."""
+def draw_plackett_luce(scores: Floats, noise: float, random: np.random.RandomState) -> Ints:
+    """Draw ranks: items are chosen from the top with odds exp(s / noise) (Gumbel noise)."""
     return ranks_of_scores(scores / noise + random.gumbel(size=scores.shape))
 
 
 def draw_mallows(centre: Ints, noise: float, random: np.random.RandomState) -> Ints:
-    """Ranks of a draw with probability proportional to exp(-discordant pairs / noise).
+    """Draw ranks with probability proportional to exp(-d / noise), d the discordant pairs.
 
-    Repeated insertion: the item at place i of the centre moves v places up, with odds
-    exp(-v / noise). O(n r^2).
+    The algorithm is repeated insertion: the item at place i of the central order is inserted v
+    places above the end, with odds exp(-v / noise). The cost is O(n r^2).
     """
     n, r = centre.shape
-    places = np.zeros((n, r), dtype=np.int64)  # by place in the centre
-    for i in range(1, r):  # the algorithm: r insertions, in all cases at once
-        # inverse of the distribution function of a geometric variable cut after i
+    places = np.zeros((n, r), dtype=np.int64)  # of the items, in central order
+    for i in range(1, r):  # a loop over r insertions, each in all cases at once
+        # v by the inverse distribution function of a geometric variable truncated to 0 .. i
         uniform = random.uniform(size=n)
         moved = np.floor(-noise * np.log1p(uniform * np.expm1(-(i + 1) / noise)))
         at = i - np.clip(moved, 0, i).astype(np.int64)
+        # the items at or below the new one move one place down
         places[:, :i] += places[:, :i] >= at[:, None]
         places[:, i] = at
     return np.take_along_axis(places, centre - 1, axis=1) + 1
 
 
 def contradicted(probabilities: Floats, ranks: Ints) -> Floats:
-    """The expected share of pairs that a judgement puts the other way than `ranks`, (n,)."""
+    """Return the expected share of pairs that a judgement orders otherwise than `ranks`, (n,)."""
     r = ranks.shape[1]
     below = ranks[:, :, None] > ranks[:, None, :]
     return (probabilities * below).sum(axis=(1, 2)) / (r * (r - 1) / 2)

@@ -1,4 +1,4 @@
-"""Rankings of a fixed set of labels: generated with the best ranking known, or made of classes."""
+"""Rankings of a fixed set of labels: a generator, and rankings derived from classes."""
 
 from __future__ import annotations
 
@@ -28,59 +28,67 @@ def make_label_ranking(
     missing: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate rankings of a fixed set of labels, with the best ranking of every sample known.
+    """Generate rankings of a fixed set of labels; the best ranking of every sample is known.
 
-    Each label has a score s, a smooth nonlinear function of the features. In three kinds sorting
-    by s is optimal (the Bayes ranking) for Kendall's tau, the expected preferences being acyclic;
-    in the fourth they are cyclic although every single ranking is an order.
+    Each label has a score s, a smooth nonlinear function of the features. For three of the four
+    kinds of judgements, the expected preferences are acyclic, and sorting by s is optimal (the
+    Bayes ranking) for Kendall's tau. For the fourth kind the expected preferences are cyclic,
+    although every single ranking is an order.
 
     Parameters
     ----------
     n_samples : int, default=500
         Number of samples.
     n_labels : int, default=5
-        Labels to rank, r >= 2.
+        Number of labels to rank, r >= 2.
     n_features : int, default=6
         Number of features.
     kind : {"mallows", "plackett_luce", "btl", "cyclic"}, default="mallows"
         How a sample's judgement is drawn:
 
-        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), d the number
-          of pairs it puts otherwise than s does;
-        - ``"plackett_luce"``: an order, labels chosen from the top with odds exp(s / noise);
-        - ``"btl"``: every pair judged on its own, i preferred to j with probability
-          1 / (1 + exp(-(s_i - s_j) / noise)): no order, so Y holds preference weights;
-        - ``"cyclic"``: labels sit on a circle, evenly but for a shift by s; an order goes around
-          it from a random place (Condorcet's paradox), or is any order at all, with probability
-          1 - tanh(1 / (2 noise)).
+        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), where d is
+          the number of pairs that it orders otherwise than s does;
+        - ``"plackett_luce"``: an order whose labels are chosen from the top with odds
+          exp(s / noise);
+        - ``"btl"``: independent comparisons of all pairs (Bradley, Terry, Luce). Label i is
+          preferred to j with probability 1 / (1 + exp(-(s_i - s_j) / noise)). The result is not an
+          order, so Y contains preference weights;
+        - ``"cyclic"``: an order around a circle. The labels are placed on the circle at equal
+          distances and then shifted by s. The order begins at a random place (Condorcet's
+          paradox). With probability 1 - tanh(1 / (2 noise)) it is a uniformly random order.
     noise : float, default=0.5
-        > 0; small means judgements that nearly agree.
+        Noise of the judgements, > 0. With little noise, judgements nearly agree.
     missing : float, default=0.0
-        Probability, in [0, 1), that a label of a sample is not judged; independent of everything.
-        A sample can be left with one label, or none, and then says nothing.
+        Probability, in [0, 1), that a label of a sample is not judged, independently of everything
+        else. A sample can be left with one label or none; it then contains no information.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Seed of the random numbers.
 
     Returns
     -------
     data : Bunch
-        ``X`` (n_samples, n_features); ``Y`` (n_samples, r) ranks among the labels judged (1 =
-        best, NaN where not judged), for ``"btl"`` (n_samples, r, r) preference weights 0 or 1;
-        ``probabilities`` (n_samples, r, r): P(i preferred to j) if both are judged, 0 on the
-        diagonal; ``latent`` (n_samples, r), s; ``bayes_ranks`` (n_samples, r); ``bayes_optimal``
-        (n_samples,), whether that is proved optimal; and ``bayes_pd``, the mean over samples of
-        the expected share of pairs that it contradicts: the best expected Kendall's tau is
-        1 - 2 bayes_pd.
+        A dictionary-like object with these entries:
+
+        - ``X``, of shape (n_samples, n_features).
+        - ``Y``, of shape (n_samples, r): ranks among the labels that were judged, 1 = best, NaN for
+          the others. For ``"btl"``, of shape (n_samples, r, r): preference weights 0 or 1.
+        - ``probabilities``, of shape (n_samples, r, r): P(i preferred to j) if both are judged, 0
+          on the diagonal.
+        - ``latent``, of shape (n_samples, r): the scores s.
+        - ``bayes_ranks``, of shape (n_samples, r): ranks of the Bayes ranking.
+        - ``bayes_optimal``, of shape (n_samples,): whether this ranking is proved optimal.
+        - ``bayes_pd``: the mean over samples of the expected share of pairs that the Bayes ranking
+          contradicts. The best expected Kendall's tau is 1 - 2 bayes_pd.
 
     Raises
     ------
     ValueError
-        Numbers out of range or an unknown kind.
+        If a number is out of range or the kind is unknown.
 
     Notes
     -----
-    O(n_samples r^2) time and memory. The Bayes ranking of ``"cyclic"`` is decoded from the
-    probabilities by `decode_preferences`, proved optimal up to 16 labels.
+    The cost is O(n_samples r^2) time and memory. `decode_preferences` computes the Bayes ranking of
+    ``"cyclic"`` from the probabilities. It is proved optimal for up to 16 labels.
 
     Examples
     --------
@@ -135,37 +143,38 @@ def make_label_ranking(
     )
 
 
-def label_ranking_from_classes(
-    X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3
-) -> Ints:
-    """Rank the classes of a classification problem, sample by sample, as naive Bayes does.
+def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3) -> Ints:
+    """Rank the classes of each sample of a classification problem by naive Bayes.
 
-    So the benchmark of label ranking was made: a Gaussian naive Bayes classifier is trained on all
-    of the data, and the classes of a sample are ordered by their predicted probabilities, equal
-    ones by number [1]_. With it, data of scikit-learn become label ranking data: of iris 98, of
-    wine 99 of 100 rankings are those of the benchmark.
+    The usual benchmarks of label ranking were made in this way [1]_. A Gaussian naive Bayes
+    classifier is trained on all of the data, and the classes of a sample are ordered by their
+    predicted probabilities; equal probabilities are ordered by class number. This converts data of
+    scikit-learn to label ranking data: 98 of 100 rankings of iris and 99 of 100 of wine are those
+    of the benchmark.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Numbers, without NaN.
+        Features without NaN.
     y : array-like of shape (n_samples,)
         Classes, at least 2.
     decimals : int or None, default=3
-        Places to which probabilities are rounded before they are compared, >= 0. 3 agrees best
-        with the benchmark, where unlikely classes tie at 0 and so stand by number. None compares
-        log probabilities as they are: no ties, but differences of improbable classes count fully.
+        Number of decimals to which probabilities are rounded before they are compared, >= 0. The
+        default agrees best with the benchmark, in which improbable classes are tied at 0 and
+        therefore ordered by number. None compares log probabilities without rounding. Then there
+        are no ties, but the order of improbable classes counts as much as any other.
 
     Returns
     -------
     Y : ndarray of shape (n_samples, n_classes)
-        Rank of each class (int64, 1 = most probable), classes in the order of ``numpy.unique(y)``;
-        equal probabilities rank the first class first.
+        Rank of each class (int64, 1 = most probable). Classes are in the order of
+        ``numpy.unique(y)``. Of two equally probable classes, the first is ranked first.
 
     Raises
     ------
     ValueError
-        One class only, negative decimals, or data that `sklearn.naive_bayes.GaussianNB` refuses.
+        If there is only one class, if `decimals` is negative, or if
+        `sklearn.naive_bayes.GaussianNB` refuses the data.
 
     Notes
     -----
@@ -190,21 +199,21 @@ def label_ranking_from_classes(
         raise ValueError(f"decimals must be at least 0; got {decimals!r}.")
     model = GaussianNB().fit(X, y)
     if len(model.classes_) < 2:
-        raise ValueError("y has one class only: there is nothing to rank.")
+        raise ValueError("y has only one class, so that there is nothing to rank.")
     if decimals is None:
         return _judges.ranks_of_scores(model.predict_joint_log_proba(X))
     return _judges.ranks_of_scores(model.predict_proba(X).round(decimals))
 
 
 def _circle_probabilities(turn: Floats, noise: float) -> Floats:
-    """P(i above j): a uniform start separates them in the arc from i to j, and puts j first."""
+    """Return P(i above j): j comes first if the random start is in the arc from i to j."""
     arc = (turn[:, None, :] - turn[:, :, None]) % 1.0
     net = _judges.amplitude(noise) * (1.0 - 2.0 * arc)
     return _judges.without_diagonal((1.0 + net) / 2.0)
 
 
 def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> Ints:
-    """Ranks of labels around the circle from a random start, or of any order."""
+    """Draw ranks around the circle from a random start, or ranks of a uniformly random order."""
     start = random.uniform(size=(len(turn), 1))
     any_order = random.uniform(size=turn.shape)
     around = random.uniform(size=(len(turn), 1)) < _judges.amplitude(noise)
@@ -212,6 +221,6 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
 
 
 def _ranks_among_judged(ranks: Ints, unjudged: NDArray[np.bool_]) -> Floats:
-    """Ranks without gaps of the labels judged, NaN for the others."""
-    pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # behind all that are judged
+    """Return ranks without gaps of the judged labels, and NaN for the others."""
+    pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # after all judged labels
     return np.where(unjudged, np.nan, _judges.ranks_of_scores(-pushed))

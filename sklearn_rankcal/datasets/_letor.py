@@ -1,4 +1,4 @@
-"""LETOR files (SVMlight with query ids): paths come in; a table, labels and groups come out."""
+"""Reader of LETOR files, the SVMlight format with query ids."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._text_files import Lines
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._text_files import LineReader
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: A dense X may have so many cells, or more where the files hold one in so many of them.
+#: A dense X with more cells than DENSE_CELLS is refused if the files contain less than one in
+#: DENSE_SHARE of them.
 DENSE_CELLS, DENSE_SHARE = 2**24, 1000
-# every text is matched in one way only: a line that does not match is refused in linear time
+# Every text can match in one way only, so that other lines are refused in linear time.
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(
     rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*",
@@ -43,32 +44,33 @@ def load_letor(
     Parameters
     ----------
     path : path or sequence of paths
-        Files, plain, ``.gz`` or ``.bz2``; several are stacked, as the folds of LETOR are.
+        Files, plain, ``.gz`` or ``.bz2``. The rows of several files, such as the folds of LETOR,
+        are stacked.
     n_features : int, default=None
-        Number of features; None: the largest index found.
+        Number of features. None means the largest index in the files.
     dtype : dtype, default=numpy.float32
-        Of ``X``: a type of floats.
+        The floating point dtype of ``X``.
     sparse : bool, default=False
-        Whether ``X`` is a CSR matrix, for features of which a row has few.
+        Whether ``X`` is a CSR matrix. It takes less memory if most features of a row are 0.
 
     Returns
     -------
     data : Bunch
-        ``X`` (n_rows, n_features), ``y`` (n_rows,) relevance and ``groups`` (n_rows,) query ids,
-        for `fit` as they are. A feature that a line does not have is 0; one of value ``nan`` is
-        NaN.
+        A dictionary-like object with ``X`` of shape (n_rows, n_features), the relevance ``y`` of
+        shape (n_rows,) and the query ids ``groups`` of shape (n_rows,). They can be passed to
+        `fit`. A feature that is not in a line is 0, and the value ``nan`` is NaN.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If a file does not exist.
     ValueError
-        A line that is not of this format or lacks its ``qid:``, features that do not ascend from
-        1, a feature beyond 2^31 - 1 or beyond `n_features`, numbers too large for `dtype`, a
-        compressed file that is damaged or cut short, a qid that occurs in several files. Without
-        `n_features` also a dense ``X`` of more than 2^24 cells (16.8 million) of which the files
-        hold less than one in 1,000; always one that does not fit in memory. Of a file, the error
-        names the line.
+        If a line has another format or no ``qid:``; if features do not ascend from 1, or are beyond
+        2^31 - 1 or `n_features`; if numbers are too large for `dtype`; if a compressed file is
+        damaged or cut short; if a qid occurs in several files; or if a dense ``X`` does not fit in
+        memory. If `n_features` is not passed, also if a dense ``X`` would have more than 2^24 cells
+        (16.8 million), of which the files contain less than one in 1,000. The error names the line
+        of the file if there is one.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def load_letor(
     """
     kind = np.dtype(dtype)
     if kind.kind != "f":
-        raise ValueError(f"dtype must be a type of floats, which features are; got {dtype!r}.")
+        raise ValueError(f"dtype must be a type of floats; got {dtype!r}.")
     if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
         raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
     paths = [path] if isinstance(path, (str, PathLike)) else list(path)
@@ -93,8 +95,8 @@ def load_letor(
     groups = np.concatenate([part.groups for part in parts])
     if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
         raise ValueError(
-            "A qid occurs in more than one file: their rows would become one query. Load the files "
-            "one by one and number the queries apart."
+            "A qid occurs in more than one file, and its rows would become one query. Load the "
+            "files one by one and give their queries different ids."
         )
     widest = max(parts, key=lambda part: part.widest)
     width = max(widest.widest, 1) if n_features is None else int(n_features)
@@ -112,14 +114,14 @@ def load_letor(
 
 @dataclass
 class _Part:
-    """What a file holds: rows one after the other, with the features that each has."""
+    """The contents of a file: rows one after the other, with the features of each."""
 
     path: Any
-    labels: Floats  # of every row, and the same for groups and lines
+    labels: Floats  # one for each row, like groups and lines
     groups: Ints
     lines: Ints
     stops: Ints  # row k has the entries stops[k] to stops[k + 1] - 1
-    indices: Ints  # of every entry, from 1
+    indices: Ints  # the feature of each entry, from 1
     values: NDArray[Any]
 
     def __post_init__(self) -> None:
@@ -143,8 +145,8 @@ class _Part:
 def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
     labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
     groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
-    # nobody reads the comments: any encoding will do
-    lines = Lines(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
+    # comments are not read, so that any encoding is accepted
+    lines = LineReader(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
     for number, line in lines:
         text = line.partition("#")[0]
         if not text or text.isspace():
@@ -182,11 +184,11 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
 
 
 def _check(part: _Part) -> None:
-    """Refuse features out of order, and numbers that became infinite."""
+    """Refuse features out of order, and numbers that are infinite in the dtype."""
     ascends = np.diff(part.indices, prepend=0) > 0
     starts = part.stops[:-1]
     starts = starts[starts < len(part.indices)]
-    ascends[starts] = part.indices[starts] > 0  # the first of a row
+    ascends[starts] = part.indices[starts] > 0  # the first entry of a row
     if not ascends.all():
         entry = int(np.argmin(ascends))
         raise ValueError(
@@ -212,10 +214,8 @@ def _what_is_wrong(text: str) -> str:
     return f"{text.strip()[:80]!r} is not SVMlight with whole numbers as qid:. {_WANTED}."
 
 
-def _dense(
-    parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool
-) -> NDArray[Any]:
-    """All rows as an array, refused where it would be nearly empty or too large."""
+def _dense(parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool) -> NDArray[Any]:
+    """Return all rows as an array; refuse it if it would be nearly empty or too large."""
     n_rows = sum(len(part.labels) for part in parts)
     held = sum(len(part.indices) for part in parts)
     cells = n_rows * width
@@ -224,7 +224,7 @@ def _dense(
         widest = max(parts, key=lambda part: part.widest)
         raise ValueError(
             f"{widest.where_widest()}: with the feature {width}, X would have {cells:,} cells, of "
-            f"which the files hold {held:,}. {remedy} If X is to be dense, pass n_features={width}."
+            f"which the files hold {held:,}. {remedy} For a dense X, pass n_features={width}."
         )
     check_memory(cells * dtype.itemsize, f"A dense X of {n_rows:,} x {width:,}", remedy)
     X = np.zeros((n_rows, width), dtype=dtype)

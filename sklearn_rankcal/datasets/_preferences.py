@@ -1,4 +1,4 @@
-"""Preferences between documents, acyclic or cyclic in expectation, with the best ranking known."""
+"""Preferences between the documents of queries: a generator whose best ranking is known."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal._queries import Queries, sizes_to_groups
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
+from sklearn_rankcal.queries import Queries, sizes_to_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,70 +30,78 @@ def make_preferences(
     noise: float = 0.5,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate preferences between the documents of queries, with the best ranking known.
+    """Generate preferences between the documents of queries; the best ranking is known.
 
-    Of the four kinds three follow a score s, a nonlinear function of the first six features:
-    sorting by s is optimal (the Bayes ranking) for pairwise disagreement. In the fourth no score
-    is enough: documents live on a circle, as in rock, paper, scissors.
+    Three of the four kinds of judgements depend on a score s, a nonlinear function of the first six
+    features. For them, sorting by s is optimal (the Bayes ranking) for pairwise disagreement. For
+    the fourth kind no score is sufficient, because preferences go around a circle, as in rock,
+    paper, scissors.
 
     Parameters
     ----------
     n_queries : int, default=100
         Number of queries.
     n_documents : int or (int, int), default=(5, 15)
-        Documents per query, at least 2; a pair is an inclusive range to draw from.
+        Number of documents per query, at least 2, or an inclusive range to draw it from.
     n_features : int, default=10
         Number of features; at least 2 for ``"cyclic"``.
     kind : {"btl", "plackett_luce", "mallows", "cyclic"}, default="btl"
-        What a judgement of a query is:
+        How a judgement of a query is drawn:
 
-        - ``"btl"``: every pair judged on its own, i preferred to j with probability
-          1 / (1 + exp(-(s_i - s_j) / noise)) (Bradley, Terry, Luce);
-        - ``"plackett_luce"``: an order, its documents chosen from the top with odds
-          exp(s / noise); pairs have the probabilities of ``"btl"``, but are not independent;
-        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), d the number
-          of pairs it puts otherwise than s does;
-        - ``"cyclic"``: every pair judged on its own, i preferred to j with probability
-          (1 + a sin(angle_i - angle_j)) / 2, a = tanh(1 / (2 noise)). The first two features are
-          the cosine and the sine of the angle, so that the expected net preference is
-          a (x_i1 x_j0 - x_i0 x_j1): bilinear and skew-symmetric in the features, which is as
-          cyclic as can be and yet simple.
+        - ``"btl"``: independent comparisons of all pairs (Bradley, Terry, Luce). Document i is
+          preferred to j with probability 1 / (1 + exp(-(s_i - s_j) / noise));
+        - ``"plackett_luce"``: an order whose documents are chosen from the top with odds
+          exp(s / noise). Pairs have the probabilities of ``"btl"``, but are not independent;
+        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), where d is
+          the number of pairs that it orders otherwise than s does;
+        - ``"cyclic"``: independent comparisons of all pairs. Document i is preferred to j with
+          probability (1 + a sin(angle_i - angle_j)) / 2, where a = tanh(1 / (2 noise)). The first
+          two features are the cosine and the sine of the angle, so that the expected net
+          preference is a (x_i1 x_j0 - x_i0 x_j1). This is strongly cyclic, but simple: it is
+          bilinear and skew-symmetric in the features.
     n_judgements : int, default=1
-        Judgements of each query.
+        Number of judgements of each query.
     judged : float, default=1.0
-        Probability, in (0, 1], that a judgement has a pair; independent of everything.
+        Probability, in (0, 1], that a judgement contains a pair, independently of everything else.
     noise : float, default=0.5
-        > 0; small means judgements that nearly agree.
+        Noise of the judgements, > 0. With little noise, judgements nearly agree.
     random_state : int, RandomState instance or None, default=None
-        Seed. What is to be learned does not depend on it: data of two seeds are of one world.
+        Seed of the random numbers. The distribution of the data does not depend on it, so that
+        data of different seeds can serve for training and testing.
 
     Returns
     -------
     data : Bunch
-        ``X`` (n_rows, n_features); ``y`` (n_rows,), made by `preference_labels`; ``pairs``
-        (n_pairs, 2) and ``judgement`` (n_pairs,), of which it was made; ``groups`` (n_rows,)
-        query ids; ``probabilities``, a list of an (r, r) array for each query: P(i preferred to
-        j), 0 on the diagonal, i and j numbered as the rows of the query; ``latent`` (n_rows,), s,
-        or the angle for ``"cyclic"``; ``bayes_ranks`` (n_rows,) positions of the Bayes ranking;
-        and ``bayes_pd``, the mean over queries of the expected share of preferences that it
-        contradicts: what no ranker beats in expectation.
+        A dictionary-like object with these entries:
+
+        - ``X``, of shape (n_rows, n_features).
+        - ``y``, of shape (n_rows,): the structured array of `preference_labels`, made from
+          ``pairs``, of shape (n_pairs, 2), and ``judgement``, of shape (n_pairs,).
+        - ``groups``, of shape (n_rows,): query ids.
+        - ``probabilities``: a list with an (r, r) array for each query, P(i preferred to j), 0 on
+          the diagonal. Documents are numbered in the order of the rows of the query.
+        - ``latent``, of shape (n_rows,): the score s, or the angle for ``"cyclic"``.
+        - ``bayes_ranks``, of shape (n_rows,): positions of the Bayes ranking.
+        - ``bayes_pd``: the mean over queries of the expected share of preferences that the Bayes
+          ranking contradicts. No ranker achieves less in expectation.
 
     Raises
     ------
     ValueError
-        Numbers out of range, an unknown kind, or a draw without a single pair.
+        If a number is out of range, if the kind is unknown, or if no pair was drawn.
 
     Notes
     -----
-    O(n_judgements * sum of r^2) time and memory.
+    The cost is O(n_judgements * sum of r^2) time and memory for queries of r documents.
 
     The Bayes ranking of ``"cyclic"`` has a closed form, although the problem is NP-hard in general.
-    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i, so their sum over
-    all i placed before j is minus twice the signed area of the polygon whose sides are the vectors
-    in the order of the ranking, and a last side that closes it. Of all orders of given sides the
-    convex one, clockwise, has the largest area of this sign, and no area depends on which side
-    comes first. So the best order goes clockwise around the circle, beginning after the closing
-    side: after the direction opposite to the sum of the vectors.
+    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i. Consider the polygon
+    whose sides are these vectors in the order of the ranking, and a last side that closes it. The
+    sum of the cross products over all i placed before j is minus twice its signed area. Of all
+    orders of given sides, the convex clockwise one has the largest area of this sign, and the area
+    does not depend on which side comes first. The best order therefore goes clockwise around the
+    circle, and it begins after the closing side, whose direction is opposite to the sum of the
+    vectors.
 
     References
     ----------
@@ -106,16 +114,14 @@ def make_preferences(
     >>> data.X.shape, len(data.pairs), data.probabilities[0].shape
     ((200, 3), 300, (4, 4))
 
-    Best rankings of a cyclic world contradict much, even of judgements without noise:
+    If preferences are cyclic, even the best ranking contradicts many of them, also without noise:
 
     >>> data = make_preferences(50, 9, 2, kind="cyclic", noise=0.01, random_state=0)
     >>> 0.1 < data.bayes_pd < 0.4
     True
     """
     _judges.check_kind(kind, KINDS)
-    low, high = (
-        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    )
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     _judges.check_numbers(
         noise,
         n_queries=(n_queries, 1),
@@ -137,7 +143,7 @@ def make_preferences(
     bayes_ranks = np.empty(len(groups), dtype=np.int64)
     shares = np.empty(n_queries)
     pairs, judgement = [], []
-    for r in np.unique(queries.sizes):  # not queries: sizes
+    for r in np.unique(queries.sizes):  # a loop over the different sizes, not over queries
         member = np.flatnonzero(queries.sizes == r)
         rows = queries.offsets[member][:, None] + np.arange(r)
         chance, ranks = _expected(kind, latent[rows], noise)
@@ -171,7 +177,7 @@ def make_preferences(
 
 
 def _scores(X: Floats) -> Floats:
-    """A nonlinear function of the leading features, of deviation about 1."""
+    """A nonlinear function of the leading features, with a standard deviation of about 1."""
     informative = X[:, :_INFORMATIVE]
     m = informative.shape[1]
     weights = np.linspace(1.5, 0.5, m) / np.sqrt(m)
@@ -179,16 +185,17 @@ def _scores(X: Floats) -> Floats:
 
 
 def _angles(X: Floats, random: np.random.RandomState) -> Floats:
-    """Uniform angles, written into the first two features as cosine and sine."""
+    """Draw uniform angles, and write their cosine and sine into the first two features."""
     angle = random.uniform(0, 2 * np.pi, size=len(X))
     X[:, 0], X[:, 1] = np.cos(angle), np.sin(angle)
     return angle
 
 
 def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
-    """P(i preferred to j) of queries of one size, and their Bayes ranks.
+    """Return P(i preferred to j) in queries of one size, and their Bayes ranks.
 
-    Where P_ij > 1/2 exactly for s_i > s_j, sorting by s contradicts the lesser part of every pair.
+    If P_ij > 1/2 exactly for s_i > s_j, sorting by s contradicts the minority of every pair, and is
+    therefore optimal.
     """
     if kind == "cyclic":
         net = _judges.amplitude(noise) * np.sin(latent[:, :, None] - latent[:, None, :])
@@ -200,7 +207,7 @@ def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
 
 
 def _clockwise(angle: Floats) -> Ints:
-    """Ranks around the circle by falling angle, after the direction opposite to the mean one."""
+    """Rank by decreasing angle, beginning after the direction opposite to the mean vector."""
     start = np.arctan2(np.sin(angle).sum(axis=1), np.cos(angle).sum(axis=1)) + np.pi
     return _judges.ranks_of_scores(-((start[:, None] - angle) % (2 * np.pi)))
 
@@ -212,7 +219,7 @@ def _draw(
     noise: float,
     random: np.random.RandomState,
 ) -> NDArray[np.bool_]:
-    """One judgement of each of some queries of one size."""
+    """Draw one judgement of each query; all queries have the same size."""
     if kind in ("btl", "cyclic"):
         return _judges.draw_pairs(chance, random)
     if kind == "mallows":

@@ -1,4 +1,4 @@
-"""Graded relevance: a generator with a known best ranking."""
+"""Graded relevance of the documents of queries: a generator whose best ranking is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal._queries import Queries, sizes_to_groups
+from sklearn_rankcal.measures import find_measure, get_measure, parameters_of
+from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries, sizes_to_groups
 
 
 def make_ranking(
@@ -26,50 +27,58 @@ def make_ranking(
 ) -> Bunch:
     """Generate graded relevance whose best possible ranking is known.
 
-    The features of a document are its own plus a shift that all documents of its query share, as
-    the scores of one retrieval function run higher for some queries than for others. Its grade
-    follows an ordered logit in a nonlinear function s of its own features plus an offset of the
-    query: P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)). Given s, grades are
-    independent, and a larger s makes them larger in the likelihood ratio order. Sorting by s is
-    therefore optimal (the Bayes ranking) for every measure that never prefers a lower grade above
-    a higher one: NDCG, P@q, ERU, MAP, ERR, pairwise disagreement and the others here. A ranker
-    sees the shifted features, so with a large `query_effect` it may need many documents in a query
-    to come close.
+    The features of a document are the sum of its own features and a shift that all documents of
+    its query share. Real data have such shifts: the scores of a retrieval function, for example,
+    are higher for some queries than for others. The grades follow an ordered logit model,
+    P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)), where s is a nonlinear function of the
+    document's own features and the offset belongs to the query.
+
+    Given s, grades are independent, and a larger s makes them larger in the likelihood ratio
+    order. Sorting by s is therefore optimal (the Bayes ranking) for every measure that never
+    prefers a lower grade above a higher one: NDCG, P@k, ERU, MAP, ERR, pairwise disagreement and
+    the other measures of this package. A ranker only sees the shifted features. With a large
+    `query_effect` it may therefore need many documents per query to come close to the optimum.
 
     Parameters
     ----------
     n_queries : int, default=100
         Number of queries.
     n_documents : int or (int, int), default=(10, 30)
-        Documents per query; a pair is an inclusive range to draw from.
+        Number of documents per query, or an inclusive range to draw it from.
     n_features : int, default=20
         Number of features.
     n_informative : int, default=6
-        Leading features on which s depends.
+        Number of leading features on which s depends.
     n_levels : int, default=5
         Number of grades, 0 to n_levels - 1.
     noise : float, default=0.5
-        Scale of the logit, > 0; small means grades that follow s closely.
+        Scale of the logit, > 0. With little noise, grades follow s closely.
     query_effect : float, default=1.0
-        Standard deviation of the queries' shifts, and twice that of their offsets: no ranking
-        depends on either.
+        Standard deviation of the shifts of the queries, and twice that of their offsets. The Bayes
+        ranking depends on neither.
     metric : str, default="ndcg@10"
-        Metric of `bayes_score`.
+        The metric of ``bayes_score``.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Seed of the random numbers.
 
     Returns
     -------
     data : Bunch
-        ``X`` (n_rows, n_features), ``y`` (n_rows,) int grades, ``groups`` (n_rows,) query ids,
-        ``latent`` (n_rows,) s, ``probabilities`` (n_rows, n_levels) of each grade,
-        ``bayes_ranks`` (n_rows,) positions of the Bayes ranking, and ``bayes_score``, its mean
-        `metric` on the grades drawn: what no ranker beats in expectation.
+        A dictionary-like object with these entries:
+
+        - ``X``, of shape (n_rows, n_features).
+        - ``y``, of shape (n_rows,): grades, integers.
+        - ``groups``, of shape (n_rows,): query ids.
+        - ``latent``, of shape (n_rows,): the scores s.
+        - ``probabilities``, of shape (n_rows, n_levels): the probability of each grade.
+        - ``bayes_ranks``, of shape (n_rows,): positions of the Bayes ranking.
+        - ``bayes_score``: the mean `metric` of the Bayes ranking on the grades drawn. No ranker
+          achieves more in expectation.
 
     Raises
     ------
     ValueError
-        Numbers out of range.
+        If a number is out of range.
 
     Examples
     --------
@@ -78,12 +87,7 @@ def make_ranking(
     >>> data.X.shape, sorted(set(data.y.tolist()))
     ((500, 20), [0, 1, 2, 3, 4])
     """
-    from sklearn_rankcal.metrics import evaluate_rankings  # metrics import the ranker
-    from sklearn_rankcal.metrics._registry import find_metric
-
-    low, high = (
-        (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    )
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     for name, value, least in (
         ("n_queries", n_queries, 1),
         ("n_documents", low, 1),
@@ -115,9 +119,11 @@ def make_ranking(
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
-    binary = "threshold" in find_metric(metric)[0].parameters
-    threshold = {"threshold": (n_levels - 1) / 2} if binary else {}
-    score = evaluate_rankings(y, ranks=bayes_ranks, groups=groups, metrics=[metric], **threshold)
+    binary = "threshold" in parameters_of(find_measure(metric)[0])
+    threshold: dict[str, Any] = {"threshold": (n_levels - 1) / 2} if binary else {}
+    measure, grades = get_measure(metric, **threshold), y.astype(np.float64)
+    measure.check(grades)
+    values = measure.per_query(Ranking.from_ranks(bayes_ranks, queries), grades)
     return Bunch(
         X=X,
         y=y,
@@ -125,6 +131,6 @@ def make_ranking(
         latent=latent,
         probabilities=bounds[:, :-1] - bounds[:, 1:],
         bayes_ranks=bayes_ranks,
-        bayes_score=score[metric],
+        bayes_score=mean_over_queries(values, queries, None, metric),
         DESCR="Graded relevance from an ordered logit; see make_ranking.",
     )

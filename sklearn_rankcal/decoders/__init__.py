@@ -1,8 +1,8 @@
-"""Decoders: surrogate predictions come in, a permutation of every query comes out.
+"""Decoders convert the surrogate predictions of every query to a ranking.
 
-The functions `decode_scores`, `decode_preferences` and `decode_average_precision` take arrays; the
-classes do the same inside a ranker. `DECODERS` maps (space, name) to the classes. `KERNELS` tells
-which inner loops run, ``"compiled"`` or ``"numpy"``: with the same results.
+The functions `decode_scores`, `decode_preferences` and `decode_average_precision` take arrays. The
+classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name) to the classes.
+`KERNELS` is ``"compiled"`` or ``"numpy"`` and says which inner loops run.
 """
 
 from sklearn_rankcal.decoders._average_precision import decode_average_precision

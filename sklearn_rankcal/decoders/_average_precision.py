@@ -1,7 +1,7 @@
-"""Average precision: a symmetric matrix in, the order of the largest expected AP out.
+"""Decode average precision: find the order with the largest expected average precision.
 
-That is a quadratic assignment problem of a special kind: what the document at place k adds depends
-only on the set of documents above it.
+This is a quadratic assignment problem of a special kind: the contribution of the document at place
+k depends only on the set of documents above it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._backend import expect, kernels
-from sklearn_rankcal.decoders._batches import Matrices, run
+from sklearn_rankcal.decoders._backend import kernels, warn_if_slow
+from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options, search
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Kicks of the local search, which has few valleys here.
-N_KICKS = 60
-#: "auto" is exact up to this size: a few milliseconds a query.
+#: Default number of perturbations. The objective has few local optima.
+N_PERTURBATIONS = 60
+#: "auto" is exact up to this size, which takes a few milliseconds a query.
 DP_SIZE = 16
-#: "exact" goes no further: 128 MB and about a second, compiled.
+#: Largest size for "exact". It takes 128 MB and about a second with compiled kernels.
 DP_LARGEST = 24
-#: Seconds that NumPy takes for the subsets of r documents, divided by 2^r r.
+#: Seconds that NumPy's kernels take for the subsets of r documents, divided by 2^r r.
 SECONDS_NUMPY_SUBSETS = 2.5e-8
-#: Relative error that the bound and the value, sums over the same entries, may have.
+#: Relative rounding error that the bound and the value may have. Both sum the same entries.
 ROUNDING = 1e-13
 
 
@@ -37,61 +37,66 @@ def decode_average_precision(
     method: str = "auto",
     *,
     sizes: ArrayLike | None = None,
-    n_kicks: int = N_KICKS,
+    n_perturbations: int = N_PERTURBATIONS,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
 ) -> DecodeResult:
-    """Rank for the largest expected average precision.
+    """Find the ranking with the largest expected average precision.
 
-    Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)`` (j <= i includes i): the decoder of
-    P1, section 6. With ``u_ij = E[y_i y_j / sum y]`` that is one minus the expected average
-    precision. A score for each document cannot be enough: u has to be a matrix.
+    Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)``, where j <= i includes j = i. This is
+    the decoder of Ramaswamy et al. (2013), section 6. With ``u_ij = E[y_i y_j / sum y]`` the
+    objective is one minus the expected average precision. One score for each document cannot be
+    enough in general, so u has to be a matrix.
 
     Parameters
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
-        Symmetric. Entries may be negative.
+        Symmetric matrices. Entries may be negative.
     method : str, default="auto"
-        - ``"auto"``: ``"exact"`` up to 16 documents, ``"local_search"`` beyond.
+        - ``"auto"``: ``"exact"`` up to 16 documents, ``"local_search"`` for more.
         - ``"exact"``: subset dynamic programming, up to 24 documents.
-        - ``"local_search"``: insertion local search from the diagonal, from the row sums, and from
-          putting last, again and again, the smallest row sum that remains, each iterated; the
-          best of them. Not exact; see `lower_bound`.
-        - ``"diagonal"``: sort by ``u_ii`` (P1, theorem 4). Exact where a larger diagonal entry
-          makes up for what it lacks in shared relevance (the condition P_reinforce); not exact in
-          general, see the examples.
+        - ``"local_search"``: the best result of iterated local searches by insertion from three
+          starts: the order of the diagonal, the order of the row sums, and the order that
+          repeatedly puts last the document with the smallest sum over the documents that remain.
+          It is not exact; see `lower_bound`.
+        - ``"diagonal"``: sort by ``u_ii`` (Ramaswamy et al., 2013, theorem 4). It is exact if a
+          larger diagonal entry makes up for what the document lacks in shared relevance (the
+          condition P_reinforce). It is not exact in general; see the examples.
     sizes : array-like of shape (n_queries,), default=None
-        With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
-    n_kicks : int, default=60
-        Local searches after the first ones, up to 100,000, each from a random disturbance of the
-        best order.
+        Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
+        the size of a query are ignored.
+    n_perturbations : int, default=60
+        Number of random perturbations in a local search, at most 100,000. Each one disturbs the
+        best order and is followed by a descent.
     time_limit : float, default=None
-        Seconds for each query, for ``"local_search"``. It overruns the limit by half a second at
-        most, plus passes over the matrix and the lower bound (on 2,000 documents 0.4 s, and 1.5 s
-        without compiled kernels). Ctrl-C interrupts any decoder as soon.
+        Seconds for each query, for ``"local_search"``. The decoder exceeds the limit by half a
+        second at most, plus the time of some passes over the matrix and of the lower bound (on
+        2,000 documents 0.4 s, and 1.5 s without compiled kernels). Ctrl-C interrupts every decoder
+        as quickly.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks. The same for every query, so that a ranking does not depend on the batch.
+        Determines the perturbations. They are the same for every query, so that a ranking does not
+        depend on the other queries of the batch.
     n_jobs : int, default=None
-        Queries decoded at the same time, through joblib.
+        Number of batches of queries that are decoded at the same time, through joblib.
 
     Returns
     -------
     result : DecodeResult
-        `ranks`, `objective`, `lower_bound` (for methods that are not exact, from the heaviest rows
-        of each size; O(r^2 log r), and close only near matrices of rank one), `optimal`,
-        `method`, `n_iter`.
+        `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`. For methods that are not
+        exact, `lower_bound` comes from the heaviest rows of each size. It takes O(r^2 log r) time
+        and is close only for matrices that are nearly of rank one.
 
     Raises
     ------
     ValueError
-        A matrix that is not square or not symmetric (to 1e-8 of its largest entry), has no
-        documents, or holds NaN or infinity; sizes out of range; an unknown method; a time limit
-        that is not positive; ``"exact"`` for more than 24 documents.
+        If a matrix is not square or not symmetric (to 1e-8 of its largest entry), has no documents,
+        or holds NaN or infinity; if sizes are out of range; if the method is unknown; if the time
+        limit is not positive; or if a query has more than 24 documents for ``"exact"``.
 
     Notes
     -----
-    O(2^r r) time and 2^r floats for ``"exact"``; O(r^2) for each sweep of the local search.
+    ``"exact"`` takes O(2^r r) time and 2^r floats. Each sweep of the local search takes O(r^2).
 
     References
     ----------
@@ -100,7 +105,8 @@ def decode_average_precision(
 
     Examples
     --------
-    Relevant are the third document with probability .3, the other three with .7:
+    With probability 0.3 only the third document is relevant, and with probability 0.7 the other
+    three are:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.decoders import decode_average_precision
@@ -110,16 +116,16 @@ def decode_average_precision(
     >>> best.ranks.tolist(), round(1 - best.objective, 4), best.optimal
     ([1, 2, 4, 3], 0.775, True)
 
-    By the diagonal the third comes first, which costs:
+    The order of the diagonal places the third document higher, and its value is smaller:
 
     >>> by_diagonal = decode_average_precision(u, "diagonal")
     >>> by_diagonal.ranks.tolist(), round(1 - by_diagonal.objective, 4)
     ([2, 3, 1, 4], 0.7472)
     """
-    matrices = Matrices(u, sizes)
-    options = check_options(method, METHODS, n_kicks, time_limit, random_state)
+    matrices = MatrixInput(u, sizes)
+    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     solve = partial(_decode_matrices, method=method, options=options)
-    return matrices.result(run(solve, matrices.stack, matrices.sizes, n_jobs))
+    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
 
 
 def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
@@ -129,19 +135,20 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
     if (uneven > allowed).any():
         q, i, j = np.argwhere(uneven > allowed)[0]
         raise ValueError(
-            f"u must be symmetric: entries [{i}, {j}] and [{j}, {i}] of a matrix of {u.shape[1]} "
-            f"documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences use "
-            "decode_preferences."
+            f"u must be symmetric; the entries [{i}, {j}] and [{j}, {i}] of a matrix of "
+            f"{u.shape[1]} documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences, "
+            "use decode_preferences."
         )
-    # half of the smallest number is 0: equal entries are not averaged
+    # Entries that are equal are not averaged, because half of the smallest float is 0.
     return decode_symmetric(np.where(u == turned, u, (u + turned) / 2), method, options)
 
 
 def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
-    """Decode a stack (m, r, r) of symmetric matrices."""
+    """Decode a batch (m, r, r) of symmetric matrices."""
     if method == "auto":
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
-    # by a power of 2, exactly, to entries of about 1: shares of the smallest numbers would vanish
+    # Scale by a power of 2, which is exact, to entries of about 1. Otherwise the smallest numbers,
+    # divided by a position, would become 0.
     exponent = np.frexp(np.abs(u).max(axis=(1, 2)))[1]
     u = np.ldexp(u, -exponent[:, None, None])
     order, n_iter = METHODS[method](u, options)
@@ -154,19 +161,22 @@ def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
 
 
 def _value(u: Floats, order: Ints) -> Floats:
-    """sum_{j <= i} u_ij / max(rank_i, rank_j) of each order."""
+    """The value sum_{j <= i} u_ij / max(rank_i, rank_j) of each order."""
     every = np.arange(len(u))[:, None, None]
     placed = np.ascontiguousarray(u[every, order[:, :, None], order[:, None, :]])
-    # rows of a contiguous array: the rounding must not depend on the size of the batch
+    # Sum along rows of a contiguous array, so that rounding does not depend on the batch size.
     return (np.tril(placed).sum(axis=2) / np.arange(1, u.shape[1] + 1)).sum(axis=1)
 
 
 def _value_bound(u: Floats) -> Floats:
-    """No order has a larger value.
+    """An upper bound on the value of every order.
 
-    The value is a sum of V_k (1/k - 1/(k + 1)), V_k the weight inside the first k documents. V_k is
-    at most that of the k documents with the heaviest k - 1 other entries each, and at most the
-    whole less what the r - k lightest documents take away.
+    The value is the sum over k of V_k (1/k - 1/(k + 1)), where V_k = sum_{j <= i} u_ij over the
+    first k documents, and the last factor is 1/r. Two bounds on V_k hold for every set of k
+    documents. First, document d contributes u_dd plus half of its k - 1 entries with the others,
+    so V_k is at most the sum of the k largest values of u_dd plus half of d's k - 1 largest other
+    entries. Second, V_k is V_r minus what the other r - k documents take away, and document d takes
+    away at least u_dd plus the sum of its other entries minus half of its r - k - 1 largest ones.
     """
     m, r = u.shape[:2]
     own = np.diagonal(u, axis1=1, axis2=2).copy()
@@ -190,17 +200,18 @@ def _diagonal(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
 
 
 def _by_diagonal(u: Floats) -> Ints:
+    """Orders by descending diagonal entry."""
     return np.argsort(-np.diagonal(u, axis1=1, axis2=2), axis=1, kind="stable")
 
 
 def _by_peeling(u: Floats) -> Ints:
-    """Put last the smallest row sum among the documents that remain."""
+    """Orders that put last, again and again, the smallest row sum among those that remain."""
     m, r = u.shape[:2]
     every = np.arange(m)
     sums = u.sum(axis=2)
     order = np.empty((m, r), dtype=np.int64)
     for k in range(r - 1, -1, -1):
-        v = r - 1 - sums[:, ::-1].argmin(axis=1)  # of equal ones the last document
+        v = r - 1 - sums[:, ::-1].argmin(axis=1)  # the last one of equal row sums
         order[:, k] = v
         sums -= u[every, v]
         sums[every, v] = np.inf
@@ -218,15 +229,15 @@ def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
     )
     orders = np.empty(u.shape[:2], dtype=np.int64)
     n_iter = np.empty(len(u), dtype=np.int64)
-    # a loop over queries: each is a search of its own, O(r^2) a sweep
+    # A loop over queries. Each one is a search of its own, with O(r^2) steps for each sweep.
     for q, matrix in enumerate(u):
-        ends = None if options.time_limit is None else time.monotonic() + options.time_limit
+        deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
 
         def cost(found: Ints, matrix: Floats = matrix) -> Floats:
             return -_value(np.repeat(matrix[None], len(found), axis=0), found)
 
         orders[q], n_iter[q] = search(
-            kernels.average_precision_search, matrix, starts[q], cost, options, ends
+            kernels.average_precision_search, matrix, starts[q], cost, options, deadline
         )
     return orders, n_iter
 
@@ -235,19 +246,19 @@ def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
     m, r = u.shape[:2]
     if r > DP_LARGEST:
         raise ValueError(
-            f"method='exact' takes 2^r steps and goes to {DP_LARGEST} documents; a query has {r}. "
-            "Use method='local_search'."
+            f"method='exact' takes 2^r steps and is limited to {DP_LARGEST} documents; a query has "
+            f"{r}. Use method='local_search'."
         )
     orders = np.empty((m, r), dtype=np.int64)
     share = 1.0 / np.arange(1, r + 1)
-    expect(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
+    warn_if_slow(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
     for q, matrix in enumerate(u):
         orders[q] = kernels.subset_dp(-matrix, -np.diagonal(matrix), share, np.inf, False)[0]
     return orders, np.ones(m, np.int64)
 
 
 METHODS: dict[str, Callable[[Floats, SearchOptions], tuple[Ints, Ints]]] = {
-    "auto": _local_search,  # replaced by what fits the size
+    "auto": _local_search,  # `decode_symmetric` replaces "auto" by the method that fits the size
     "exact": _exact,
     "local_search": _local_search,
     "diagonal": _diagonal,

@@ -1,8 +1,8 @@
-"""Which kernels run: the compiled ones where they were built, else their NumPy twins.
+"""Which kernels run: the compiled ones where they were built, otherwise their NumPy twins.
 
-The environment variable ``SKLEARN_RANKCAL_KERNELS``, read at import, forces ``numpy`` or
-``compiled``; the results are the same. Where nobody asked for NumPy, `expect` warns once of its
-speed.
+A kernel is an inner loop of a decoder. Either all kernels are compiled or none is. The environment
+variable ``SKLEARN_RANKCAL_KERNELS``, read at import, forces ``numpy`` or ``compiled``. If the NumPy
+kernels run although nobody asked for them, `warn_if_slow` warns once about their speed.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ if _wanted not in ("", "numpy", "compiled"):
 KERNELS = "numpy"
 if _wanted != "numpy":
     try:
-        from sklearn_rankcal.decoders import _kernels as kernels
+        from sklearn_rankcal.decoders import _kernels_compiled as kernels
 
         KERNELS = "compiled"
     except ImportError as error:
         if _wanted == "compiled":
             raise ImportError(
-                "SKLEARN_RANKCAL_KERNELS=compiled, but the kernels were not built: install with a "
-                "C compiler (pip install --no-binary sklearn_rankcal sklearn_rankcal)."
+                "SKLEARN_RANKCAL_KERNELS is 'compiled', but the kernels were not built. Install "
+                "the package with a C compiler (pip install --no-binary sklearn_rankcal "
+                "sklearn_rankcal)."
             ) from error
 if KERNELS == "numpy":
     from sklearn_rankcal.decoders import _kernels_numpy as kernels  # type: ignore[no-redef]
 
-#: Seconds in NumPy's kernels, all calls of a process together, that are worth a warning.
+#: Warn when all calls of a process together are expected to spend more seconds in NumPy's kernels.
 WORTH_A_WARNING = 1.0
 _expected = 0.0
 
 
-def expect(seconds: float) -> None:
-    """Tell that NumPy's kernels, if it is they that run, are about to take about so long.
+def warn_if_slow(seconds: float) -> None:
+    """Announce a call that would take NumPy's kernels about this many seconds.
 
-    Warns once in a process, before the call with which they exceed `WORTH_A_WARNING`; not where
-    SKLEARN_RANKCAL_KERNELS=numpy asked for them.
+    Warns once in a process, when the calls announced so far exceed `WORTH_A_WARNING`. Does not
+    warn if the compiled kernels run, or if SKLEARN_RANKCAL_KERNELS=numpy asked for NumPy.
     """
     global _expected
     if KERNELS == "compiled" or _wanted == "numpy" or _expected > WORTH_A_WARNING:
@@ -49,13 +50,14 @@ def expect(seconds: float) -> None:
     _expected += seconds
     if _expected > WORTH_A_WARNING:
         warnings.warn(
-            "The decoders run without compiled kernels: exact and greedy decoding take some 30 "
-            "times longer, local search some hundreds of times. Install the package with a C "
-            "compiler at hand (pip install --no-binary sklearn_rankcal sklearn_rankcal), or set "
-            "SKLEARN_RANKCAL_KERNELS=numpy to keep it so without this warning.",
+            "The decoders run without compiled kernels. Exact and greedy decoding therefore take "
+            "about 30 times as long, and local search takes some hundreds of times as long. "
+            "Install the package with a C compiler (pip install --no-binary sklearn_rankcal "
+            "sklearn_rankcal), or set the environment variable SKLEARN_RANKCAL_KERNELS=numpy to "
+            "use the NumPy kernels without this warning.",
             UncompiledKernelsWarning,
             stacklevel=2,
         )
 
 
-__all__ = ["KERNELS", "expect", "kernels"]
+__all__ = ["KERNELS", "kernels", "warn_if_slow"]

@@ -1,4 +1,7 @@
-"""Matrices of a user, or flat vectors of a model, in; equal-sized stacks for the decoders; back."""
+"""Convert a user's matrices to batches of equal size, decode them, and convert the results back.
+
+A batch is an array of shape (m, r, r): the matrices of m queries with r documents each.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,38 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal._numbers import read_array, read_whole
 from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
+from sklearn_rankcal.utils._numbers import read_array, read_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Largest stack handed to a decoder at once, in matrix entries: 1 MB stays in the cache.
-STACK_ENTRIES = 2**17
-#: Sums over a matrix of such entries stay finite.
+#: Sums over a matrix whose entries are smaller stay finite.
 LARGEST_ENTRY = 1e290
 #: Integers up to this one are exact in float64.
 LARGEST_INTEGER = 2.0**53
 
 
-class Matrices:
-    """One square matrix, or a batch of them, checked; `stack` gives equal-sized ones together.
+class MatrixInput:
+    """The matrices that a user passed: one square matrix, a list of them, or a padded array.
 
-    With `only_differences`, numbers that float64 cannot hold (integers beyond 2^53, fractions,
-    long doubles) are subtracted first, in their own arithmetic: u is replaced by the positive part
-    of u_ij - u_ji, and `floor` holds the sum of min(u_ij, u_ji) that every ranking loses.
+    Parameters
+    ----------
+    u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
+    sizes : array-like of shape (n_queries,) or None
+        Numbers of documents of a padded array.
+    only_differences : bool, default=False
+        Whether only the differences u_ij - u_ji matter. Numbers that float64 cannot hold (integers
+        beyond 2^53, fractions, long doubles) are then subtracted in their own arithmetic: u is
+        replaced by the positive part of u_ij - u_ji.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_queries,)
+    unavoidable : ndarray of shape (n_queries,)
+        The sum of min(u_ij, u_ji) that the subtraction took away from the objective, 0 if there was
+        none. Every ranking loses it.
     """
 
     def __init__(self, u: Any, sizes: ArrayLike | None, only_differences: bool = False) -> None:
@@ -49,8 +64,8 @@ class Matrices:
                 self.form, whole = "one", whole[None]
             if whole.ndim != 3:
                 raise ValueError(
-                    "u must be an r x r matrix, a list of them, or an array (n_queries, r, r); "
-                    f"it has shape {np.shape(u)}."
+                    "u must be a matrix of shape (r, r), a list of them, or an array of shape "
+                    f"(n_queries, r, r); it has shape {np.shape(u)}."
                 )
             self.matrices = whole
         if len(self.matrices) == 0:
@@ -59,18 +74,18 @@ class Matrices:
             name = f"u[{q}]" if self.form == "list" else "u"
             if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
                 raise ValueError(
-                    f"{name} must be square, one row and column a document; it has shape "
-                    f"{matrix.shape}."
+                    f"{name} must be square, with one row and one column for each document; it has "
+                    f"shape {matrix.shape}."
                 )
             if len(matrix) == 0:
                 raise ValueError(f"{name} has no documents (r = 0).")
         self.sizes = self._check_sizes(sizes)
-        self.floor = np.zeros(len(self.sizes))
+        self.unavoidable = np.zeros(len(self.sizes))
         if only_differences:
             self._subtract_first()
 
     def _subtract_first(self) -> None:
-        """Replace wide numbers by the positive part of their differences."""
+        """Replace matrices that float64 cannot hold by the positive part of their differences."""
         if self.form != "list" and self.matrices.dtype == np.float64:
             return
         replaced = list(self.matrices)
@@ -78,9 +93,9 @@ class Matrices:
         for q in wide:
             r = self.sizes[q]
             name = "u" if self.form == "one" else f"u[{q}]"
-            replaced[q], self.floor[q] = _differences_first(replaced[q][:r, :r], name)
+            replaced[q], self.unavoidable[q] = _differences_first(replaced[q][:r, :r], name)
         if wide and self.form != "list":
-            # what lies beyond a query's size is ignored
+            # Entries beyond the size of a query are ignored.
             whole = np.zeros(self.matrices.shape)
             for q, r in enumerate(self.sizes):
                 whole[q, :r, :r] = replaced[q][:r, :r]
@@ -92,20 +107,25 @@ class Matrices:
         if sizes is None:
             return np.array([len(matrix) for matrix in self.matrices], dtype=np.int64)
         if self.form != "array":
-            raise ValueError("sizes goes with a padded array (n_queries, r, r) only.")
+            raise ValueError(
+                "sizes is allowed only if u is a padded array of shape (n_queries, r, r)."
+            )
         given = read_whole(sizes, "sizes")
         n, widest = self.matrices.shape[:2]
         if given.shape != (n,):
             raise ValueError(
-                f"sizes must be {n} integers, one a matrix; it has shape {given.shape}."
+                f"sizes must hold {n} integers, one for each matrix; it has shape {given.shape}."
             )
         if given.min() < 1 or given.max() > widest:
             wrong = given[(given < 1) | (given > widest)][0]
             raise ValueError(f"sizes must lie between 1 and {widest}, the width of u; got {wrong}.")
         return given
 
-    def stack(self, which: Ints, r: int) -> Floats:
-        """Those matrices, (len(which), r, r) and contiguous; finite, or an error."""
+    def batch(self, which: Ints, r: int) -> Floats:
+        """Return the matrices of the queries `which`, of r documents each, as a contiguous batch.
+
+        Raises ValueError if an entry is NaN, infinite or too large.
+        """
         stacked: Floats
         if self.form == "list":
             stacked = np.stack([self.matrices[q] for q in which])
@@ -116,16 +136,19 @@ class Matrices:
             stacked = stacked[:, :r, :r]
         stacked = np.ascontiguousarray(stacked, dtype=np.float64)
         largest = max(-stacked.min(), stacked.max())
-        if not largest < LARGEST_ENTRY:  # NaN is not
+        if not largest < LARGEST_ENTRY:  # true for NaN as well
             if np.isfinite(stacked).all():
-                raise ValueError(f"u has entries beyond {LARGEST_ENTRY:.0e}: sums would overflow.")
+                raise ValueError(
+                    f"u has entries beyond {LARGEST_ENTRY:.0e}, whose sums would overflow. Divide "
+                    "u by a common factor."
+                )
             q, i, j = np.argwhere(~np.isfinite(stacked))[0]
             where = f"[{i}, {j}]" if self.form == "one" else f"[{which[q]}][{i}, {j}]"
             raise ValueError(f"u contains NaN or infinity (first at u{where}).")
         return stacked
 
     def result(self, decoded: list[tuple[Ints, Decoded]]) -> DecodeResult:
-        """Put the parts back in the order of the input."""
+        """Put the decoded batches back into the form and order of the input."""
         n = len(self.sizes)
         if self.form == "list":
             ranks: Any = [np.empty(r, dtype=np.int64) for r in self.sizes]
@@ -136,9 +159,9 @@ class Matrices:
             ranks = np.zeros((n, self.matrices.shape[1]), dtype=np.int64)
             for which, part in decoded:
                 ranks[which[:, None], part.order] = np.arange(1, part.order.shape[1] + 1)
-        result = account(decoded, n, ranks)
-        result.objective += self.floor
-        result.lower_bound += self.floor
+        result = collect_results(decoded, n, ranks)
+        result.objective += self.unavoidable
+        result.lower_bound += self.unavoidable
         if self.form != "one":
             return result
         return DecodeResult(
@@ -153,10 +176,14 @@ class Matrices:
 
 
 def _numbers(matrix: Any, name: str) -> Floats:
+    """Read a matrix of real numbers; float64 unless it cannot hold them exactly."""
     if issparse(matrix):
-        raise ValueError(f"{name} must be a dense matrix; call toarray() first.")
+        raise ValueError(f"{name} must be a dense matrix; it is sparse. Call toarray() first.")
     if np.ma.is_masked(matrix):
-        raise ValueError(f"{name} has masked entries: every pair needs a weight, 0 for none.")
+        raise ValueError(
+            f"{name} has masked entries. Every pair needs a weight; fill them with 0 for no "
+            "preference."
+        )
     array = read_array(matrix, name)
     if array.dtype.kind == "f":
         return array
@@ -164,7 +191,7 @@ def _numbers(matrix: Any, name: str) -> Floats:
         floats = array.astype(np.float64)
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 cannot hold: {error}.") from error
-    # integers beyond 2^53, and fractions, stay what they are for now
+    # Integers beyond 2^53 and fractions keep their type until they are subtracted.
     if array.dtype.kind == "O":
         return floats if (array == floats).all() else array
     large = array.dtype.kind in "iu" and (np.abs(floats) > LARGEST_INTEGER).any()
@@ -172,23 +199,26 @@ def _numbers(matrix: Any, name: str) -> Floats:
 
 
 def _fits_float64(matrix: Any) -> bool:
-    """Whether the differences of a matrix may be taken in float64."""
+    """Whether float64 holds the entries of a matrix exactly."""
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8:
         return True
     return matrix.dtype.kind in "f" and bool((matrix == matrix.astype(np.float64)).all())
 
 
 def _differences_first(matrix: Any, name: str) -> tuple[Floats, float]:
-    """Positive part of u_ij - u_ji, and the sum of min(u_ij, u_ji) over pairs, subtracted first."""
+    """Subtract in the arithmetic of the entries, and only then round to float64.
+
+    Returns the positive part of u_ij - u_ji, and the sum over pairs of min(u_ij, u_ji).
+    """
     if matrix.dtype.kind == "f":
         exact, whole = matrix, False
         if not np.isfinite(matrix.astype(np.float64)).all():
-            return matrix.astype(np.float64), 0.0  # `stack` says where
+            return matrix.astype(np.float64), 0.0  # `MatrixInput.batch` raises the error
     else:
         try:
             exact = np.vectorize(_as_exact, otypes=[object])(matrix)
         except (TypeError, ValueError, OverflowError):  # NaN, infinity
-            return matrix.astype(np.float64), 0.0  # `stack` says where
+            return matrix.astype(np.float64), 0.0  # `MatrixInput.batch` raises the error
         whole = True
     differences = exact - exact.T
     d = differences.astype(np.float64)
@@ -196,21 +226,25 @@ def _differences_first(matrix: Any, name: str) -> tuple[Floats, float]:
         for i, j in np.argwhere(np.abs(d) > LARGEST_INTEGER):
             if differences[i, j].denominator == 1 and int(d[i, j]) != differences[i, j]:
                 raise ValueError(
-                    f"{name} holds integers whose differences float64 cannot hold: entries "
+                    f"{name} holds integers whose differences float64 cannot hold. The entries "
                     f"[{i}, {j}] and [{j}, {i}] differ by {differences[i, j]}, beyond 2^53. Divide "
                     f"{name} by a common factor, or pass it as floats to accept their rounding."
                 )
     upper = np.triu_indices(len(matrix), 1)
-    floor = np.minimum(exact[upper], exact.T[upper]).sum() if len(upper[0]) else 0
-    return np.maximum(d, 0.0), float(floor)
+    unavoidable = np.minimum(exact[upper], exact.T[upper]).sum() if len(upper[0]) else 0
+    return np.maximum(d, 0.0), float(unavoidable)
 
 
 def _as_exact(value: Any) -> Fraction:
+    """A number as a fraction, without rounding; raises for NaN and infinity."""
     return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
 
 
-def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:
-    """The parts' accounts as arrays over n queries; warns if a proof was asked for and not had."""
+def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:
+    """Collect the objectives, bounds and counts of decoded batches as arrays over n queries.
+
+    Warns if ``"exact"`` was asked for and some rankings are not proved optimal.
+    """
     result = DecodeResult(
         ranks,
         np.empty(n),
@@ -231,17 +265,21 @@ def account(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeRe
     unproved = (result.method == "exact") & ~result.optimal
     if unproved.any():
         warnings.warn(
-            f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before, "
-            "or more than 500 documents form one strongly connected component, for which no proof "
-            "is tried. See lower_bound for how far they can be from the optimum.",
+            f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before "
+            "the proof ended, or more than 500 documents form one strongly connected component, "
+            "for which no proof is tried. See lower_bound for how far these rankings can be from "
+            "the optimum.",
             ConvergenceWarning,
             stacklevel=4,
         )
     return result
 
 
-def stacks(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
-    """(r, queries of r documents), in pieces that fit `STACK_ENTRIES` and occupy every job."""
+def equal_size_batches(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
+    """Yield (r, queries of r documents) so that each batch stays in the processor's cache.
+
+    With several jobs, the batches are so small that there are at least four for each job.
+    """
     if len(sizes) == 1:
         yield int(sizes[0]), np.zeros(1, dtype=np.int64)
         return
@@ -250,30 +288,34 @@ def stacks(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
     edges = np.flatnonzero(np.diff(sizes[order], prepend=-1, append=-1))
     for first, last in pairwise(edges):
         r = int(sizes[order[first]])
-        step = max(1, STACK_ENTRIES // (r * r))
+        step = rows_per_block(8 * r * r, CACHE_BYTES)
         if workers > 1:
             step = min(step, -(-len(sizes) // (4 * workers)))
         for start in range(first, last, step):
             yield r, order[start : min(start + step, last)]
 
 
-def run(
+def decode_batches(
     decode: Callable[[Floats], Decoded],
-    stack: Callable[[Ints, int], Floats],
+    make_batch: Callable[[Ints, int], Floats],
     sizes: Ints,
     n_jobs: int | None,
 ) -> list[tuple[Ints, Decoded]]:
-    """Decode stack by stack. Compiled kernels let threads run; their twins need processes."""
+    """Decode batch by batch, in parallel with `n_jobs`; return queries and results of each batch.
+
+    ``make_batch(which, r)`` makes the batch of the queries `which`. Compiled kernels release
+    Python's lock and run in threads. NumPy's kernels need processes.
+    """
     if n_jobs is not None and (
         not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
     ):
         raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.")
-    pieces = list(stacks(sizes, n_jobs))
+    pieces = list(equal_size_batches(sizes, n_jobs))
     workers = min(effective_n_jobs(n_jobs), len(pieces))
     if workers == 1:
-        return [(which, decode(stack(which, r))) for r, which in pieces]
+        return [(which, decode(make_batch(which, r))) for r, which in pieces]
     prefer = "threads" if KERNELS == "compiled" else "processes"
     parts = Parallel(n_jobs=workers, prefer=prefer)(
-        delayed(decode)(stack(which, r)) for r, which in pieces
+        delayed(decode)(make_batch(which, r)) for r, which in pieces
     )
     return [(which, part) for (_, which), part in zip(pieces, parts, strict=True)]

@@ -1,4 +1,8 @@
-"""Decoders as objects, for ``decoder=`` of a ranker: flat surrogate predictions in, ranks out."""
+"""Decoders as objects, for the parameter ``decoder`` of a ranker.
+
+A decoder object receives the surrogate predictions of all queries as one flat vector and returns
+the position of each row within its query.
+"""
 
 from __future__ import annotations
 
@@ -9,276 +13,277 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.decoders import _average_precision, _preferences
 from sklearn_rankcal.decoders._backend import kernels
-from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, account, run
+from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, collect_results, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
-from sklearn_rankcal.decoders._sort import TieKeys, check_scores
+from sklearn_rankcal.decoders._sort import TieBreakers, check_scores
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
+from sklearn_rankcal.utils._numbers import read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def _listed(sizes: Ints) -> str:
+def _format_sizes(sizes: Ints) -> str:
+    """The first few sizes, for an error message."""
     shown = ", ".join(map(str, sizes[:5]))
     return f"{shown}, ..." if len(sizes) > 5 else shown
 
 
 class _MatrixDecoder(BaseEstimator):
-    """What the decoders of matrices share: flat vectors to stacks, and `decode`."""
+    """Base class of the decoders whose predictions are a matrix for each query.
 
-    space: str
+    A subclass for a space defines `space`, `methods` and the last three methods. Its subclasses
+    define `method`, the name of the method that they decode with.
+    """
+
+    space: PairSpace
     method: str
-    methods: Any
+    methods: Any  # the methods that the decoding function of this space knows
 
     def decode(
         self,
         u: NDArray[np.float64],
         queries: Queries,
-        tie_keys: TieKeys | None = None,
+        tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,
     ) -> DecodeResult:
-        """Rankings from surrogate predictions.
+        """Compute rankings from surrogate predictions.
 
         Parameters
         ----------
         u : ndarray of shape (n_entries,)
-            Query after query. For the space ``"pairs"`` the r (r - 1) / 2 differences
-            ``u_ij - u_ji`` of a query, i < j, in the order of ``numpy.triu_indices(r, 1)``; for
-            ``"sym_pairs"`` the r (r + 1) / 2 entries ``u_ij``, i <= j, in the order of
-            ``numpy.triu_indices(r)``.
+            The predictions of one query after the other. For the space `targets.PAIRS`, a query of
+            r documents has the r (r - 1) / 2 differences ``u_ij - u_ji`` for i < j, in the order of
+            ``numpy.triu_indices(r, 1)``. For `targets.SYMMETRIC_PAIRS`, it has the r (r + 1) / 2
+            entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices(r)``.
         queries : Queries
-            Which rows belong together.
-        tie_keys : callable, default=None
-            ``tie_keys(rows)`` gives a key of each row. Documents are then taken in ascending order
-            of their keys wherever the order of the documents counts. None: in row order.
+            The rows of each query.
+        tie_breakers : callable, default=None
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where a decoder lets
+            the order of the documents decide, it takes them in ascending order of their keys. By
+            default it takes them in the order of the rows.
         n_jobs : int, default=None
-            Queries decoded at the same time, through joblib.
+            Number of batches of queries that are decoded at the same time, through joblib.
 
         Returns
         -------
         result : DecodeResult
-            `ranks` (n_documents,) in row order, the rest per query. For ``"pairs"`` the objective
-            is the weight of the differences that the ranking contradicts.
+            `ranks` has shape (n_documents,), in the order of the rows. The other attributes have
+            one entry for each query. For `targets.PAIRS`, the objective is the weight of the
+            differences that the ranking contradicts.
         """
         options = check_options(
             self.method,
             self.methods,
-            getattr(self, "n_kicks", 0),
+            getattr(self, "n_perturbations", 0),
             getattr(self, "time_limit", None),
             getattr(self, "random_state", 0),
         )
         sizes, offsets = queries.sizes, queries.offsets
-        n_entries = self._n_entries(sizes)
+        n_entries = self.space.n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
         values = read_array(u, "u")
         if values.shape != (n_entries.sum(),):
             raise ValueError(
-                f"u must have shape ({n_entries.sum()},), one entry a pair of documents, for "
-                f"queries of {_listed(sizes)} documents; it has shape {values.shape}."
+                f"u must have shape ({n_entries.sum()},), one entry for each pair of documents, "
+                f"for queries of {_format_sizes(sizes)} documents; it has shape {values.shape}."
             )
         if len(values):
             values = check_scores(values, None, "u")
             if not np.abs(values).max() < LARGEST_ENTRY:
-                raise ValueError(f"u has entries beyond {LARGEST_ENTRY:.0e}: sums would overflow.")
+                raise ValueError(
+                    f"u has entries beyond {LARGEST_ENTRY:.0e}, whose sums would overflow."
+                )
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-        number = None  # of the document at each place, when keys order them
-        if tie_keys is not None:
+        # With tie breakers, number[offset + k] is the row, within its query, of the document with
+        # the k-th smallest key. The matrices are decoded with the documents in this order.
+        number = None
+        if tie_breakers is not None:
             owner = np.repeat(np.arange(queries.n_queries), sizes)
-            number = np.lexsort((tie_keys(rows), owner)) - offsets[owner]
+            number = np.lexsort((tie_breakers(rows), owner)) - offsets[owner]
 
-        def stack(which: Ints, r: int) -> Floats:
-            width = self._n_entries(np.array([r]))[0]
+        def make_batch(which: Ints, r: int) -> Floats:
+            width = self.space.n_entries(r)
             flat = values[starts[which][:, None] + np.arange(width)]
             matrices = self._matrices(np.ascontiguousarray(flat, dtype=np.float64), r)
             if number is None:
                 return matrices
-            listed = number[offsets[which][:, None] + np.arange(r)]
-            return matrices[np.arange(len(which))[:, None, None], listed[:, :, None],
-                            listed[:, None, :]]
+            by_key = number[offsets[which][:, None] + np.arange(r)]
+            return matrices[
+                np.arange(len(which))[:, None, None], by_key[:, :, None], by_key[:, None, :]
+            ]
 
-        decoded = run(partial(self._decode, options=options), stack, sizes, n_jobs)
+        decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for which, part in decoded:
             places = offsets[which][:, None] + part.order
             if number is not None:
                 places = offsets[which][:, None] + number[places]
             ranks[rows[places]] = np.arange(1, part.order.shape[1] + 1)
-        return account(decoded, queries.n_queries, ranks)
+        return collect_results(decoded, queries.n_queries, ranks)
 
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        raise NotImplementedError
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
-        raise NotImplementedError
+    def _matrices(self, flat: Floats, r: int) -> Floats:
+        """Convert the predictions (m, n_entries) of queries of equal size to matrices (m, r, r)."""
+        return self.space.matrices(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        """Decode a batch of matrices."""
         raise NotImplementedError
 
 
 class _PreferenceDecoder(_MatrixDecoder):
-    space = "pairs"
+    """Base class of the decoders of preferences: matrices of differences u_ij - u_ji."""
+
+    space = PAIRS
     methods = _preferences.METHODS
 
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        return sizes * (sizes - 1) // 2
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
-        return kernels.antisymmetric(flat, r)
+    def _matrices(self, flat: Floats, r: int) -> Floats:
+        return kernels.from_upper_triangle(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         order = getattr(self, "order", "ranked_pairs")
         _preferences.check_order(order)
-        floor = np.zeros(len(matrices))
-        return _preferences.decode_differences(matrices, floor, self.method, order, options)
+        unavoidable = np.zeros(len(matrices))  # differences have lost sum of min(u_ij, u_ji)
+        return _preferences.decode_differences(matrices, unavoidable, self.method, order, options)
 
 
 class GreedyDAG(_PreferenceDecoder):
-    """Algorithm 1 of P1: delete the lightest preference until no cycle is left.
+    """Delete the lightest preference until no cycle is left (Ramaswamy et al., 2013, Algorithm 1).
 
-    Not exact: on cyclic preferences it can lose more than it must (`decode_preferences`).
+    This decoder is not exact. On cyclic preferences it can contradict more weight than necessary;
+    `decode_preferences` shows an example.
 
     Parameters
     ----------
     order : {"ranked_pairs", "topological"}, default="ranked_pairs"
-        Which topological order of what is left.
+        Which topological order of the remaining preferences is returned; see `decode_preferences`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.decoders import GreedyDAG
-    >>> d = np.array([1.0, -1.0, 2.0])  # 0 beats 1, 2 beats 0, 1 beats 2 by more
+    >>> d = np.array([1.0, -1.0, 2.0])  # 0 beats 1, 2 beats 0; 1 beats 2 by more
     >>> GreedyDAG().decode(d, Queries.single(3)).ranks.tolist()
     [3, 1, 2]
     """
 
     method = "greedy_dag"
 
-    def __init__(self, order: str = "ranked_pairs") -> None:
+    def __init__(self, *, order: str = "ranked_pairs") -> None:
         self.order = order
 
 
-class ExactPreferences(_PreferenceDecoder):
-    """The minimum feedback arc set, proved; or a bound, where `time_limit` ends the search.
-
-    Parameters
-    ----------
-    time_limit : float, default=None
-        Seconds for each query. None: no limit, and an error beyond 100 documents in one cycle.
-    n_kicks : int, default=300
-        Kicks of the local search that it starts from.
-    random_state : int, RandomState instance or None, default=0
-        Seeds the kicks.
-    """
-
-    method = "exact"
-
-    def __init__(
-        self,
-        time_limit: float | None = None,
-        n_kicks: int = _preferences.N_KICKS,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.time_limit = time_limit
-        self.n_kicks = n_kicks
-        self.random_state = random_state
-
-
 class LocalSearchPreferences(_PreferenceDecoder):
-    """Insertion local search, iterated, with a lower bound. Not exact.
+    """Iterated local search by insertion, with a lower bound.
+
+    This decoder is not exact; `lower_bound` of its result says how far it can be from the optimum.
 
     Parameters
     ----------
-    n_kicks : int, default=300
-        Local searches after the first ones.
+    n_perturbations : int, default=300
+        Number of random perturbations of the best order, each followed by a local search.
     time_limit : float, default=None
-        Seconds for each query.
+        Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks.
+        Determines the perturbations.
     """
 
     method = "local_search"
 
     def __init__(
         self,
-        n_kicks: int = _preferences.N_KICKS,
+        *,
+        n_perturbations: int = _preferences.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.n_kicks = n_kicks
+        self.n_perturbations = n_perturbations
         self.time_limit = time_limit
         self.random_state = random_state
 
 
-class AutoPreferences(LocalSearchPreferences):
-    """A topological sort where that is enough; else exact while cheap; else local search.
+class ExactPreferences(LocalSearchPreferences):
+    """The minimum feedback arc set with a proof, or with a bound if `time_limit` ends the search.
 
     Parameters
     ----------
-    n_kicks : int, default=300
-        Local searches after the first ones, where components of more than 16 documents need them.
+    n_perturbations : int, default=300
+        Number of perturbations in the local search that the exact search starts from.
     time_limit : float, default=None
-        Seconds for each query.
+        Seconds for each query. By default there is no limit, and a query in which more than 100
+        documents are connected by cycles raises an error.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks.
+        Determines the perturbations.
+    """
+
+    method = "exact"
+
+
+class AutoPreferences(LocalSearchPreferences):
+    """Topological sort where there are no cycles, exact where it is cheap, otherwise local search.
+
+    Parameters
+    ----------
+    n_perturbations : int, default=300
+        Number of perturbations, where more than 16 documents are connected by cycles.
+    time_limit : float, default=None
+        Seconds for each query. By default there is no limit.
+    random_state : int, RandomState instance or None, default=0
+        Determines the perturbations.
     """
 
     method = "auto"
 
 
 class Borda(_PreferenceDecoder):
-    """Sort by the row sums of the differences. Not exact, not even on acyclic preferences."""
+    """Sort by the row sums of the differences.
+
+    This decoder is not exact, not even if the preferences have no cycle.
+    """
 
     method = "borda"
 
 
 class Copeland(_PreferenceDecoder):
-    """Sort by preferences won minus lost. Exact where no pair is tied and nothing is cyclic."""
+    """Sort by the number of preferences won minus the number lost.
+
+    This decoder is exact if no pair is tied and the preferences have no cycle.
+    """
 
     method = "copeland"
 
 
 class InsertionSort(_PreferenceDecoder):
-    """Binary insertion sort by comparisons. Exact where no pair is tied and nothing is cyclic."""
+    """Binary insertion sort that compares two documents at a time.
+
+    This decoder is exact if no pair is tied and the preferences have no cycle.
+    """
 
     method = "sort"
 
 
 class _AveragePrecisionDecoder(_MatrixDecoder):
-    space = "sym_pairs"
+    """Base class of the decoders of average precision: symmetric matrices."""
+
+    space = SYMMETRIC_PAIRS
     methods = _average_precision.METHODS
-
-    @staticmethod
-    def _n_entries(sizes: Ints) -> Ints:
-        return sizes * (sizes + 1) // 2
-
-    @staticmethod
-    def _matrices(flat: Floats, r: int) -> Floats:
-        matrices = np.empty((len(flat), r, r))
-        rows, columns = np.triu_indices(r)
-        matrices[:, rows, columns] = flat
-        matrices[:, columns, rows] = flat
-        return matrices
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         return _average_precision.decode_symmetric(matrices, self.method, options)
 
 
 class ExactAveragePrecision(_AveragePrecisionDecoder):
-    """Subset dynamic programming, up to 24 documents a query.
+    """Exact decoding by subset dynamic programming, for up to 24 documents in a query.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.decoders import ExactAveragePrecision
     >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
     >>> ExactAveragePrecision().decode(u, Queries.single(3)).ranks.tolist()
@@ -289,49 +294,57 @@ class ExactAveragePrecision(_AveragePrecisionDecoder):
 
 
 class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
-    """Insertion local search from three starts, iterated. Not exact.
+    """Iterated local search by insertion from three starts, with a lower bound.
+
+    This decoder is not exact; `lower_bound` of its result says how far it can be from the optimum.
 
     Parameters
     ----------
-    n_kicks : int, default=60
-        Local searches after the first ones.
+    n_perturbations : int, default=60
+        Number of random perturbations of the best order, each followed by a local search.
     time_limit : float, default=None
-        Seconds for each query.
+        Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks.
+        Determines the perturbations.
     """
 
     method = "local_search"
 
+    # scikit-learn reads parameters and defaults from the signature: a default of its own needs one
     def __init__(
         self,
-        n_kicks: int = _average_precision.N_KICKS,
+        *,
+        n_perturbations: int = _average_precision.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.n_kicks = n_kicks
+        self.n_perturbations = n_perturbations
         self.time_limit = time_limit
         self.random_state = random_state
 
 
 class AutoAveragePrecision(LocalSearchAveragePrecision):
-    """Exact up to 16 documents, local search beyond.
+    """Exact decoding for up to 16 documents in a query, and local search for more.
 
     Parameters
     ----------
-    n_kicks : int, default=60
-        Local searches after the first ones, beyond 16 documents.
+    n_perturbations : int, default=60
+        Number of perturbations of the local search.
     time_limit : float, default=None
-        Seconds for each query.
+        Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks.
+        Determines the perturbations.
     """
 
     method = "auto"
 
 
 class DiagonalSort(_AveragePrecisionDecoder):
-    """Sort by u_ii (P1, theorem 4): exact under P_reinforce, not in general."""
+    """Sort by the diagonal u_ii (Ramaswamy et al., 2013, theorem 4).
+
+    This decoder is exact if the labels satisfy the condition P_reinforce, but not in general;
+    `decode_average_precision` shows an example.
+    """
 
     method = "diagonal"
 

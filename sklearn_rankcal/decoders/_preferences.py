@@ -1,7 +1,7 @@
-"""Pairwise disagreement: a matrix of preferences in, the order that contradicts least of it out.
+"""Decode preferences: find the order of the documents that contradicts the least weight.
 
-That is the minimum feedback arc set, or linear ordering, problem. Only the differences
-d_ij = u_ij - u_ji matter.
+This is the minimum feedback arc set problem, also called the linear ordering problem. Only the
+differences d_ij = u_ij - u_ji of the matrix u matter.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._backend import expect, kernels
-from sklearn_rankcal.decoders._batches import Matrices, run
+from sklearn_rankcal.decoders._backend import kernels, warn_if_slow
+from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, until
+from sklearn_rankcal.decoders._search import SearchOptions, check_options, deadline_check, search
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Kicks of the local search: nearly always the optimum up to 100 documents, in milliseconds.
-N_KICKS = 300
-#: Components up to this size go to subset dynamic programming: a few milliseconds.
+#: Default number of perturbations. For up to 100 documents it takes milliseconds and nearly always
+#: finds the optimum.
+N_PERTURBATIONS = 300
+#: Largest component that subset dynamic programming solves. It takes a few milliseconds.
 DP_SIZE = 16
-#: Seconds that NumPy takes for Algorithm 1, divided by r^2; for subsets, divided by 2^r r.
+#: Seconds that NumPy's kernels take for Algorithm 1, divided by r^2, and for subset dynamic
+#: programming, divided by 2^r r.
 SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS = 1e-6, 2.5e-8
-#: Relative error that sums of weights may have.
+#: Relative rounding error that sums of weights may have.
 ROUNDING = 1e-12
-#: "exact" refuses larger components without a time limit.
+#: Without a time limit, "exact" refuses larger components.
 EXACT_SIZE = 100
-#: Components are bounded, and searched for a proof, up to this size; beyond, O(r^3) is too much.
+#: Larger components get no lower bound and no search for a proof, which take O(r^3) time.
 BOUND_SIZE = 500
 
 
@@ -42,79 +44,97 @@ def decode_preferences(
     *,
     sizes: ArrayLike | None = None,
     order: str = "ranked_pairs",
-    n_kicks: int = N_KICKS,
+    n_perturbations: int = N_PERTURBATIONS,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
 ) -> DecodeResult:
-    """Rank so as to contradict the least preference weight.
+    """Find the ranking that contradicts the least weight of preferences.
 
-    Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement: the decoder of
-    P1, section 7. u need be neither antisymmetric nor non-negative, because the ranking depends
-    on ``d_ij = u_ij - u_ji`` alone; a ranking that contradicts no d_ij > 0 is optimal.
+    Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement. This is the
+    decoder of Ramaswamy et al. (2013), section 7. `u` need be neither antisymmetric nor
+    non-negative, because the ranking depends on the differences ``d_ij = u_ij - u_ji`` only. A
+    ranking that contradicts no ``d_ij > 0`` is optimal.
+
+    The differences form a graph with an edge from i to j of weight ``d_ij`` wherever
+    ``d_ij > 0``. Two documents are in the same strongly connected component if a cycle of edges
+    passes through both.
 
     Parameters
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
         ``u[i, j]`` is the weight with which document i is preferred to document j. The diagonal
-        does not count. Integers beyond 2^53, fractions and long doubles are subtracted from each
-        other before float64 rounds them.
+        is ignored. Integers beyond 2^53, fractions and long doubles are subtracted from each
+        other before they are rounded to float64.
     method : str, default="auto"
-        - ``"auto"``: a topological order where d is acyclic; else ``"exact"`` when no strongly
-          connected component has more than 16 documents, and ``"local_search"`` beyond.
-        - ``"exact"``: strongly connected components, then subset dynamic programming or the
-          linear ordering program with 3-cycle cuts, until the order is proved optimal.
-        - ``"local_search"``: insertion local search from the orders of ranked pairs and of Borda,
-          iterated. Not exact: it can end above the minimum; see `lower_bound`.
-        - ``"greedy_dag"``: Algorithm 1 of P1: delete the lightest edge until no cycle is left,
-          edges of equal weight in document order (row-major). Calibrated where the expected
-          preferences are acyclic (P1, theorem 7). Not exact on cyclic ones; see the examples.
-        - ``"borda"``: by row sums of d; ``"copeland"``: by pairs won minus pairs lost; ``"sort"``:
-          binary insertion sort that asks of two documents at a time which is preferred. For
-          comparison; none is exact even on acyclic preferences, the last two are where no pair is
-          tied, d_ij != 0.
+        - ``"auto"``: a topological order if the graph has no cycle; otherwise ``"exact"`` if no
+          strongly connected component has more than 16 documents, and ``"local_search"`` if one
+          has.
+        - ``"exact"``: decodes each strongly connected component by subset dynamic programming, or
+          by the linear ordering program with cuts for cycles of three edges, until the order is
+          proved optimal.
+        - ``"local_search"``: iterated local search by insertion, from the orders of ranked pairs
+          and of Borda. It is not exact, and its result can be above the minimum; see
+          `lower_bound`.
+        - ``"greedy_dag"``: Algorithm 1 of Ramaswamy et al. (2013), which deletes the lightest edge
+          until no cycle is left. Edges of equal weight are deleted in document order (row-major).
+          It is calibrated if the expected preferences have no cycle (theorem 7). It is not exact
+          if they have cycles; see the examples.
+        - ``"borda"``: sorts by the row sums of d.
+        - ``"copeland"``: sorts by the number of pairs won minus the number of pairs lost.
+        - ``"sort"``: binary insertion sort, which asks for two documents at a time which one is
+          preferred.
+
+        The last three methods are for comparison. ``"borda"`` is not exact even if the graph has
+        no cycle. ``"copeland"`` and ``"sort"`` are exact if the graph has no cycle and no pair is
+        tied (``d_ij != 0``).
     sizes : array-like of shape (n_queries,), default=None
-        With an array (n_queries, r, r): the documents of each query. What lies beyond is ignored.
+        Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
+        the size of a query are ignored.
     order : {"ranked_pairs", "topological"}, default="ranked_pairs"
-        Which topological order of the edges that ``"greedy_dag"`` keeps: the one that keeps
-        deleted edges too, from the heaviest to the lightest, where that closes no cycle; or the
-        first in document order.
-    n_kicks : int, default=300
-        Local searches after the first ones, up to 100,000, each from a random disturbance of the
-        best order; a third of them from the Borda order, the others from ranked pairs.
+        Which topological order of the edges that ``"greedy_dag"`` keeps is returned.
+        ``"ranked_pairs"`` puts deleted edges back, from the heaviest to the lightest, wherever this
+        closes no cycle. ``"topological"`` returns the first order in document order.
+    n_perturbations : int, default=300
+        Number of random perturbations in a local search, at most 100,000. Each one disturbs the
+        best order and is followed by a descent. A third of them start from the Borda order, the
+        others from ranked pairs.
     time_limit : float, default=None
-        Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed
-        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`;
-        beyond 500 documents in one component that is the local search's. A decoder overruns the
-        limit by half a second at most, plus passes over the matrix (on 3,000 documents these take
-        0.3 s, and 2 s without compiled kernels). Ctrl-C interrupts any decoder as soon; with SciPy
-        before 1.15, ``"exact"`` not before the linear program under way ends.
+        Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed,
+        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. If
+        one component has more than 500 documents, this is the order of the local search. A decoder
+        exceeds the limit by half a second at most, plus the time of some passes over the matrix (on
+        3,000 documents 0.3 s, and 2 s without compiled kernels). Ctrl-C interrupts every decoder as
+        quickly. With SciPy before 1.15, ``"exact"`` is not interrupted before the current linear
+        program ends.
     random_state : int, RandomState instance or None, default=0
-        Seeds the kicks. The same for every query, so that a ranking does not depend on the batch.
+        Determines the perturbations. They are the same for every query, so that a ranking does not
+        depend on the other queries of the batch.
     n_jobs : int, default=None
-        Queries decoded at the same time, through joblib.
+        Number of batches of queries that are decoded at the same time, through joblib.
 
     Returns
     -------
     result : DecodeResult
         `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`, and `threshold` for
-        ``"greedy_dag"``. With that method, ``"borda"`` and ``"copeland"`` documents that nothing
-        tells apart keep their order.
+        ``"greedy_dag"``. With ``"greedy_dag"``, ``"borda"`` and ``"copeland"``, documents that
+        the method cannot distinguish keep their order.
 
     Raises
     ------
     ValueError
-        A matrix that is not square, has no documents, or holds NaN or infinity; integers whose
-        differences lie beyond 2^53 and cannot be held by float64; sizes out of range; an unknown
-        method or order; more than 100,000 kicks; a time limit that is not positive; for
-        ``"exact"`` without one, a strongly connected component of more than 100 documents.
+        If a matrix is not square, has no documents, or holds NaN or infinity; if it holds integers
+        whose differences are beyond 2^53 and cannot be represented in float64; if sizes are out of
+        range; if the method or the order is unknown; if there are more than 100,000
+        perturbations; if the time limit is not positive; or if, for ``"exact"`` without a time
+        limit, a strongly connected component has more than 100 documents.
 
     Notes
     -----
-    A query of r documents takes O(r^2) time by ``"greedy_dag"`` (typically; ranked pairs
-    O(r^3 / 64) at worst), O(r log r) comparisons by ``"sort"``, O(r^2) for each sweep of a local
-    search, O(2^c c) time by dynamic programming for a component of c <= 16 documents. The
-    problem is NP-hard: beyond, ``"exact"`` can take arbitrarily long.
+    For a query of r documents, ``"greedy_dag"`` typically takes O(r^2) time (ranked pairs take
+    O(r^3 / 64) at worst), ``"sort"`` takes O(r log r) comparisons, and each sweep of a local search
+    takes O(r^2). Dynamic programming takes O(2^c c) time for a component of c <= 16 documents. The
+    problem is NP-hard, and ``"exact"`` can take arbitrarily long for larger components.
 
     References
     ----------
@@ -129,42 +149,47 @@ def decode_preferences(
     >>> result.ranks.tolist(), result.objective, result.optimal
     ([2, 4, 3, 1], 4.0, True)
 
-    Algorithm 1 deletes the edges of weight 1, 2 and 3 before no cycle is left, and loses more:
+    Algorithm 1 deletes the edges of weight 1, 2 and 3 before no cycle is left. Its order
+    contradicts more weight:
 
     >>> result = decode_preferences(u, "greedy_dag")
     >>> result.ranks.tolist(), result.objective, result.threshold
     ([4, 2, 1, 3], 6.0, 3.0)
     """
-    matrices = Matrices(u, sizes, only_differences=True)
-    options = check_options(method, METHODS, n_kicks, time_limit, random_state)
+    matrices = MatrixInput(u, sizes, only_differences=True)
+    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
-    return matrices.result(run(solve, matrices.stack, matrices.sizes, n_jobs))
+    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
 
 
 def check_order(order: str) -> None:
-    """Refuse an unknown kind of topological order."""
+    """Raise ValueError if the kind of topological order is unknown."""
     if order not in ("ranked_pairs", "topological"):
         raise ValueError(f"Unknown order {order!r}. Known: ranked_pairs, topological.")
 
 
 def _decode_matrices(u: Floats, method: str, order: str, options: SearchOptions) -> Decoded:
-    d, floor = kernels.differences(u)
-    return decode_differences(d, floor, method, order, options)
+    d, unavoidable = kernels.differences(u)
+    return decode_differences(d, unavoidable, method, order, options)
 
 
 def decode_differences(
-    d: Floats, floor: Floats, method: str, order: str, options: SearchOptions
+    d: Floats, unavoidable: Floats, method: str, order: str, options: SearchOptions
 ) -> Decoded:
-    """Decode a stack (m, r, r) of differences; `floor` (m,) is what every ranking loses."""
+    """Decode a batch (m, r, r) of differences.
+
+    `unavoidable` (m,) is the loss of every ranking: the sum over pairs of min(u_ij, u_ji). The
+    objective is this sum plus the weight of the contradicted edges.
+    """
     found = METHODS[method](d, order, options)
     lost = kernels.lost_weight(d, found.order)
-    # a bound of the solver can exceed what the order loses by rounding
+    # Because of rounding, a bound of the solver can exceed the weight that the order contradicts.
     bound = np.minimum(found.bound, lost)
     return Decoded(
         found.order,
-        floor + lost,
-        floor + np.where(found.proved, lost, bound),
+        unavoidable + lost,
+        unavoidable + np.where(found.proved, lost, bound),
         found.proved | (lost == 0),
         found.method,
         found.n_iter,
@@ -173,7 +198,9 @@ def decode_differences(
 
 
 class _Found(NamedTuple):
-    order: Ints
+    """The result of a method for a batch of m queries of r documents."""
+
+    order: Ints  # (m, r)
     bound: Floats
     proved: NDArray[np.bool_]
     method: list[str]
@@ -182,6 +209,7 @@ class _Found(NamedTuple):
 
 
 def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Found:
+    """The result of a method that gives no bound other than 0."""
     m = len(order)
     return _Found(
         order, np.zeros(m), np.zeros(m, bool), [name] * m, np.zeros(m, np.int64), threshold
@@ -189,7 +217,7 @@ def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Foun
 
 
 def _greedy_dag(d: Floats, order: str, options: SearchOptions) -> _Found:
-    expect(SECONDS_NUMPY * d.size)
+    warn_if_slow(SECONDS_NUMPY * d.size)
     return _heuristic("greedy_dag", *kernels.greedy_dag(d, order == "ranked_pairs"))
 
 
@@ -206,9 +234,9 @@ def _sort(d: Floats, order: str, options: SearchOptions) -> _Found:
 
 
 class _Solved(NamedTuple):
-    """An order of one strongly connected component."""
+    """An order of the documents of one strongly connected component."""
 
-    order: Ints
+    order: Ints  # (r,)
     bound: float
     proved: bool
     n_iter: int
@@ -232,16 +260,21 @@ def _by_component(
     options: SearchOptions,
     name: str | None,
 ) -> _Found:
-    """Strongly connected components in topological order, each solved by itself: that is exact."""
+    """Place the strongly connected components in topological order and solve each one by itself.
+
+    Every edge between two components then points down. So an optimal order of each component gives
+    an optimal order of all documents, and the bounds of the components add up. If `name` is None,
+    the method of each query depends on the size of its largest component.
+    """
     labels, counts = kernels.components(d)
     orders = np.argsort(labels, axis=1, kind="stable")
     m, r = labels.shape
     bound, proved = np.zeros(m), np.ones(m, bool)
     n_iter = np.zeros(m, np.int64)
     method = [name or "topological"] * m
-    # a loop over the cyclic queries and their components: each is a search of its own
+    # A loop over the queries with cycles and their components. Each is a search of its own.
     for q in np.flatnonzero(counts < r):
-        ends = None if options.time_limit is None else time.monotonic() + options.time_limit
+        deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
         sizes = np.bincount(labels[q])
         starts = np.cumsum(sizes) - sizes
         if name is None:
@@ -249,7 +282,7 @@ def _by_component(
         for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
             members = orders[q, start : start + size]
             inner = np.ascontiguousarray(d[q][np.ix_(members, members)])
-            solved = solve(inner, options, ends)
+            solved = solve(inner, options, deadline)
             orders[q, start : start + size] = members[solved.order]
             bound[q] += solved.bound
             proved[q] &= solved.proved
@@ -257,46 +290,47 @@ def _by_component(
     return _Found(orders, bound, proved, method, n_iter)
 
 
-def _solve_cheaply(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
+def _solve_cheaply(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
     solve = _solve_by_subsets if len(d) <= DP_SIZE else _solve_locally
-    return solve(d, options, ends)
+    return solve(d, options, deadline)
 
 
-def _solve_locally(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
-    late = until(ends)
+def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
+    time_is_up = deadline_check(deadline)
     borda = np.argsort(-d.sum(axis=1), kind="stable")
     try:
-        ranked_pairs = kernels.greedy_dag(d[None], True, late)[0][0]
+        ranked_pairs = kernels.greedy_dag(d[None], True, time_is_up)[0][0]
     except TimeoutError:
         ranked_pairs = borda
+    # The perturbations are shared out among the starts: ranked pairs gets two thirds of them.
     starts = np.stack([ranked_pairs, borda, ranked_pairs])
 
     def cost(orders: Ints) -> Floats:
         return np.array([kernels.lost_weight(d[None], order[None])[0] for order in orders])
 
     clipped = _clip(d, float(cost(starts).min()))
-    order, n_iter = search(kernels.preference_search, clipped, starts, cost, options, ends)
-    bound = kernels.triangle_bound(d, late) if len(d) <= BOUND_SIZE else 0.0
+    order, n_iter = search(kernels.preference_search, clipped, starts, cost, options, deadline)
+    bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
     lost = float(cost(order[None])[0])
-    # sums of weights, none negative: equal up to their rounding is a proof
+    # Both are sums of non-negative weights. If they are equal up to rounding, the order is optimal.
     return _Solved(order, bound, lost - bound <= ROUNDING * lost, n_iter)
 
 
 def _clip(d: Floats, lost: float) -> Floats:
-    """d for the search of an order that loses less than `lost`.
+    """Limit the weights of d, for the search of an order that contradicts less weight than `lost`.
 
-    No such order contradicts a preference as heavy as that: weights beyond it may as well be all
-    alike, and as they are would drown the others in rounding.
+    Such an order contradicts no single edge of weight `lost` or more. So all weights beyond that
+    may be made equal. Otherwise the light edges would be lost in the rounding of the heavy ones.
     """
     limit = np.ldexp(1.0, int(np.frexp(lost)[1]))  # a power of 2 above `lost`
     return np.clip(d, -limit, limit)
 
 
-def _solve_by_subsets(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
-    """Dynamic programming; a set is given up when it costs more than ranked pairs do."""
-    expect(SECONDS_NUMPY_SUBSETS * len(d) * 2.0 ** len(d))
+def _solve_by_subsets(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
+    """Subset dynamic programming, without the sets that cost more than the ranked pairs order."""
+    warn_if_slow(SECONDS_NUMPY_SUBSETS * len(d) * 2.0 ** len(d))
     known = kernels.lost_weight(d[None], kernels.greedy_dag(d[None], True)[0])[0]
-    # placing v contradicts the preferences that all later documents have over it
+    # Placing v contradicts the edges from all later documents to v.
     order, value = kernels.subset_dp(
         np.ascontiguousarray(np.maximum(d, 0.0).T),
         np.zeros(len(d)),
@@ -307,25 +341,28 @@ def _solve_by_subsets(d: Floats, options: SearchOptions, ends: float | None) -> 
     return _Solved(order, value, True, 1)
 
 
-def _solve_exactly(d: Floats, options: SearchOptions, ends: float | None) -> _Solved:
+def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
     if len(d) <= DP_SIZE:
-        return _solve_by_subsets(d, options, ends)
-    if len(d) > EXACT_SIZE and ends is None:
+        return _solve_by_subsets(d, options, deadline)
+    if len(d) > EXACT_SIZE and deadline is None:
         raise ValueError(
-            f"{len(d)} documents form one strongly connected component, too many to promise an "
-            "end: pass time_limit= (the best order found comes with a lower bound), or use "
-            "method='local_search' or 'greedy_dag'."
+            f"{len(d)} documents form one strongly connected component, and method='exact' could "
+            f"take arbitrarily long for more than {EXACT_SIZE}. Pass time_limit to get the best "
+            "order found and a lower bound, or use method='local_search' or 'greedy_dag'."
         )
-    started = _solve_locally(d, options, ends)
+    # Start from a local search, which often proves its own order optimal.
+    started = _solve_locally(d, options, deadline)
     if started.proved or len(d) > BOUND_SIZE:
         return started
-    left = None if ends is None else max(ends - time.monotonic(), 1e-3)
+    # Scale the weights by a power of 2, which is exact, so that the lost weight is about 1.
+    left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
     lost = kernels.lost_weight(d[None], started.order[None])[0]
     exponent = int(np.frexp(lost)[1])
     scaled = np.ldexp(_clip(d, lost), -exponent)
     solved = solve_linear_ordering(scaled, started.order, left)
-    # The solver returns an order that loses no more than the one it started from. Where the two
-    # lose the same, their sums can differ by rounding: what is proved of one holds of the other.
+    # The solver's order contradicts no more weight than the order it started from. If both
+    # contradict the same weight, their sums can still differ by rounding. In that case the first
+    # order is kept, and the proof holds for it too.
     better = kernels.lost_weight(d[None], solved.order[None])[0] <= lost
     order = solved.order if better else started.order
     bound = max(float(np.ldexp(solved.lower_bound, exponent)), started.bound)

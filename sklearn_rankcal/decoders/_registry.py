@@ -1,39 +1,41 @@
-"""`DECODERS`: (space of the surrogate predictions, name) -> decoder class."""
+"""The dictionary `DECODERS`: from (space of the surrogate predictions, name) to decoder classes."""
 
 from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._names import did_you_mean
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, get_space
+from sklearn_rankcal.utils._names import did_you_mean
 
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
-    ("scores", "sort"): Sort,
-    **{("pairs", decoder.method): decoder for decoder in PREFERENCE_DECODERS},
-    **{("sym_pairs", decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
+    (SCORES, "sort"): Sort,
+    **{(PAIRS, decoder.method): decoder for decoder in PREFERENCE_DECODERS},
+    **{(SYMMETRIC_PAIRS, decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
 }
 
 
-def get_decoder(
-    decoder: str | BaseEstimator, space: str, default: str | None = None
-) -> BaseEstimator:
-    """A decoder object from a name, or the object itself.
+def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
+    """Return the decoder of a name, or check and return a decoder object.
 
-    ``"auto"`` is `default`; where that is None, ``"sort"`` for scores and the decoder of that name
-    for matrices.
+    Parameters
+    ----------
+    decoder : str or object with a ``decode`` method
+        The name ``"auto"`` stands for the default decoder of the space.
+    space : str
+        Space of the surrogate predictions of the loss, such as ``"pairs"``.
 
     Raises
     ------
     ValueError
-        An unknown name, or a decoder of another space than the loss's.
+        If the name or the space is unknown, or if the decoder is for another space than the loss.
     TypeError
-        Neither a string nor a decoder.
+        If `decoder` is neither a string nor an object with a ``decode`` method.
     """
+    known_space = get_space(space)
     if isinstance(decoder, str):
-        if default is None:
-            default = "sort" if space == "scores" else "auto"
-        name = default if decoder == "auto" else decoder
+        name = known_space.default_decoder if decoder == "auto" else decoder
         if (space, name) not in DECODERS:
             fitting = sorted({"auto", *(known for kind, known in DECODERS if kind == space)})
             raise ValueError(

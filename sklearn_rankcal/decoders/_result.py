@@ -1,4 +1,4 @@
-"""What a decoder returns: the ranking, and how good it is known to be."""
+"""The result of a decoder: the rankings, and how far they can be from the best ones."""
 
 from __future__ import annotations
 
@@ -11,36 +11,40 @@ from numpy.typing import NDArray
 
 @dataclass
 class DecodeResult:
-    """Rankings, and an account of how far they can be from the best.
+    """Rankings and bounds on how far they can be from the best ones.
 
-    For a single query the fields are scalars; for a batch, arrays with an entry for each query.
+    For a single query the attributes are scalars. For a batch they are arrays with one entry for
+    each query.
 
     Attributes
     ----------
     ranks : ndarray of int64, or list of them
-        Position of every document inside its query, 1 = top. Of one matrix: (r,). Of a list of
-        matrices: a list. Of a padded array: (n_queries, r), 0 in the padding. Of a decoder object:
-        (n_documents,), in the order of the rows.
+        Position of every document within its query; 1 is the top. For one matrix the shape is
+        (r,). For a list of matrices it is a list of such arrays. For a padded array the shape is
+        (n_queries, r), with 0 in the padding. A decoder object returns shape (n_documents,), in the
+        order of the rows.
     objective : float or ndarray of shape (n_queries,)
-        What the decoder minimises, at these rankings. NaN for scores: a sort minimises every
-        positional loss at once (P2, theorem 3.2).
+        The value that the decoder minimises, for these rankings. It is NaN for scores, because a
+        sort minimises every positional loss at once (Calauzènes et al., 2013, theorem 3.2).
     lower_bound : float or ndarray of shape (n_queries,)
-        No ranking has a smaller objective, up to the rounding that `optimal` allows.
+        No ranking has a smaller objective than this, up to the rounding that `optimal` allows.
     optimal : bool or ndarray of shape (n_queries,)
-        Whether the ranking is proved to minimise the objective, up to rounding. For preferences: no
-        ranking contradicts less weight, of the differences ``u_ij - u_ji`` as float64 has them, by
-        more than 1e-11 of the weight that this one contradicts. For average precision: no ranking
-        has a larger value by more than 1e-13 of what the absolute values of `u` add up to at this
-        one. The proof is strict where weights are multiples of a common unit and contradicted ones
-        add up to fewer than 1e10 units: integers, and decimals or averages of votes of at most
-        1e6 units each.
+        Whether the ranking is proved to minimise the objective, up to rounding. For preferences,
+        this means that no ranking contradicts less weight by more than 1e-11 of the weight that
+        this one contradicts, where weights are the differences ``u_ij - u_ji`` rounded to float64.
+        For average precision, it means that no ranking has a larger value by more than 1e-13 of the
+        value that this ranking has for the absolute values of `u`. For preferences, the proof is
+        strict if all weights are multiples of a common unit and the contradicted ones add up to
+        fewer than 1e10 units. This holds for integers, and for decimals or averages of votes of at
+        most 1e6 units each.
     method : str or ndarray of shape (n_queries,)
-        What produced it; for ``"auto"``, what that chose.
+        The method that produced the ranking. For ``"auto"``, the method that it chose.
     n_iter : int or ndarray of shape (n_queries,)
-        Sweeps of a local search, plus programs solved by ``"exact"``; 0 for the others.
+        Number of sweeps of the local search, plus the number of linear programs and dynamic
+        programs that were solved. It is 0 for the other methods.
     threshold : float or ndarray of shape (n_queries,), or None
-        Weight of the heaviest edge that ``"greedy_dag"`` deletes, 0 for an acyclic graph; None for
-        every other method.
+        Weight of the heaviest edge that ``"greedy_dag"`` deletes, 0 if the graph has no cycle. It
+        is None for every other method.
     """
 
     ranks: Any
@@ -53,15 +57,18 @@ class DecodeResult:
 
     @property
     def gap(self) -> Any:
-        """How far the objective can be from the smallest: objective - lower_bound."""
+        """Largest possible distance from the smallest objective: objective - lower_bound."""
         return self.objective - self.lower_bound
 
 
 @dataclass
 class Decoded:
-    """Orders of m queries of r documents, best first, and their account."""
+    """The result of decoding one batch of m queries with r documents each.
 
-    order: NDArray[np.int64]  # (m, r)
+    The attributes have the meaning of those of `DecodeResult`, with one entry for each query.
+    """
+
+    order: NDArray[np.int64]  # (m, r): the document at each place, best first
     objective: NDArray[np.float64]
     lower_bound: NDArray[np.float64]
     optimal: NDArray[np.bool_]

@@ -1,4 +1,8 @@
-"""Iterated local search: the options of the public functions, the random kicks, the clock."""
+"""Iterated local search: its options, its random perturbations, and its time limit.
+
+A descent moves one document at a time to a better place until no such move is left. A perturbation
+is a small random disturbance of the order, after which a further descent begins.
+"""
 
 from __future__ import annotations
 
@@ -12,78 +16,96 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.decoders._backend import expect
+from sklearn_rankcal.decoders._backend import warn_if_slow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: A kick moves this many documents, at least and at most, each by up to a fifth of the list. On
-#: matrices of known optimum that found it more often than fewer, longer or shorter moves.
+#: Smallest and largest number of documents that a perturbation moves, and the largest distance of a
+#: move as a fraction of the list. On matrices whose optimum is known, these values found it more
+#: often than fewer, longer or shorter moves did.
 MOVES = (8, 24)
 REACH = 0.2
-#: A descent ends by itself; rounding alone could keep it going, so it is bounded.
+#: A descent ends by itself, but rounding errors could keep it going. This bounds it.
 MAX_SWEEPS = 1000
-#: Kicks that may be asked for: 38 MB of them.
-LARGEST_N_KICKS = 100_000
-#: Beyond this many the kicks are not kept for the next query.
-KEPT_KICKS = 2000
-#: Seconds that NumPy takes for a local search of r documents, divided by r^2.
+#: Largest number of perturbations that may be asked for. They take 38 MB.
+MAX_PERTURBATIONS = 100_000
+#: Larger numbers of perturbations are drawn again for each query instead of being kept.
+MAX_CACHED = 2000
+#: Seconds that one descent on r documents takes with NumPy's kernels, divided by r^2.
 SECONDS_NUMPY = 5e-6
 
 
 class SearchOptions(NamedTuple):
-    """What iterated local search needs to know."""
+    """Options of iterated local search, after validation."""
 
-    n_kicks: int
+    n_perturbations: int
     seed: int
     time_limit: float | None = None
 
 
-def draw_kicks(n_kicks: int, seed: int) -> Floats:
-    """The kicks of a search, drawn once for all queries of a batch."""
-    return _kept_kicks(n_kicks, seed) if n_kicks <= KEPT_KICKS else _draw_kicks(n_kicks, seed)
+def draw_perturbations(n_perturbations: int, seed: int) -> Floats:
+    """Perturbations of a search. They are the same for every query of a batch."""
+    return (
+        _cached_perturbations(n_perturbations, seed)
+        if n_perturbations <= MAX_CACHED
+        else _draw_perturbations(n_perturbations, seed)
+    )
 
 
-def _draw_kicks(n_kicks: int, seed: int) -> Floats:
-    """(n_kicks, 2 * most moves) moves from and to, as fractions of r; a move may stay."""
+def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
+    """Draw moves (from, to) as fractions of the number of documents.
+
+    Returns an array of shape (n_perturbations, 2 * MOVES[1]), with from and to in turn.
+    """
     rng = np.random.default_rng(seed)
     least, most = MOVES
-    moves = rng.random((n_kicks, most, 2))
+    moves = rng.random((n_perturbations, most, 2))
     start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
-    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_kicks, 1))
+    # A perturbation of fewer than MOVES[1] moves is filled up with moves that stay where they are.
+    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_perturbations, 1))
     moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
-    kicks = moves.reshape(n_kicks, 2 * most)
-    kicks.flags.writeable = False
-    return kicks
+    perturbations = moves.reshape(n_perturbations, 2 * most)
+    perturbations.flags.writeable = False
+    return perturbations
 
 
-_kept_kicks = lru_cache(maxsize=8)(_draw_kicks)
+_cached_perturbations = lru_cache(maxsize=8)(_draw_perturbations)
 
 
 def check_options(
     method: str,
     methods: Iterable[str],
-    n_kicks: int,
+    n_perturbations: int,
     time_limit: float | None,
     random_state: int | np.random.RandomState | None,
 ) -> SearchOptions:
-    """The options of a decoding function, checked."""
+    """Validate the options of a decoding function and resolve the random state to a seed."""
     if not isinstance(method, str) or method not in methods:
         raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
-    if not isinstance(n_kicks, Integral) or isinstance(n_kicks, bool) or n_kicks < 0:
-        raise ValueError(f"n_kicks must be an integer, 0 or more; got {n_kicks!r}.")
-    if n_kicks > LARGEST_N_KICKS:
+    if (
+        not isinstance(n_perturbations, Integral)
+        or isinstance(n_perturbations, bool)
+        or n_perturbations < 0
+    ):
         raise ValueError(
-            f"n_kicks must be at most {LARGEST_N_KICKS:,}; got {n_kicks!r}. For a longer search, "
-            "keep the best of several with different random_state."
+            f"n_perturbations must be an integer, 0 or larger; got {n_perturbations!r}."
+        )
+    if n_perturbations > MAX_PERTURBATIONS:
+        raise ValueError(
+            f"n_perturbations must be at most {MAX_PERTURBATIONS:,}; got {n_perturbations!r}. "
+            "For a longer search, decode with several values of random_state and keep the best "
+            "result."
         )
     timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
     if time_limit is not None and not (timed and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
     if isinstance(random_state, Integral) and 0 <= random_state < 2**32:
-        seed = int(random_state)  # a RandomState takes longer to make than many a query to decode
+        seed = int(random_state)  # creating a RandomState takes longer than decoding a small query
     else:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-    return SearchOptions(int(n_kicks), seed, None if time_limit is None else float(time_limit))
+    return SearchOptions(
+        int(n_perturbations), seed, None if time_limit is None else float(time_limit)
+    )
 
 
 def search(
@@ -92,43 +114,57 @@ def search(
     starts: Ints,
     cost: Callable[[Ints], Floats],
     options: SearchOptions,
-    ends: float | None,
+    deadline: float | None,
 ) -> tuple[Ints, int]:
-    """Iterated local search from each of `starts` (n_starts, r), the kicks shared out; the best.
+    """Run iterated local search from each start and return the best order and the sweeps made.
 
-    `cost` gives the costs of orders (n_orders, r). A chain that runs long stays in its valley, so
-    a few shorter ones find more than one of their total length. Kicks wander among equal orders:
-    what they found counts only if it is better than what the first descents did.
+    Parameters
+    ----------
+    kernel : callable
+        `preference_search` or `average_precision_search` of the kernels.
+    matrix : ndarray of shape (r, r)
+    starts : ndarray of shape (n_starts, r)
+        Orders to start from. The perturbations are shared out among them, because several short
+        chains of descents find better orders than one chain of their total length, which stays
+        near one local optimum.
+    cost : callable
+        ``cost(orders)`` gives the costs (n_orders,) of orders (n_orders, r).
+    options : SearchOptions
+    deadline : float or None
+        Value of the clock at which the search has to end.
     """
-    late = until(ends)
-    expect((options.n_kicks + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
-    # what the sums along a row can be off by, added up; a smaller gain is no gain
+    time_is_up = deadline_check(deadline)
+    warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
+    # A bound on the rounding error of all sums along the rows. A smaller gain does not count.
     tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
-    kicks = draw_kicks(options.n_kicks, options.seed)
+    perturbations = draw_perturbations(options.n_perturbations, options.seed)
     found: list[Ints] = []
     sweeps = 0
+    # First a descent from every start, then the perturbations from the results.
     for start in starts:
-        if found and late is not None and late():
+        if found and time_is_up is not None and time_is_up():
             break
-        order, more = kernel(matrix, start, kicks[:0], tolerance, MAX_SWEEPS, late)
+        order, more = kernel(matrix, start, perturbations[:0], tolerance, MAX_SWEEPS, time_is_up)
         found.append(order)
         sweeps += more
     n_descents = len(found)
     for chain, order in enumerate(found[:n_descents]):
-        if late is not None and late():
+        if time_is_up is not None and time_is_up():
             break
-        own = np.ascontiguousarray(kicks[chain :: len(starts)])
-        order, more = kernel(matrix, order, own, tolerance, MAX_SWEEPS, late)
+        own = np.ascontiguousarray(perturbations[chain :: len(starts)])
+        order, more = kernel(matrix, order, own, tolerance, MAX_SWEEPS, time_is_up)
         found.append(order)
         sweeps += more
+    # Perturbations also move among orders of equal cost. Their best order counts only if it is
+    # better than the best one of the first descents.
     costs = cost(np.array(found))
     best = costs[:n_descents].argmin()
     if len(found) == n_descents:
         return found[best], sweeps
-    kicked = n_descents + costs[n_descents:].argmin()
-    return found[kicked if costs[kicked] < costs[best] - tolerance else best], sweeps
+    perturbed = n_descents + costs[n_descents:].argmin()
+    return found[perturbed if costs[perturbed] < costs[best] - tolerance else best], sweeps
 
 
-def until(ends: float | None) -> Callable[[], bool] | None:
-    """Whether the clock has passed `ends`: what kernels ask. None without an end."""
-    return None if ends is None else lambda: time.monotonic() > ends
+def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
+    """Return a function that tells whether the clock has passed `deadline`, None without one."""
+    return None if deadline is None else lambda: time.monotonic() > deadline

@@ -1,4 +1,4 @@
-"""Scores in, a sort of every query out: the exact decoder of every score loss."""
+"""Sort every query by score. This is the exact decoder of every loss on scores."""
 
 from __future__ import annotations
 
@@ -8,41 +8,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal._numbers import check_no_mask, read_numbers
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import queries_equal_neighbours
 from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._ranking import equal_neighbours
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 
-TieKeys = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
 
 
 def decode_scores(
-    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_keys: ArrayLike | None = None
+    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_breakers: ArrayLike | None = None
 ) -> DecodeResult:
-    """Sort by score: exact for every positional loss (P2, theorem 3.2).
+    """Sort each query by score.
+
+    This is exact for every positional loss (Calauzènes et al., 2013, theorem 3.2).
 
     Parameters
     ----------
     scores : array-like of shape (n_documents,)
-        Finite; larger is better.
+        Finite numbers; larger is better.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row; None: one query.
-    tie_keys : array-like of shape (n_documents,), default=None
-        Equal scores are ordered by ascending key, then by row. None: by row.
+        Query id of each row. By default all rows belong to one query.
+    tie_breakers : array-like of shape (n_documents,), default=None
+        Secondary sort key of each row. Documents with equal scores are ordered by ascending key,
+        and by row if their keys are equal too. By default they are ordered by row.
 
     Returns
     -------
     result : DecodeResult
-        Optimal for every positional loss at once, hence with no single objective (NaN).
+        The ranking is optimal for every positional loss at once, so that there is no single
+        objective (it is NaN).
 
     Raises
     ------
     ValueError
-        NaN or infinite scores, no rows, lengths that differ.
+        If scores are NaN or infinite, if there are no rows, or if lengths differ.
 
     Notes
     -----
-    O(n log r), r the size of the largest query.
+    Takes O(n log r) time for n documents, where r is the size of the largest query.
 
     Examples
     --------
@@ -55,17 +60,19 @@ def decode_scores(
         Queries.single(len(values)) if groups is None else Queries.from_groups(groups, len(values))
     )
     keys = None
-    if tie_keys is not None:
-        check_no_mask(tie_keys, "tie_keys")
-        key_array = np.asarray(tie_keys)
+    if tie_breakers is not None:
+        check_no_mask(tie_breakers, "tie_breakers")
+        key_array = np.asarray(tie_breakers)
         if key_array.shape != values.shape:
-            raise ValueError(f"tie_keys has shape {key_array.shape}, scores {values.shape}.")
+            raise ValueError(
+                f"tie_breakers has shape {key_array.shape}, but scores has shape {values.shape}."
+            )
         keys = lambda rows: key_array[rows]  # noqa: E731
     return Sort().decode(values, queries, keys)
 
 
 def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
-    """Scores as a finite 1-D float array (float32 stays float32)."""
+    """Validate scores and return them as a finite 1-D float array; float32 stays float32."""
     values = read_numbers(scores, name, keep_float32=True)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -74,7 +81,7 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
     if n_rows is not None and len(values) != n_rows:
         raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
     if len(values) == 0:
-        raise ValueError(f"{name} is empty: at least one row is needed.")
+        raise ValueError(f"{name} is empty; at least one row is needed.")
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")
@@ -82,41 +89,43 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
 
 
 class Sort(BaseEstimator):
-    """Rank by score, largest first: the exact decoder of every score loss.
+    """Rank by score, largest first. This is the exact decoder of every loss on scores.
 
-    Equal scores are ordered by a hash of the row's own features (`CalibratedRanker` supplies it),
-    so that a prediction depends neither on the order of the rows nor on the other queries; rows
-    that are equal altogether keep their order.
+    Documents with equal scores are ordered by `tie_breakers`. `CalibratedRanker` passes a hash of
+    the features of each row, so that a prediction depends neither on the order of the rows nor on
+    the other queries. Rows whose features are equal too keep their order.
     """
 
-    space = "scores"
+    space = SCORES
 
     def decode(
-        self, u: NDArray[np.float64], queries: Queries, tie_keys: TieKeys | None = None
+        self, u: NDArray[np.float64], queries: Queries, tie_breakers: TieBreakers | None = None
     ) -> DecodeResult:
-        """Positions from scores.
+        """Compute rankings from scores.
 
         Parameters
         ----------
         u : ndarray of shape (n_documents,)
-            Scores, finite.
+            Finite scores.
         queries : Queries
-            Which rows belong together.
-        tie_keys : callable, default=None
-            ``tie_keys(rows)`` gives the key of each of those rows; called for tied rows only.
+            The rows of each query.
+        tie_breakers : callable, default=None
+            ``tie_breakers(rows)`` returns a secondary sort key for each of these rows. It is called
+            for rows with tied scores only.
 
         Returns
         -------
         result : DecodeResult
         """
         order = queries.sort(u)
-        if tie_keys is not None:
-            equal = queries_equal_neighbours(u[order], queries)
+        if tie_breakers is not None:
+            equal = equal_neighbours(u[order], queries)
+            # Sort only the places that are tied with a neighbour, within each run of equal scores.
             tied = equal.copy()
             tied[:-1] |= equal[1:]
             places = np.flatnonzero(tied)
             if len(places):
                 block = np.cumsum(~equal)[places]
                 rows = order[places]
-                order[places] = rows[np.lexsort((tie_keys(rows), block))]
+                order[places] = rows[np.lexsort((tie_breakers(rows), block))]
         return DecodeResult(queries.rank(order), np.nan, np.nan, True, "sort")

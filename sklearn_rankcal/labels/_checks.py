@@ -1,4 +1,4 @@
-"""Pairs, weights and judgements come in as a user gave them; checked arrays come out."""
+"""Checks of the pairs, weights and judgements that a user passes to `preference_labels`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_array, read_numbers, read_whole
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
-    """Pairs of rows of the same query, int64."""
+    """Check that every pair holds two different rows of the same query, and return int64."""
     values = read_array(pairs, "pairs")
     if values.size == 0:
         raise ValueError("pairs is empty: at least one preference is needed.")
     if values.ndim != 2 or values.shape[1] != 2:
         raise ValueError(
-            "pairs must have shape (n_pairs, 2): preferred row, other row. It has "
-            f"{values.shape}. Weights go into weight=."
+            "pairs must have shape (n_pairs, 2), the preferred row and the other row; got shape "
+            f"{values.shape}. Pass weights as weight=."
         )
     rows = read_whole(values, "pairs")
     unknown = ((rows < 0) | (rows >= queries.n_rows)).any(axis=1)
     if unknown.any():
         k = int(np.argmax(unknown))
         raise ValueError(
-            f"Pair {k} is {tuple(rows[k].tolist())}, but groups has the rows 0 to "
+            f"Pair {k} is {tuple(rows[k].tolist())}, but the rows of groups are numbered 0 to "
             f"{queries.n_rows - 1}."
         )
     itself = rows[:, 0] == rows[:, 1]
@@ -42,14 +42,14 @@ def check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
         k = int(np.argmax(across))
         one, other = (queries.ids[code] for code in codes[k])
         raise ValueError(
-            f"{int(across.sum())} of {len(rows)} pairs are across queries: pair {k}, rows "
-            f"{tuple(rows[k].tolist())}, is of queries {one!s} and {other!s}."
+            f"{int(across.sum())} of {len(rows)} pairs have rows of different queries: pair {k}, "
+            f"rows {tuple(rows[k].tolist())}, is of the queries {one!s} and {other!s}."
         )
     return rows
 
 
 def check_weight(weight: ArrayLike | None, n_pairs: int) -> Floats:
-    """Weight of each pair, finite and >= 0."""
+    """Return one finite, non-negative weight for each pair; 1 for all if `weight` is None."""
     if weight is None:
         return np.ones(n_pairs)
     weights = read_numbers(weight, "weight")
@@ -57,14 +57,14 @@ def check_weight(weight: ArrayLike | None, n_pairs: int) -> Floats:
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         k = int(np.argmax(bad))
-        raise ValueError(f"weight must be finite and >= 0; that of pair {k} is {weights[k]}.")
+        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
     if weights.max() > np.finfo(np.float64).max / len(weights):
-        raise ValueError("The sum of weight overflows: scale the weights down.")
+        raise ValueError("The sum of the weights overflows float64. Scale the weights down.")
     return weights
 
 
 def check_judgement(judgement: ArrayLike, n_pairs: int) -> Ints:
-    """Number of the judgement of each pair."""
+    """Return the number of the judgement to which each pair belongs."""
     numbers = read_whole(judgement, "judgement")
     _check_per_pair(numbers, n_pairs, "judgement")
     return numbers
@@ -72,6 +72,8 @@ def check_judgement(judgement: ArrayLike, n_pairs: int) -> Ints:
 
 def _check_per_pair(array: NDArray[Any], n_pairs: int, name: str) -> None:
     if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, one per pair; it has shape {array.shape}.")
+        raise ValueError(
+            f"{name} must be a 1-D array with one entry per pair; it has shape {array.shape}."
+        )
     if len(array) != n_pairs:
         raise ValueError(f"{name} has {len(array)} entries, but pairs has {n_pairs} rows.")

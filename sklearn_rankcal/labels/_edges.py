@@ -1,4 +1,4 @@
-"""Lists of preferences between documents, in files, rows or data frames: pairs of rows come out."""
+"""Readers of edge lists: preferences between documents, from a file, rows or a data frame."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._numbers import (
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import object_array
+from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
     frame_columns,
     is_missing,
     read_numbers,
 )
-from sklearn_rankcal._queries import Queries, as_objects
-from sklearn_rankcal._text_files import Lines, parse_number
+from sklearn_rankcal.utils._text_files import LineReader, parse_number
 
 
 def read_edges(
@@ -32,40 +33,51 @@ def read_edges(
 ) -> Bunch:
     """Read a list of preferences (query, preferred document, other document[, weight]).
 
+    Such lists are the edges of a graph whose nodes are the documents, hence the name. The documents
+    are given by ids, which this function replaces by row numbers.
+
     Parameters
     ----------
     source : path, or array-like of shape (n_pairs, 3) or (n_pairs, 4)
-        A text file, plain or ``.gz``, of one preference a line, lines that begin with ``#`` left
-        out. The first line says what separates the entries: commas where it has one (entries may
-        then be quoted), else tabs where it has one, else white space. Or the rows themselves or a
-        data frame, with ids of any hashable type. Document ids are those of a query: two queries
-        may use the same.
+        Either the path of a text file, plain or ``.gz``, with one preference per line. Lines that
+        begin with ``#`` are ignored. The first other line determines how entries are separated: by
+        commas if it contains one (entries may then be quoted), else by tabs if it contains one,
+        else by white space. Or the rows themselves, as a list, an array or a data frame, with ids
+        of any hashable type. A document id only has a meaning within its query: two queries may
+        use the same document ids.
     groups, documents : array-like of shape (n_rows,), default=None
-        Query id and document id of each row of X, both or neither; ids of a file are compared
-        with them as text. Without them the documents that occur are numbered by first appearance.
+        Query id and document id of each row of X. Pass both or neither. The ids of a file are text,
+        so they are compared with the text of these ids. If they are not passed, the documents of
+        the list are numbered in order of first appearance.
 
     Returns
     -------
     data : Bunch
-        ``pairs`` (n_pairs, 2) row numbers and ``weight`` (n_pairs,) or None, for
-        ``preference_labels(data.pairs, data.groups, data.weight)``; and ``groups`` and
-        ``documents`` of those rows, as given, or (n_documents,) the ids to look the rows of X up
-        by: arrays of integers or floats where all ids are, else of objects. Ids from a file are
-        integers where all of a column are, else text.
+        A dictionary-like object with these entries:
+
+        - ``pairs``, of shape (n_pairs, 2): row numbers of the preferred and the other document.
+        - ``weight``, of shape (n_pairs,), or None if the list has no weights.
+        - ``groups`` and ``documents``: the arguments of these names. If they were not passed, the
+          ids of the documents found, of shape (n_documents,), in the order in which the rows of X
+          must be put. These are arrays of integers or floats if all ids are, else of objects. Ids
+          from a file are integers if a whole column is, else text.
+
+        Pass them on as ``preference_labels(data.pairs, data.groups, data.weight)``.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If the file does not exist.
     ValueError
-        Lines that do not have 3 or 4 entries each or have an empty one, a weight that is no
-        number, negative, NaN or infinite, a missing id, an id as a float beyond 2^53, an unknown
-        document, a document given twice, only one of `groups` and `documents`, no rows; a
-        compressed file that is damaged or cut short. Of a file the error names the line.
+        If a line does not have 3 or 4 entries or has an empty one; if a weight is not a number, or
+        is negative, NaN or infinite; if an id is missing, or is a float beyond 2^53; if a document
+        is unknown or is given twice; if only one of `groups` and `documents` is passed; if there
+        are no preferences; or if a compressed file is damaged or cut short. For a file, the error
+        names the line.
 
     Notes
     -----
-    O(n_pairs + n_rows), one dictionary pass.
+    The cost is O(n_pairs + n_rows), one dictionary look-up for each end of a pair.
 
     Examples
     --------
@@ -77,14 +89,16 @@ def read_edges(
     >>> labels = preference_labels(data.pairs, data.groups, data.weight)
     """
     if (groups is None) != (documents is None):
-        raise ValueError("groups and documents go together: pass both, or neither.")
+        raise ValueError("groups and documents are only useful together. Pass both, or neither.")
     from_file = isinstance(source, (str, PathLike))
     columns = _read_columns(source) if from_file else _columns_of_rows(source)
     query, preferred, other = columns[:3]
+    # the ends of all pairs one after the other, and the query of each end
     ends = [end for pair in zip(preferred, other, strict=True) for end in pair]
     owners = [q for q in query for _ in range(2)]
     weight = np.array(columns[3], dtype=np.float64) if len(columns) == 4 else None
     if groups is None or documents is None:
+        # number each different (query, document) in order of first appearance
         rows = Queries.from_groups(list(zip(owners, ends, strict=True)))
         ids = [rows.ids[k] for k in range(rows.n_queries)]
         return Bunch(
@@ -99,9 +113,10 @@ def read_edges(
     known_q, known_d = given_q, given_d
     if from_file:
         known_q, known_d = list(map(str, given_q)), list(map(str, given_d))
+    # the row of each (query, document)
     place = {key: row for row, key in enumerate(zip(known_q, known_d, strict=True))}
     if len(place) < len(known_q):
-        raise ValueError("A document is given twice: (groups, documents) must tell rows apart.")
+        raise ValueError("A document is given twice. Each pair (group, document) must be unique.")
     try:
         pairs = [place[key] for key in zip(owners, ends, strict=True)]
     except KeyError as error:
@@ -120,11 +135,11 @@ def read_edges(
 
 
 def _read_columns(path: Any) -> list[list[Any]]:
-    """Columns of an edge file: ids as text, weights as floats."""
+    """Return the columns of an edge file: ids as text, weights as floats."""
     columns: list[list[Any]] = []
     separator: str | None = None
-    texts: dict[str, str] = {}  # an id that occurs many times is kept once
-    lines = Lines(path, bytes_per_line=400)
+    texts: dict[str, str] = {}  # an id that occurs many times is stored once
+    lines = LineReader(path, bytes_per_line=400)
     for _, line in lines:
         if line.lstrip().startswith("#"):
             continue
@@ -137,7 +152,7 @@ def _read_columns(path: Any) -> list[list[Any]]:
             raise lines.error(
                 f"{line.strip()[:80]!r} has {len(row)} entries. Every line must be query, "
                 "preferred, other, or all of them with a weight as well; the first line says "
-                "whether commas, tabs or other white space separates them."
+                "whether commas, tabs or other white space separate them."
             )
         if "" in row:
             raise lines.error(f"entry {row.index('') + 1} of {line.strip()[:80]!r} is empty.")
@@ -155,7 +170,8 @@ def _read_columns(path: Any) -> list[list[Any]]:
     return columns
 
 
-def _split(line: str, separator: str | None, lines: Lines) -> list[str]:
+def _split(line: str, separator: str | None, lines: LineReader) -> list[str]:
+    """Entries of a line. Only lines with quotes need `csv`, which takes 3.5 times as long."""
     if separator == "," and '"' in line:
         try:
             row = next(csv.reader([line], strict=True, skipinitialspace=True))
@@ -167,10 +183,10 @@ def _split(line: str, separator: str | None, lines: Lines) -> list[str]:
 
 
 def _columns_of_rows(source: Any) -> list[list[Any]]:
-    """Columns of edges given as rows or as a data frame: ids, and weights as floats."""
+    """Return the columns of edges that are rows or a data frame: ids, and weights as floats."""
     check_no_mask(source, "source")
     frame = frame_columns(source)
-    if frame is not None:  # column by column: side by side, integers would become floats
+    if frame is not None:  # read column by column: next to floats, integers would become floats
         columns = [column.to_list() for column in frame]
         if not len(source):
             raise ValueError("source has no preferences.")
@@ -184,7 +200,7 @@ def _columns_of_rows(source: Any) -> list[list[Any]]:
     if widths not in ({3}, {4}):
         raise ValueError(
             "source must have rows of 3 or 4 entries: query, preferred, other[, weight]; "
-            f"it has rows of {sorted(widths)}."
+            f"it has rows of {sorted(widths)} entries."
         )
     for name, column in zip(("query", "preferred", "other"), columns, strict=False):
         _check_ids(column, f"the {name} of source")
@@ -194,13 +210,13 @@ def _columns_of_rows(source: Any) -> list[list[Any]]:
 
 
 def _rows(source: Any) -> list[Any]:
-    """Rows as lists or tuples; what is none of them as an empty row."""
+    """Return the rows as lists. Anything that is not a row becomes an empty list."""
     if isinstance(source, Mapping):
         raise ValueError(
-            "source is a dictionary: pass its rows (query, preferred, other, weight) in a list."
+            "source is a dictionary. Pass a list of rows (query, preferred, other, weight)."
         )
     if isinstance(source, np.ndarray) and source.dtype.kind not in "mM":
-        source = source.tolist()  # numbers of Python; dates would become numbers
+        source = source.tolist()  # Python's numbers; not for dates, which would become numbers
     if not isinstance(source, Iterable):
         raise ValueError(
             "source must be the name of a file, or rows of (query, preferred, other[, weight]); "
@@ -214,15 +230,17 @@ def _rows(source: Any) -> list[Any]:
 
 
 def _listed(ids: ArrayLike, name: str) -> list[Any]:
-    """Ids of rows as a list, with the types that they have."""
+    """Return the ids of rows as a list, and keep their types."""
     check_no_mask(ids, name)
     if isinstance(ids, (str, bytes, Mapping, set, frozenset)) or np.isscalar(ids):
-        raise ValueError(f"{name} must hold one id per row, in the order of the rows.")
+        raise ValueError(f"{name} must contain one id per row, in the order of the rows.")
     if hasattr(ids, "to_list"):
         listed = ids.to_list()
     elif isinstance(ids, np.ndarray):
         if ids.ndim != 1:
-            raise ValueError(f"{name} must be 1-D, one id per row; it has shape {ids.shape}.")
+            raise ValueError(
+                f"{name} must be a 1-D array with one id per row; it has shape {ids.shape}."
+            )
         listed = list(ids) if ids.dtype.kind in "mM" else ids.tolist()
     else:
         listed = list(ids)  # type: ignore[arg-type]
@@ -231,24 +249,26 @@ def _listed(ids: ArrayLike, name: str) -> list[Any]:
 
 
 def _check_ids(ids: Iterable[Any], name: str) -> None:
-    """Refuse ids that are missing, that cannot be looked up, or that a float may have merged."""
+    """Refuse ids that are missing or not hashable, and floats too large to be exact integers."""
     try:
         different: dict[Any, None] = dict.fromkeys(ids)
     except TypeError as error:
-        raise ValueError(f"{name} must hold hashable ids: {error}.") from None
+        raise ValueError(f"{name} must contain hashable ids: {error}.") from None
     for value in different:
         if is_missing(value):
             row = next(k for k, other in enumerate(ids) if other is value)
-            raise ValueError(f"{name} is missing in row {row} ({value!r}). Drop such rows.")
+            raise ValueError(
+                f"{name} is missing in row {row} ({value!r}). Drop the rows without ids."
+            )
         if isinstance(value, (float, np.floating)) and not abs(float(value)) < LARGEST_WHOLE:
             raise ValueError(
-                f"{name} has the id {value!r}, a float beyond 2^53, where different integers "
-                "become equal. Pass the ids as integers or text."
+                f"{name} has the id {value!r}, a float beyond 2^53. As floats, different integers "
+                "of that size become equal. Pass the ids as integers or text."
             )
 
 
 def _weights(column: list[Any]) -> list[float]:
-    """Weights of rows: numbers, or all of them decimal numbers as text."""
+    """Return weights as floats. They are numbers, or all of them are decimal numbers as text."""
     if all(isinstance(value, str) for value in column):
         try:
             return list(map(parse_number, column))
@@ -258,14 +278,17 @@ def _weights(column: list[Any]) -> list[float]:
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"weight must be finite and >= 0; that of row {row} is {weights[row]}.")
+        raise ValueError(
+            f"weight must be finite and >= 0; the weight of row {row} is {weights[row]}."
+        )
     return list(weights.tolist())
 
 
 def _column(ids: list[Any], from_file: bool) -> NDArray[Any]:
-    """Ids as an array: of integers or floats where all are, else of objects.
+    """Return ids as an array: of integers or floats if all of them are, else of objects.
 
-    Text is kept as objects: an array of text is as wide as its longest entry.
+    Text is stored as objects, because every entry of an array of text takes as much memory as
+    the longest.
     """
     if from_file and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value, re.ASCII) for value in ids):
         return np.array(list(map(int, ids)), dtype=np.int64)
@@ -274,4 +297,4 @@ def _column(ids: list[Any], from_file: bool) -> NDArray[Any]:
         return np.array(ids, dtype=np.int64)
     if all(isinstance(value, float) for value in ids):
         return np.array(ids)
-    return as_objects(ids)
+    return object_array(ids)

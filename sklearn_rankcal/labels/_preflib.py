@@ -1,4 +1,4 @@
-"""Orders in the files of PrefLib: alternatives, orders and how many voters gave each come out."""
+"""Reader of orders in the formats of PrefLib, a library of preference data."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal._memory import check_memory
-from sklearn_rankcal._numbers import LARGEST_WHOLE
-from sklearn_rankcal._text_files import Lines
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._numbers import LARGEST_WHOLE
+from sklearn_rankcal.utils._text_files import LineReader
 
 Floats = NDArray[np.float64]
 _PREFLIB_TYPES = ("soc", "soi", "toc", "toi")
-#: So many alternatives may a PrefLib file announce that it neither lists nor names.
+#: How many alternatives of a file may be neither listed in an order nor named.
 MOST_UNKNOWN = 100_000
-# white space may stand around the signs, not inside a number
+# Patterns of an order. White space may surround commas, colons and braces; it may not be inside
+# a number.
 _NUMBER, _GAP = r"\d{1,18}", r"\s*"
 _COMMA = f"{_GAP},{_GAP}"
 _TIER = rf"(?:{_NUMBER}|\{{{_GAP}{_NUMBER}(?:{_COMMA}{_NUMBER})*{_GAP}\}})"
@@ -28,7 +29,7 @@ _ONE_TIER, _ONE_NUMBER = re.compile(r"\{[^}]*\}|\d+"), re.compile(r"\d+")
 
 
 class PrefLibOrders(Bunch):
-    """What `read_preflib` returns: orders over alternatives, and how many voters gave each."""
+    """The data that `read_preflib` returns: orders over alternatives, and the voters of each."""
 
     def preferences(self, unlisted: str = "ignore") -> Floats:
         """How many voters prefer one alternative to another.
@@ -36,37 +37,43 @@ class PrefLibOrders(Bunch):
         Parameters
         ----------
         unlisted : {"ignore", "last"}, default="ignore"
-            What an order says of alternatives it does not list: nothing, or that they are below
-            all it lists (and tied), as in a list of favourites.
+            How to read an order that does not list all alternatives. With ``"ignore"`` it expresses
+            no preference about the others. With ``"last"`` the others are tied below all that it
+            lists, as in a list of favourites.
 
         Returns
         -------
         weights : ndarray of shape (r, r)
-            ``weights[i, j]``: voters who put alternative i above alternative j; for
-            `decoders.decode_preferences`. O(n_orders r^2) time, O(n_orders r) memory.
+            ``weights[i, j]`` is the number of voters who rank alternative i above alternative j. It
+            can be passed to `decoders.decode_preferences`. The cost is O(n_orders r^2) time and
+            O(n_orders r) memory.
 
         Raises
         ------
         ValueError
-            An unknown `unlisted`, or weights that would not fit in memory.
+            If `unlisted` is unknown, or if the weights would not fit in memory.
         """
         if unlisted not in ("ignore", "last"):
             raise ValueError(f"Unknown unlisted {unlisted!r}. Known: 'ignore', 'last'.")
         r = len(self.alternatives)
-        check_memory(8 * r * r, f"Weights of {r:,} alternatives", "Count pairs of `orders`.")
+        check_memory(
+            8 * r * r, f"Weights of {r:,} alternatives", "Count the pairs of `orders` yourself."
+        )
         ranks = self.ranks
         if unlisted == "last":
             ranks = np.where(np.isnan(ranks), np.inf, ranks)
         counts = self.counts.astype(np.float64)
-        rows = [counts @ (ranks[:, [i]] < ranks) for i in range(r)]  # r passes
+        rows = [counts @ (ranks[:, [i]] < ranks) for i in range(r)]  # r passes of O(n_orders r)
         return np.array(rows)
 
     @cached_property
     def ranks(self) -> Floats:
-        """The orders as ranks (n_orders, r), 1 = best; made when first asked for."""
+        """The orders as ranks of shape (n_orders, r), 1 = best, computed when first used."""
         shape = (len(self.orders), len(self.alternatives))
         check_memory(
-            8 * shape[0] * shape[1], f"Ranks of {shape[0]:,} x {shape[1]:,}", "Use `orders`."
+            8 * shape[0] * shape[1],
+            f"Ranks of {shape[0]:,} x {shape[1]:,}",
+            "Use `orders`, which takes less.",
         )
         ranks = np.full(shape, np.nan)
         for row, order in enumerate(self.orders):
@@ -76,46 +83,51 @@ class PrefLibOrders(Bunch):
                 position += len(tier)
         return ranks
 
-    def __missing__(self, key: str) -> Any:  # data["ranks"], as the other entries
+    def __missing__(self, key: str) -> Any:  # so that data["ranks"] works as well
         if key == "ranks":
             return self.ranks
         raise KeyError(key)
 
 
 def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
-    """Read orders in the format of PrefLib: ``.soc``, ``.soi``, ``.toc`` and ``.toi``.
+    """Read orders in the formats of PrefLib: ``.soc``, ``.soi``, ``.toc`` and ``.toi``.
 
     Parameters
     ----------
     path : path
-        A file, plain or ``.gz``: metadata in lines that begin with ``#``, then a line
-        ``count: order`` for each order, with alternatives numbered from 1, best first, and ties
-        in braces.
+        A file, plain or ``.gz``. Lines that begin with ``#`` contain metadata. Each other line is
+        ``count: order``: the number of voters and their order of the alternatives, best first.
+        Alternatives are numbered from 1, and braces surround ties.
 
     Returns
     -------
     data : PrefLibOrders
-        A Bunch with ``alternatives`` (the names; the number, where the file has no name),
-        ``orders`` (for each a list of tiers, best first, each tier a list of indices into
-        `alternatives`), ``counts`` (voters of each order, int64), ``ranks`` (n_orders, r) the same
-        as ranks (1 = best, ties share the best rank of their tier, NaN where not listed; made
-        when first asked for),
-        ``title``, ``data_type``, and a method ``preferences()``: the (r, r) weights.
+        A Bunch with the method ``preferences()``, which returns an (r, r) array of weights, and
+        these entries:
+
+        - ``alternatives``: the r names. An alternative without a name has its number as the name.
+        - ``orders``: for each order a list of tiers, best first. A tier is a list of tied indices
+          into `alternatives`.
+        - ``counts``: the number of voters of each order, int64.
+        - ``ranks``, of shape (n_orders, r): the same orders as ranks, 1 = best. Ties share the best
+          rank of their tier, and alternatives that are not listed have NaN. The array is computed
+          when it is first used.
+        - ``title`` and ``data_type``, from the metadata.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If the file does not exist.
     ValueError
-        A line that is no order, an alternative listed twice or beyond the number of alternatives
-        of the header, another type of data, no order at all, more than 100,000 alternatives that
-        are neither listed nor named, a compressed file that is damaged or cut short, or a text
-        that does not fit in memory; the error names the line.
+        If a line is not an order; if an order lists an alternative twice, or one beyond the number
+        of alternatives in the header; if the file has another type of data or no orders; if more
+        than 100,000 alternatives are neither listed nor named; if a compressed file is damaged or
+        cut short; or if the text does not fit in memory. The error names the line.
 
     Notes
     -----
-    What the file holds counts, not what its header announces: headers of edited files are often
-    out of date. The numbers of voters and orders of the header are therefore not compared.
+    The header also announces the numbers of voters and of orders. They are not compared with the
+    file, because headers of edited files are often out of date.
 
     References
     ----------
@@ -137,9 +149,9 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     header: dict[str, tuple[int, str]] = {}
     orders: list[list[list[int]]] = []
     counts: list[int] = []
-    last, last_line = 0, 0
-    known: set[int] = set()
-    lines = Lines(path, bytes_per_character=40, bytes_per_line=200)
+    last, last_line = 0, 0  # the largest number of an alternative, and a line that has it
+    known: set[int] = set()  # numbers of alternatives that are listed or named
+    lines = LineReader(path, bytes_per_character=40, bytes_per_line=200)
     for number, line in lines:
         text = line.strip()
         if text.startswith("#"):
@@ -148,8 +160,8 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
         found = _ORDER.fullmatch(text)
         if found is None:
             raise lines.error(
-                f"{text[:80]!r} is no order. PrefLib writes 'count: 3,{{1,2}},4', numbers without "
-                "white space inside."
+                f"{text[:80]!r} is no order. PrefLib writes 'count: 3,{{1,2}},4', without white "
+                "space inside numbers."
             )
         tiers = _ONE_TIER.findall(found[2])
         order = [[int(k) - 1 for k in _ONE_NUMBER.findall(tier)] for tier in tiers]
@@ -186,8 +198,8 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     if r - len(known) > MOST_UNKNOWN:
         raise ValueError(
             f"{path}, line {r_line}: there would be {r:,} alternatives, of which the file lists or "
-            f"names {len(known):,}; at most {MOST_UNKNOWN:,} may be neither. Check the number "
-            f"{r}, or number the alternatives without gaps."
+            f"names {len(known):,}. At most {MOST_UNKNOWN:,} may be neither. Check "
+            f"the number {r}, or number the alternatives without gaps."
         )
     return PrefLibOrders(
         alternatives=[names[k][1] if k in names else str(k) for k in range(1, r + 1)],
@@ -201,8 +213,8 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
 # ---------------------------------------------------------------- the header of a PrefLib file
 
 
-def _read_header(text: str, header: dict[str, tuple[int, str]], lines: Lines) -> None:
-    """Put (line, value) of a line "# KEY: value" under its key; the first of a key counts."""
+def _read_header(text: str, header: dict[str, tuple[int, str]], lines: LineReader) -> None:
+    """Store (line, value) of a line ``# KEY: value``. The first line of a key counts."""
     key, _, value = text[1:].partition(":")
     key, value = key.strip().upper(), value.strip()
     first, said = header.setdefault(key, (lines.number, value))
@@ -213,7 +225,7 @@ def _read_header(text: str, header: dict[str, tuple[int, str]], lines: Lines) ->
 def _alternative_names(
     header: dict[str, tuple[int, str]], path: str | PathLike[str]
 ) -> dict[int, tuple[int, str]]:
-    """(line, name) of each number that has a name."""
+    """Return (line, name) of each numbered alternative that has a name."""
     names = {}
     for key, value in header.items():
         found = re.fullmatch(rf"ALTERNATIVE NAME ({_NUMBER})", key, re.ASCII)
@@ -227,7 +239,7 @@ def _alternative_names(
 def _announced(
     header: dict[str, tuple[int, str]], last: int, last_line: int, path: str | PathLike[str]
 ) -> tuple[int, int]:
-    """The number of alternatives that the header tells, and its line; else the last of them."""
+    """Return the number of alternatives, from the header if it is there, and its line."""
     if "NUMBER ALTERNATIVES" not in header:
         return last, last_line
     line, value = header["NUMBER ALTERNATIVES"]

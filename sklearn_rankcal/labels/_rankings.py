@@ -1,4 +1,4 @@
-"""Rankings and relevance come in, preferences come out: who stands above whom, and how much."""
+"""Preferences that follow from relevance and from (partial) rankings."""
 
 from __future__ import annotations
 
@@ -7,61 +7,63 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: h of `relevance_preferences` by name: what a positive difference of relevance weighs.
-WEIGHINGS: dict[str, Callable[[Floats], Floats]] = {
+PairWeight = str | Callable[[Floats], ArrayLike]
+#: Weights of pairs by name: functions of positive differences of relevance.
+PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
     "binary": np.ones_like,
     "graded": lambda difference: difference,
 }
-_CELLS = 1 << 20  # of the (queries, width, width) arrays handled at a time
+_BLOCK_BYTES = 1 << 23  # of the arrays of pairs handled at a time
 
 
 def relevance_preferences(
     relevance: ArrayLike,
     queries: Queries,
-    h: str | Callable[[Floats], ArrayLike] = "binary",
+    pair_weight: PairWeight = "binary",
 ) -> Preferences:
-    """Preferences that relevance implies: y_ij = h(y_i - y_j) where y_i > y_j, else 0.
+    """Preferences that relevance implies: y_ij = pair_weight(y_i - y_j) where y_i > y_j, else 0.
 
     Parameters
     ----------
     relevance : array-like of shape (n_rows,)
-        Finite; larger is better. Equal values prefer neither.
+        Finite; larger is better. There is no preference between equal values.
     queries : Queries
-        Of those rows.
-    h : {"binary", "graded"} or callable, default="binary"
+        The partition of these rows into queries.
+    pair_weight : {"binary", "graded"} or callable, default="binary"
         1; the difference; or a function of an array of positive differences that returns as many
         weights, finite and >= 0.
 
     Returns
     -------
     preferences : Preferences
-        All pairs, with one weight each.
+        All pairs of rows of the same query with different relevance.
 
     Raises
     ------
     ValueError
-        An unknown h, or weights of it that are negative, NaN, infinite or of another shape.
+        An unknown pair_weight, or weights that are negative, NaN, infinite or of another shape.
 
     Notes
     -----
-    O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair that differs.
+    The cost is O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair
+    with different relevance.
 
     Examples
     --------
-    >>> from sklearn_rankcal._queries import Queries
+    >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.labels._rankings import relevance_preferences
     >>> preferences = relevance_preferences([2, 0, 2], Queries.single(3), "graded")
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
     ([0, 2], [1, 1], [2.0, 2.0])
     """
-    function = weighing(h)
+    function = check_pair_weight(pair_weight)
     y = check_relevance(relevance, queries.n_rows)
     grouped = queries.gather(y)
     counts = _count_unequal(y, queries)
@@ -69,11 +71,12 @@ def relevance_preferences(
     starts = stops - counts
     winner, loser = (np.empty(stops[-1], dtype=np.int64) for _ in range(2))
     weight = np.empty(stops[-1])
-    for inside, valid in queries.squares(_CELLS):
+    for inside, valid in queries.pair_blocks(block_bytes=_BLOCK_BYTES):
         values = grouped[inside]
         above = values[:, :, None] > values[:, None, :]
         above &= valid[:, :, None] & valid[:, None, :]
-        member, i, j = np.nonzero(above)  # by query, then i, then j
+        # Pairs in the order of query, i, j. Pair number m of query q is stored at starts[q] + m.
+        member, i, j = np.nonzero(above)
         q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
         n = counts[q]
         at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
@@ -88,34 +91,35 @@ def relevance_preferences(
 
 
 def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-    """Preferences between a fixed set of labels, from (partial) rankings of them.
+    """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
 
-    The second form of labels that `CalibratedLabelRanker` takes. Sums of rankings can be cyclic
-    although no ranking is.
+    The result is the second form of labels that `CalibratedLabelRanker` accepts. The sum of
+    several rankings can be cyclic, although a single ranking never is.
 
     Parameters
     ----------
     ranks : array-like of shape (n_samples, r)
-        Position of each label, 1 = best. Only their order counts: ties prefer neither, gaps do
-        not matter, NaN (or masked) is not judged.
+        Position of each label, 1 = best. Only the order of the positions counts: there is no
+        preference between tied labels, and gaps do not matter. A label with NaN, or a masked
+        entry, was not judged.
     groups : array-like of shape (n_samples,), default=None
-        Rankings of the same id are added up, as those of several judges of one sample.
+        Rankings with the same id are added up, such as those of several judges of one sample.
 
     Returns
     -------
     weights : ndarray of shape (n_samples, r, r), or (n_groups, r, r)
-        ``weights[n, i, j]``: how many rankings put label i above label j. Groups come in order of
-        first appearance.
+        ``weights[n, i, j]`` is the number of rankings that put label i above label j. Groups are
+        in order of first appearance.
 
     Raises
     ------
     ValueError
-        A wrong shape, no rows, infinite or non-numeric ranks, ranks below 1 (an order of indices
-        has a 0: `order_to_ranks` converts it), lengths that differ.
+        If the shape is wrong or there are no rows; if ranks are infinite, not numbers or below 1
+        (an order of indices contains a 0; `order_to_ranks` converts it); or if lengths differ.
 
     Notes
     -----
-    O(n_samples r^2) time and memory.
+    The cost is O(n_samples r^2) time and memory.
 
     Examples
     --------
@@ -127,7 +131,7 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     positions = check_ranks(ranks)
     if positions.ndim != 2:
         raise ValueError(
-            f"ranks must have shape (n_samples, n_labels); it has {positions.shape}."
+            f"ranks must have shape (n_samples, n_labels); it has shape {positions.shape}."
         )
     weights = (positions[:, :, None] < positions[:, None, :]).astype(np.float64)
     if groups is None:
@@ -139,30 +143,32 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
 
 
 def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
-    """Preference labels from (partial) rankings of the documents of each query.
+    """Make preference labels from (partial) rankings of the documents of each query.
 
     Parameters
     ----------
     ranks : array-like of shape (n_documents,) or (n_documents, n_judgements)
-        Position of each row inside its query, 1 = best; a column per judgement. Only their order
-        counts: ties prefer neither, NaN (or masked) is not judged.
+        Position of each row inside its query, 1 = best, with one column per judgement. Only the
+        order of the positions counts: there is no preference between tied rows. A row with NaN, or
+        a masked entry, was not judged.
     groups : array-like of shape (n_documents,)
-        Query id of each row: any type, any order, not necessarily contiguous.
+        Query id of each row. Ids can be of any type and in any order; the rows of a query need not
+        be contiguous.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        As `preference_labels` makes them, of all pairs with different ranks, weight 1 each;
-        ``judgement`` is the column, where there are columns.
+        The array of `preference_labels` for all pairs with different ranks, with a weight of 1
+        each. If `ranks` is 2-D, the field ``judgement`` is the number of the column.
 
     Raises
     ------
     ValueError
-        As `rankings_to_preferences`; rankings that prefer nothing to anything.
+        As in `rankings_to_preferences`, and if the rankings do not prefer any document to another.
 
     Notes
     -----
-    O(n_judgements * sum of r^2) time and memory for queries of r documents.
+    The cost is O(n_judgements * sum of r^2) time and memory for queries of r documents.
 
     Examples
     --------
@@ -178,7 +184,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
     columns = positions.reshape(len(positions), -1)
     pairs, judgements = [], []
-    for column in range(columns.shape[1]):  # one pass of O(sum of r^2) for each judgement
+    for column in range(columns.shape[1]):  # a loop over judgements, O(sum of r^2) for each
         judged = np.flatnonzero(~np.isnan(columns[:, column]))
         if len(judged) == 0:
             continue
@@ -187,57 +193,63 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         pairs.append(judged[np.column_stack([found.winner, found.loser])])
         judgements.append(np.full(len(found.winner), column))
     if not any(map(len, pairs)):
-        raise ValueError("The rankings prefer no document to another: at least one has to.")
+        raise ValueError(
+            "The rankings do not prefer any document to another. At least one preference is needed."
+        )
     judgement = None if positions.ndim == 1 else np.concatenate(judgements)
     return preference_labels(np.concatenate(pairs), groups, judgement=judgement)
 
 
 def check_ranks(ranks: ArrayLike) -> Floats:
-    """Ranks as float64, 1-D or 2-D: at least 1, NaN where not judged."""
+    """Check that ranks are at least 1, or NaN if not judged; return float64, 1-D or 2-D."""
     positions = read_numbers(ranks, "ranks", missing=True)
     if positions.ndim not in (1, 2) or positions.size == 0:
-        raise ValueError(f"ranks must be a non-empty 1-D or 2-D array; it has {positions.shape}.")
+        raise ValueError(
+            f"ranks must be a non-empty 1-D or 2-D array; it has shape {positions.shape}."
+        )
     if np.isinf(positions).any():
-        raise ValueError("ranks must be finite; NaN is not judged.")
+        raise ValueError("ranks must be finite, or NaN for what was not judged.")
     if (positions < 1).any():
         raise ValueError(
-            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is turned "
-            "into ranks by order_to_ranks."
+            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is "
+            "converted to ranks by order_to_ranks."
         )
     return positions
 
 
-def weighing(h: str | Callable[[Floats], ArrayLike]) -> Callable[[Floats], ArrayLike]:
-    """The function that a name, or a function, of h stands for."""
-    if callable(h):
-        return h
-    if h not in WEIGHINGS:
+def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
+    """The function of positive differences that a name stands for, or the function itself."""
+    if callable(pair_weight):
+        return pair_weight
+    if pair_weight not in PAIR_WEIGHTS:
         raise ValueError(
-            f"Unknown h {h!r}. Known: {', '.join(map(repr, WEIGHINGS))}, or a function of positive "
-            "differences."
+            f"Unknown pair_weight {pair_weight!r}. Known: "
+            f"{', '.join(map(repr, PAIR_WEIGHTS))}, or a function of positive differences."
         )
-    return WEIGHINGS[h]
+    return PAIR_WEIGHTS[pair_weight]
 
 
 def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
     """Weights of positive differences, checked."""
-    weight = read_numbers(function(difference), "what h returned")
+    weight = read_numbers(function(difference), "what pair_weight returned")
     if weight.shape != difference.shape:
         raise ValueError(
-            f"h returned an array of shape {weight.shape} for differences of shape "
+            f"pair_weight returned an array of shape {weight.shape} for differences of shape "
             f"{difference.shape}."
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
         k = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
         raise ValueError(
-            f"h must return finite weights >= 0; it gave {weight[k]} for a difference of "
+            f"pair_weight must return finite weights >= 0; it gave {weight[k]} for a difference of "
             f"{difference[k]}."
         )
     return weight
 
 
 def _count_unequal(y: Floats, queries: Queries) -> Ints:
-    """How many pairs of each query have different values. O(n log r)."""
+    """Count the pairs of different values in each query. O(n log r)."""
+    # In sorted queries equal values form runs. A run of t values has t (t - 1) / 2 pairs of equal
+    # values, to be subtracted from the r (r - 1) / 2 pairs of the query.
     values = queries.sort_values(y)
     new = np.append(True, values[1:] != values[:-1])
     new[queries.offsets[:-1]] = True
@@ -246,3 +258,16 @@ def _count_unequal(y: Floats, queries: Queries) -> Ints:
     first = np.searchsorted(starts, queries.offsets[:-1])
     tied = np.add.reduceat(ties * (ties - 1) // 2, first)
     return queries.sizes * (queries.sizes - 1) // 2 - tied
+
+
+def weigh_pairs(relevance: Floats, valid: NDArray[np.bool_], pair_weight: PairWeight) -> Floats:
+    """Weights (n, r, r) of the preferences in n queries, padded to r documents.
+
+    Entry (q, i, j) is the weight of the preference for document i over document j: 0 unless i has
+    more relevance than j, and 0 in the padding.
+    """
+    difference = relevance[:, :, None] - relevance[:, None, :]
+    preferred = (difference > 0) & valid[:, :, None] & valid[:, None, :]
+    weights = np.zeros_like(difference)
+    weights[preferred] = weigh(check_pair_weight(pair_weight), difference[preferred])
+    return weights

@@ -1,8 +1,8 @@
-"""Relevance labels: a relevance per row comes in, or carries its query; both come out, checked.
+"""Relevance labels: one relevance per row, alone or together with the query of the row.
 
-`y` is one relevance per row, or the structured array of `relevance_labels`, in which every row
-carries its own query. The second survives every splitter of scikit-learn, so it is the way to
-cross-validate where nobody routes `groups`.
+`y` is either an array of relevance or the structured array of `relevance_labels`, in which every
+row carries its own query. The structured array survives every splitter of scikit-learn. It makes
+cross-validation possible where `groups` do not reach the ranker.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_rankcal._numbers import check_no_mask, read_array, read_numbers
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
     "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
     "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
-    "scikit-learn passes groups= on by itself."
+    "scikit-learn itself passes groups= to the ranker."
 )
 
 RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")])
 
 
 def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
-    """Relevance labels that carry their query, for use as `y` anywhere in scikit-learn.
+    """Make relevance labels that carry their query, to be used as `y` anywhere in scikit-learn.
 
-    With metadata routing off (scikit-learn's default) `GridSearchCV` and its relatives give
-    `groups` to the splitter only, and a ranker never sees them. A structured `y` needs no
-    routing: it is sliced with the rows, and its ``size`` field lets `fit` and the scorers refuse a
-    query that a splitter has cut in two.
+    If metadata routing is off, which is scikit-learn's default, then `GridSearchCV` and similar
+    tools pass `groups` to the splitter only, and a ranker does not receive them. A structured `y`
+    does not need routing, because it is sliced together with the rows. Its ``size`` field lets
+    `fit` and the scorers refuse a query of which a splitter has kept only a part.
 
     Parameters
     ----------
     y : array-like of shape (n_documents,)
         Finite relevance of each row; larger is more relevant.
     groups : array-like of shape (n_documents,)
-        Query id of each row: any type, any order, not necessarily contiguous.
+        Query id of each row. Ids can be of any type and in any order; the rows of a query need not
+        be contiguous.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        Lengths that differ, NaN or infinity in `y`, a missing group id.
+        If lengths differ, if `y` contains NaN or infinity, or if a group id is missing.
 
     Examples
     --------
@@ -69,24 +70,25 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
 
 
 def is_structured(y: Any) -> bool:
-    """Whether `y` is a structured array (of any dtype)."""
+    """Whether `y` is a structured array, with any fields."""
     return isinstance(y, np.ndarray) and y.dtype.names is not None
 
 
-def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
-    """Relevance per row, and the queries where `y` carries them.
+def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
+    """Read relevance labels: return the relevance of each row, and the queries if `y` carries them.
 
     Raises
     ------
     ValueError
-        A wrong length, NaN or infinity, an unknown structured dtype, or a query cut by a splitter.
+        If the length is wrong, if there is NaN or infinity, if the fields of a structured array are
+        unknown, or if a splitter has removed a part of a query.
     """
     if not is_structured(y):
         return check_relevance(y, n_rows), None
     if y.dtype.names != RELEVANCE_DTYPE.names:
         raise ValueError(
-            f"Structured labels have the fields {y.dtype.names}; those of relevance_labels(y, "
-            f"groups) are {RELEVANCE_DTYPE.names}."
+            f"The structured labels have the fields {y.dtype.names}, but the labels of "
+            f"relevance_labels(y, groups) have {RELEVANCE_DTYPE.names}."
         )
     check_no_mask(y, "y")
     relevance = check_relevance(y["relevance"], n_rows)
@@ -94,20 +96,20 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64],
 
 
 def put_together(what: str, function: str) -> ValueError:
-    """The error of structured labels that are not those of one call."""
+    """The error for structured labels that do not come from one call."""
     return ValueError(
-        f"Structured labels of several calls were put together, or rows repeated: {what}. "
+        f"Structured labels of several calls were concatenated, or rows were repeated: {what}. "
         f"Call {function} once, on all rows."
     )
 
 
 def whole_queries(labels: NDArray[Any], function: str) -> Queries:
-    """The queries of structured labels that `function` made, refused where one is not whole.
+    """Return the queries of structured labels made by `function`; every query must be complete.
 
     Raises
     ------
     ValueError
-        A query with more rows than its labels say, or with fewer.
+        If a query has more or fewer rows than its labels say.
     """
     queries = Queries.from_groups(labels["query"], len(labels))
     low, high = queries.min(labels["size"]), queries.max(labels["size"])
@@ -120,46 +122,46 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
             f"{len(cut)} of {queries.n_queries} queries are incomplete: query {queries.ids[q]} has "
             f"{queries.sizes[q]} of its {high[q]} documents here. A splitter has cut it. "
             "Split by query: cv=QueryKFold(), or GroupKFold() with groups=. (learning_curve and "
-            "max_samples cut queries whatever the splitter.)"
+            "max_samples cut queries with every splitter.)"
         )
     return queries
 
 
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
-    """The queries that groups and labels tell, whichever tells them.
+    """Return the queries given by `groups` or by the labels, whichever is there.
 
     Raises
     ------
     ValueError
-        Both tell them, and they differ.
+        If both are there and differ.
     """
     if given is None or of_labels is None:
         return given or of_labels
     if not given.same_partition(of_labels):
-        raise ValueError("groups and the structured labels put the rows in different queries.")
+        raise ValueError("groups and the structured labels assign the rows to different queries.")
     return given
 
 
 def groups_of_labels(y: Any) -> NDArray[np.int64] | None:
-    """The query of each row where `y` is structured labels, else None."""
+    """The query of each row if `y` is an array of structured labels, else None."""
     return y["query"] if is_structured(y) and "query" in y.dtype.names else None
 
 
 def bare_pairs(shape: tuple[int, ...], wanted: str) -> ValueError:
-    """The error of a `y` that looks like pairs of row numbers."""
+    """The error for a `y` that looks like pairs of row numbers."""
     return ValueError(
-        f"y has shape {shape}. {wanted} Pairs of row numbers cannot survive cross-validation and "
-        "are not accepted as y: carry them in preference_labels(pairs, groups)."
+        f"y has shape {shape}. {wanted} Pairs of row numbers do not survive cross-validation "
+        "and are not accepted as y. Pass y=preference_labels(pairs, groups)."
     )
 
 
 def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
-    """Relevance as a finite float64 vector."""
+    """Check that relevance is one finite number per row, and return it as float64."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     values = read_array(y, "y")
     if values.ndim == 2 and values.shape[1] == 2 and values.dtype.kind in "iu":
-        raise bare_pairs(values.shape, "One relevance per row is needed.")
+        raise bare_pairs(values.shape, "One relevance per row is expected.")
     relevance = read_numbers(column_or_1d(values, warn=True), "y")
     if n_rows is not None and len(relevance) != n_rows:
         raise ValueError(f"y has {len(relevance)} entries, but X has {n_rows} rows.")
@@ -169,6 +171,6 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
         raise ValueError(
             f"Input y contains NaN or infinity (first at row {row}). Every document of a query "
-            "needs a relevance; drop the rows that were not judged, or label them 0."
+            "needs a relevance. Drop the rows that were not judged, or set their relevance to 0."
         )
     return relevance

@@ -1,6 +1,10 @@
-"""Ranking losses: each knows its targets, its measure, its decoder and its theorem.
+"""Losses: each names the parts of the line that fit together, and the theorem that says so.
 
-`LOSSES` maps names to classes; `get_loss` reads names such as ``"ndcg@10"``.
+labels -> **targets** -> model -> prediction -> **decoder** -> ranking -> **measure** -> metric
+
+Labels come in, and the targets that are calibrated for the measure come out. A loss also has the
+measure itself and the space of its targets, which determines the default decoder. `LOSSES` maps
+names to classes, and `get_loss` reads names such as ``"ndcg@10"``.
 """
 
 from __future__ import annotations
@@ -8,11 +12,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from sklearn_rankcal._names import did_you_mean
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
-from sklearn_rankcal.losses._base import BinaryLoss, Loss, NormalizedLoss
+from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
-from sklearn_rankcal.losses._low_rank import LowRankLoss
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
@@ -25,6 +27,8 @@ from sklearn_rankcal.losses._positional import (
     Recall,
     Spearman,
 )
+from sklearn_rankcal.measures import split_cutoff
+from sklearn_rankcal.utils._names import did_you_mean
 
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,
@@ -42,8 +46,8 @@ LOSSES: dict[str, type[Loss]] = {
     "positional": Positional,
 }
 
-#: Names that are no losses here, and the nearest that is. The reciprocal rank of the first relevant
-#: document is the cascade of `ERR` whose documents satisfy for sure.
+#: Names that other libraries use, and the nearest name in `LOSSES`. The reciprocal rank of the
+#: first relevant document is `ERR` where every relevant document satisfies with certainty.
 _OTHER_NAMES = {
     "ap": "map",
     "average_precision": "map",
@@ -68,9 +72,7 @@ __all__ = [
     "MAP",
     "NDCG",
     "PD",
-    "BinaryLoss",
     "Loss",
-    "LowRankLoss",
     "MAPByScores",
     "NormalizedLoss",
     "PDByScores",
@@ -83,32 +85,14 @@ __all__ = [
 ]
 
 
-def split_cutoff(name: str) -> tuple[str, int | None]:
-    """``"ndcg@10"`` to ``("ndcg", 10)``; no ``@``: None.
-
-    Raises
-    ------
-    ValueError
-        What follows the ``@`` is not a whole number >= 1.
-    """
-    base, at, cutoff = name.partition("@")
-    if not at:
-        return base, None
-    if not cutoff.isdecimal() or int(cutoff) < 1:
-        raise ValueError(
-            f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'."
-        )
-    return base, int(cutoff)
-
-
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """A loss object from a name, or the object itself.
 
     Parameters
     ----------
     loss : str or Loss
-        A key of `LOSSES`, with a cutoff after ``@`` where the loss has one, or ``"wta"`` (winner
-        takes all, which is ``"precision@1"``).
+        A key of `LOSSES`, or ``"wta"`` (winner takes all), which stands for ``"precision@1"``. If
+        the loss has a parameter `k`, a cutoff may follow after ``@``.
     **parameters
         Parameters of the loss, such as ``gain`` or ``threshold``.
 
@@ -119,9 +103,9 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     Raises
     ------
     ValueError
-        An unknown name or a bad cutoff.
+        If the name is unknown or the cutoff is not a whole number >= 1.
     TypeError
-        Neither a string nor a `Loss`, or parameters the loss does not have.
+        If `loss` is neither a string nor a `Loss`, or if it lacks one of the parameters.
 
     Examples
     --------
@@ -153,16 +137,14 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"Loss {loss!r} has no parameter {parameter!r}. "
                 + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
             )
-    name = "q" if base == "precision" else "k"
-    if base in ("precision", "recall") and cutoff is None and name not in parameters:
+    if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
-        if name not in kind().get_params():
+        if "k" not in kind().get_params():
             raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
-        if parameters.get(name, cutoff) != cutoff:
+        if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
-                f"Loss {loss!r} has its cutoff in its name; {name}={parameters[name]!r} "
-                "contradicts it."
+                f"Loss {loss!r} has its cutoff in its name; k={parameters['k']!r} contradicts it."
             )
-        parameters = {**parameters, name: cutoff}
+        parameters = {**parameters, "k": cutoff}
     return kind(**parameters)

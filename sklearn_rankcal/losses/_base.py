@@ -1,4 +1,4 @@
-"""Loss: labels come in, regression targets come out; and the measure the targets are made for."""
+"""The base class of losses. Labels come in, and the targets that a model learns come out."""
 
 from __future__ import annotations
 
@@ -9,49 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal.labels._preferences import Preferences
-
-#: No table has more rows than this.
-LARGEST_CUTOFF = 2**63 - 1
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.measures import Measure, inverse
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import SCORES, Space
 
 
 class Loss(BaseEstimator):
     """A ranking loss, the surrogate targets calibrated for it, and its decoder.
 
-    Subclass it to add a loss: `encode` makes the targets, `measure` computes the ranking measure
-    from a `Ranked`, and `check_loss` (`sklearn_rankcal.utils.estimator_checks`) tests both against
+    To add a loss, write a subclass. Its `measure` is what a ranking is worth, and its `encode`
+    computes the targets. `check_loss` (`sklearn_rankcal.estimator_checks`) tests both against
     exhaustive enumeration.
 
     Attributes
     ----------
-    space : str
-        Where surrogate predictions live: ``"scores"``, one number per document; ``"pairs"``, the
-        antisymmetric differences of all pairs, as a `PairTargets`; ``"sym_pairs"``, a symmetric
-        number for each pair and each document.
-    default_decoder : str
-        What ``decoder="auto"`` stands for.
+    space : Space
+        Where targets and surrogate predictions live: `targets.SCORES`, one number per document;
+        `targets.PAIRS`, the antisymmetric differences of all pairs, as `PairTargets`; or
+        `targets.SYMMETRIC_PAIRS`, a symmetric number for each pair and each document.
     calibrated_over : str
-        The distributions of the labels over which least squares on the targets of `fit`, decoded,
-        is calibrated for the loss, with the theorem that says so. It depends on parameters: a
-        fixed `shrinkage` above 0 is calibrated over fewer (`NormalizedLoss`).
+        The distributions of the labels over which the loss is calibrated, with the theorem. That
+        is, least squares on the targets of `fit`, decoded, leads to the best ranking. It may depend
+        on parameters: with a fixed `shrinkage` above 0 there are fewer (`NormalizedLoss`).
     calibrated_everywhere : bool
-        Whether that is every distribution.
-    calibrated_over_by_grades : str
-        The same of a classifier in the regressor's place, which learns `encode_grades`.
-    positive_only : bool
-        Whether labels must be non-negative.
-    takes_preferences : bool
-        Whether labels may be `Preferences` between documents instead of a relevance of each.
+        Whether the loss is calibrated over every distribution.
+    calibrated_over_with_classifier : str
+        As `calibrated_over`, for a classifier in the place of the regressor. It learns
+        `encode_documents`.
     """
 
-    space = "scores"
-    default_decoder = "sort"
-    positive_only = False
-    takes_preferences = False
+    space: Space = SCORES
 
-    # properties, so that a subclass may make them depend on parameters, or write plain attributes
+    # ---------------------------------------------------------------- what a subclass writes
+
+    @property
+    def measure(self) -> Measure:
+        """What a ranking is worth: a measure with the parameters of this loss."""
+        raise NotImplementedError
+
+    # These are properties, so that a subclass can let them depend on parameters or overwrite them
+    # with plain attributes.
     @property
     def calibrated_over(self) -> str:
         return ""
@@ -61,10 +59,8 @@ class Loss(BaseEstimator):
         return True
 
     @property
-    def calibrated_over_by_grades(self) -> str:
+    def calibrated_over_with_classifier(self) -> str:
         return self.calibrated_over
-
-    # ---------------------------------------------------------------- what a subclass writes
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Regression targets alpha(y) of every row; 0 in queries where the loss is undefined.
@@ -79,43 +75,23 @@ class Loss(BaseEstimator):
         Returns
         -------
         targets : ndarray of shape (n_documents,), or PairTargets
-            The latter where the space is not ``"scores"``.
+            The latter where the space has an entry for each pair.
         """
         raise NotImplementedError
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """What `fit` regresses on: `encode`, or a variant of it of smaller variance.
+        """The targets that `fit` uses: those of `encode`, or a variant with a smaller variance.
 
-        A variant must tend to `encode` as the number of queries grows.
+        A variant must tend to the targets of `encode` as the number of queries grows.
         """
         return self.encode(relevance, queries)
 
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The measure of each query, higher is better, NaN where undefined.
+    def calibrated_measure(self, ranking: Ranking, labels: Any) -> NDArray[np.float64]:
+        """The value of every query for which the targets are calibrated; larger is better.
 
-        Parameters
-        ----------
-        ranked : Ranked
-            The rows of every query, best first.
-        relevance : ndarray of shape (n_documents,)
-            Labels, row layout.
-
-        Returns
-        -------
-        values : ndarray of shape (n_queries,)
+        It is the measure, unless the measure is a quotient whose denominator the targets leave out.
         """
-        raise NotImplementedError
-
-    def goal(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the targets are calibrated for, per query, higher is better.
-
-        The measure; unless that is a quotient whose denominator the targets leave out.
-        """
-        return self.measure(ranked, relevance)
-
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        """Queries that say something; the others are dropped from `fit`."""
-        return np.ones(queries.n_queries, dtype=bool)
+        return self.measure.per_query(ranking, labels)
 
     def regret_constant(self, n_documents: int) -> float | None:
         """c with regret(loss) <= c * sqrt(surrogate regret) at `n_documents`; None: no such bound.
@@ -125,7 +101,7 @@ class Loss(BaseEstimator):
         """
         return None
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets that depend on a document's own label alone, for a classifier's `predict_proba`.
 
         Raises
@@ -140,57 +116,103 @@ class Loss(BaseEstimator):
 
     # ---------------------------------------------------------------- what every loss has
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        """Raise ValueError when the loss cannot take these labels."""
-        if self.positive_only and relevance.min() < 0:
-            raise ValueError(
-                "Negative values in data passed to "
-                f"{type(self).__name__}: relevance must be >= 0; got {relevance.min():g}."
-            )
+    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+        """Whether the measure is defined for each query. `fit` leaves the other queries out."""
+        return self.measure.defined(labels, queries)
 
-    def accept(self, labels: Any) -> None:
-        """`check` relevance, or refuse preferences where the loss takes none."""
-        if not isinstance(labels, Preferences):
-            self.check(labels)
-        elif not self.takes_preferences:
+    def check(self, labels: Any) -> None:
+        """Raise unless the parameters are valid and the loss can take these labels.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the labels are out of range, or if labels are preferences and the loss
+            needs a relevance of every row.
+        """
+        if isinstance(labels, Preferences) and not self.measure.takes_preferences:
             raise ValueError(
                 f"{type(self).__name__} needs a relevance of every row. Labels made of preferences "
                 "go with loss='pd' and loss='pd_by_scores'."
             )
+        self.measure.check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """A copy in which parameters left to the data are set from training labels."""
-        self.accept(relevance)
+        """A copy of the loss whose parameters that depend on data are set from training labels."""
+        self.check(relevance)
         return clone(self)
 
     def metric(
         self, relevance: Any, ranks: NDArray[np.int64], queries: Queries
     ) -> NDArray[np.float64]:
         """`measure` of rankings given as positions, 1 = top."""
-        self.accept(relevance)
-        return self.measure(Ranked.from_ranks(ranks, queries), relevance)
+        self.check(relevance)
+        return self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
 
 
 class NormalizedLoss(Loss):
-    """A loss whose targets are a document's own worth over a normaliser of its whole query.
+    """Base class of losses whose targets are the gain of a document over a normalizer of its query.
 
     Notes
     -----
-    The normaliser is what makes the targets calibrated, and what makes them noisy: a query with
-    little relevance gets large targets. `shrinkage` a trades the one for the other: `fit`
-    regresses on worth / ((1 - a) normaliser + a mean normaliser). The bias is proportional to a
-    and the variance falls with the number n of training queries, so the best a is of the form
-    n0 / (n0 + n); ``"auto"`` is that with n0 = 300, or 1000 where relevant documents are counted
-    (recall, AUC, average precision). It tends to 0, which is all that consistency asks. A number
-    above 0 stays: however many queries there are, labels with a small normaliser then count less
-    than they should, and the limit is best only where the normaliser of a query is certain.
-    `calibrated_over` says so. The same holds of a classifier, which learns the worth of a document
-    by itself; the normaliser belongs to the whole query, and no single document's class
-    probabilities contain it.
+    The normalizer makes the targets calibrated, but it also makes them noisy: a query with little
+    relevance gets large targets. The parameter `shrinkage`, a, is a compromise: `fit` regresses on
+    gain / ((1 - a) normalizer + a mean normalizer). The bias is proportional to a, and the variance
+    falls with the number n of training queries. The best a is therefore of the form n0 / (n0 + n).
+    ``"auto"`` takes n0 = 300, or 1000 where relevant documents are counted (recall, AUC, average
+    precision). It tends to 0, which is all that consistency requires.
+
+    A fixed number above 0 does not tend to 0. However many queries there are, labels with a small
+    normalizer then count less than they should, and the limit is best only where the normalizer of
+    a query is certain. `calibrated_over` describes this. The same holds for a classifier, which
+    learns the gain of a document by itself: the normalizer belongs to the whole query, and the
+    class probabilities of a single document do not contain it.
     """
 
     shrinkage: str | float
+    measure: Any  # a `NormalizedMeasure`, or one with the same `gains` and `normalizer`
     _half = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
+
+    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+        """Gains over the query's normaliser."""
+        return self.shrunken_targets(relevance, queries, 0.0)
+
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.measure.gains(relevance)
+
+    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+        """Gains over the normaliser, which is drawn to its mean over queries by `shrinkage`."""
+        share = self.shrinkage
+        if isinstance(share, str):
+            share = self._half / (self._half + queries.n_queries)
+        return self.shrunken_targets(relevance, queries, share)
+
+    def shrunken_targets(
+        self, relevance: NDArray[np.float64], queries: Queries, share: float
+    ) -> Any:
+        """Gains over the normaliser, drawn to its mean over queries by `share`."""
+        gains = self.measure.gains(relevance)
+        return gains * queries.broadcast(inverse(self.shrunken_normalizer(gains, queries, share)))
+
+    def shrunken_normalizer(
+        self, gains: NDArray[np.float64], queries: Queries, share: float
+    ) -> NDArray[np.float64]:
+        """Normaliser of each query, drawn to the mean over queries by `share`; 0 stays 0."""
+        normalizer = self.measure.normalizer(gains, queries)
+        defined = normalizer > 0
+        if share > 0 and defined.any():
+            mean = normalizer[defined].mean()
+            normalizer = np.where(defined, (1 - share) * normalizer + share * mean, 0.0)
+        return normalizer
+
+    def check(self, labels: Any) -> None:
+        share = self.shrinkage
+        if isinstance(share, str):
+            valid = share == "auto"
+        else:
+            valid = isinstance(share, Real) and 0 <= share <= 1
+        if not valid:
+            raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {share!r}.")
+        super().check(labels)
 
     def _shrinks(self) -> bool:
         """Whether normalisers are drawn to their mean by a share that data do not lower."""
@@ -210,7 +232,7 @@ class NormalizedLoss(Loss):
         return not self._shrinks()
 
     @property
-    def calibrated_over_by_grades(self) -> str:
+    def calibrated_over_with_classifier(self) -> str:
         over = without_shrinkage(self).calibrated_over
         return (
             "distributions that leave a query's normaliser certain, no others, because a "
@@ -218,118 +240,7 @@ class NormalizedLoss(Loss):
             f"a regressor: {over}"
         )
 
-    def normalizer(self, worth: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """The normaliser of each query from `encode_grades`, 0 where the loss is undefined."""
-        raise NotImplementedError
-
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Worth over the query's normaliser."""
-        return self._targets(relevance, queries, 0.0)
-
-    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Worth over the shrunken normaliser."""
-        if isinstance(self.shrinkage, str):
-            return self._targets(relevance, queries, self._half / (self._half + queries.n_queries))
-        return self._targets(relevance, queries, self.shrinkage)
-
-    def _targets(self, relevance: NDArray[np.float64], queries: Queries, a: float) -> Any:
-        worth = self.encode_grades(relevance)
-        normalizer = self._shrunken(worth, queries, a)
-        scale = np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)
-        return worth * queries.broadcast(scale)
-
-    def _shrunken(
-        self, worth: NDArray[np.float64], queries: Queries, a: float
-    ) -> NDArray[np.float64]:
-        """Normalisers drawn to their mean by a share a; 0 stays 0."""
-        normalizer = self.normalizer(worth, queries)
-        defined = normalizer > 0
-        if a > 0 and defined.any():
-            mean = normalizer[defined].mean()
-            normalizer = np.where(defined, (1 - a) * normalizer + a * mean, 0.0)
-        return normalizer
-
-    def defined(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.bool_]:
-        return self.normalizer(self.encode_grades(relevance), queries) > 0
-
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        a = self.shrinkage
-        valid = a == "auto" if isinstance(a, str) else isinstance(a, Real) and 0 <= a <= 1
-        if not valid:
-            raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {a!r}.")
-        super().check(relevance)
-
 
 def without_shrinkage(loss: Loss) -> Loss:
     """The loss whose targets of `fit` are those of `encode`."""
     return clone(loss).set_params(shrinkage=0.0) if isinstance(loss, NormalizedLoss) else loss
-
-
-class BinaryLoss(Loss):
-    """A loss on binary relevance; `threshold` makes graded labels binary."""
-
-    threshold: float | None
-
-    def relevant(self, relevance: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which rows are relevant."""
-        return binary_relevance(relevance, self.threshold)
-
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        self.relevant(relevance)
-
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.relevant(relevance).astype(np.float64)
-
-
-def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) -> NDArray[np.bool_]:
-    """Rows with relevance >= threshold; without a threshold only 0 and 1 are accepted."""
-    if threshold is not None:
-        try:
-            check_real("threshold", threshold)
-        except ValueError:
-            raise ValueError(
-                f"threshold must be a finite number or None; got {threshold!r}."
-            ) from None
-        return relevance >= threshold
-    relevant = relevance == 1
-    other = ~relevant & (relevance != 0)
-    if other.any():
-        raise ValueError(
-            f"This measure needs binary relevance, 0 or 1; got {relevance[other][0]:g}. Pass "
-            "threshold=t to count relevance >= t as relevant: to the metric, the scorer, or the "
-            "loss object, as in loss=MAP(threshold=t) of sklearn_rankcal.losses."
-        )
-    return relevant
-
-
-def check_cutoff(name: str, value: Any) -> None:
-    """Raise unless `value` is None or a whole number >= 1."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must be a whole number >= 1 or None; got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value}.")
-    if value > LARGEST_CUTOFF:
-        raise ValueError(
-            f"{name} must be at most {LARGEST_CUTOFF}, more rows than a table can have; pass None "
-            "to count every place."
-        )
-
-
-def check_real(name: str, value: Any) -> None:
-    """Raise unless `value` is a finite real number."""
-    try:
-        finite = isinstance(value, Real) and bool(np.isfinite(float(value)))
-    except OverflowError:  # a Python integer beyond float64
-        finite = False
-    if not finite:
-        raise ValueError(f"{name} must be finite, a real number; got {value!r}.")
-
-
-def exp2_minus_1(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2**y - 1, to full precision also where y is so small that 2**y rounds to 1."""
-    with np.errstate(over="ignore"):  # the callers refuse what overflows
-        large = np.exp2(relevance) - 1
-        small = np.expm1(relevance * np.log(2))
-    return np.where(np.abs(relevance) < 0.5, small, large)

@@ -1,13 +1,17 @@
-"""The cascade: expected reciprocal rank, where a user stops at the first satisfying document."""
+"""The loss of ERR, expected reciprocal rank. Labels come in; one target per document comes out.
+
+In the cascade model a user reads a ranking from the top and stops at the first satisfying document.
+The formula of the measure is in `sklearn_rankcal.measures`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked, expected_reciprocal_rank
-from sklearn_rankcal.losses._base import Loss, check_cutoff, check_real, exp2_minus_1
+from sklearn_rankcal import measures
+from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.queries import Queries
 
 
 class ERR(Loss):
@@ -16,70 +20,43 @@ class ERR(Loss):
     Parameters
     ----------
     k : int, default=None
-        Cutoff of the measure; None counts every place.
+        Number of places that count in the measure. None counts every place.
     max_relevance : float, default=None
-        The top grade of the collection, so that R = (2^y - 1) / 2^max_relevance is a probability:
-        one constant for all queries and folds. None: the largest label seen (by `fit`, or in the
-        call of a metric); pass it when folds are compared, since a fold may lack the top grade.
+        The top grade of the whole collection, with which R = (2^y - 1) / 2^max_relevance is a
+        probability. It is one constant for all queries. None takes the largest label that is passed
+        to `fit` or to a metric. Set it when folds are compared, because a fold may lack the top
+        grade.
 
     Notes
     -----
-    Targets: R_i. Calibrated when the documents of a query are independent given the query (P3,
-    lemma 1), not for every distribution (P2, theorem 3.3): with labels (1, 1, 0, 0) or
-    (0, 0, 1, 1), half each, scores that were best for every distribution, standardisation
-    functions, would have to tie the four documents (lemma B.2), yet 1, 3, 2, 4 has a larger
-    expected ERR (43/96) than 1, 2, 3, 4 (41/96). P3 is Duchi, Mackey & Jordan (2013).
+    The targets are R_i. They are calibrated if the labels of the documents of a query are
+    independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1), and not for every
+    distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the labels be (1, 1, 0, 0)
+    or (0, 0, 1, 1) with probability one half each. Scores that were best for every distribution,
+    called standardization functions, would have to tie the four documents (Calauzènes et al., lemma
+    B.2). However, the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
     """
 
-    positive_only = True
     calibrated_everywhere = False
     calibrated_over = (
-        "product distributions: documents independent given the query (P3, lemma 1); not all "
-        "distributions (P2, theorem 3.3)"
+        "product distributions, in which documents are independent given the query (Duchi et al., "
+        "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"
     )
 
     def __init__(self, k: int | None = None, *, max_relevance: float | None = None) -> None:
         self.k = k
         self.max_relevance = max_relevance
 
-    def check(self, relevance: NDArray[np.float64]) -> None:
-        check_cutoff("k", self.k)
-        if self.max_relevance is not None:
-            check_real("max_relevance", self.max_relevance)
-        super().check(relevance)
-        top = relevance.max()
-        if self.max_relevance is None:
-            if top > 1000:
-                raise ValueError(
-                    f"Relevance of {top:g} overflows 2**y. Rescale the labels to a few grades."
-                )
-        elif not 0 <= self.max_relevance <= 1000:
-            raise ValueError(f"max_relevance must be in [0, 1000]; got {self.max_relevance!r}.")
-        elif top > self.max_relevance:
-            raise ValueError(
-                f"Relevance {top:g} exceeds max_relevance={self.max_relevance:g}. Pass the top "
-                "grade of the whole collection: ERR(max_relevance=...), since training data may "
-                "lack it."
-            )
+    @property
+    def measure(self) -> measures.ERR:
+        return measures.ERR(k=self.k, max_relevance=self.max_relevance)
 
     def resolve(self, relevance: NDArray[np.float64]) -> ERR:
-        self.accept(relevance)
-        top = relevance.max() if self.max_relevance is None else self.max_relevance
-        return ERR(self.k, max_relevance=float(top))
-
-    def satisfaction(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """R: the probability that a document satisfies the user."""
-        top = relevance.max() if self.max_relevance is None else self.max_relevance
-        return exp2_minus_1(relevance) / np.exp2(top)
+        self.check(relevance)
+        return ERR(self.k, max_relevance=self.measure.resolve(relevance).max_relevance)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.satisfaction(relevance)
+        return self.encode_documents(relevance)
 
-    def encode_grades(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.satisfaction(relevance)
-
-    def measure(self, ranked: Ranked, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        # satisfaction is asked for part of the labels, the top grade is that of all
-        return expected_reciprocal_rank(
-            ranked, relevance, self.resolve(relevance).satisfaction, self.k
-        )
+    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.measure.satisfaction(relevance)

@@ -1,4 +1,10 @@
-"""Pairwise disagreement: its surrogate predictions are differences of all pairs."""
+"""Losses whose measure is pairwise agreement: PD, from pairs of documents, and PDByScores.
+
+Relevance or preferences come in, and targets come out: for PD the difference y_ij - y_ji of every
+pair of documents of a query, for PDByScores one score per document. y_ij is the weight of the
+preference for document i over document j. The formula of the measure is in
+`sklearn_rankcal.measures`.
+"""
 
 from __future__ import annotations
 
@@ -12,248 +18,190 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._pair_targets import (
-    PreferenceDifferences,
-    RelevanceDifferences,
-    equal_squares,
-    square_chunks,
-)
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import (
-    Ranked,
-    _divide,
-    discordant_weight,
-    preference_weight,
-    scaled_labels,
-)
-from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.labels._rankings import weighing
+from sklearn_rankcal import measures
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._rankings import PairWeight
 from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
-H = str | Callable[[Floats], Floats]
 Differences = RelevanceDifferences | PreferenceDifferences
 
 
 class _Disagreement(Loss):
-    """What the losses of pairwise disagreement share: preferences from relevance, the measure."""
+    """Base class of the losses of pairwise disagreement."""
 
-    h: H
-    normalize: bool
-    takes_preferences = True
+    pair_weight: PairWeight
+    equal_queries: bool
 
-    def check(self, relevance: Floats) -> None:
-        weighing(self.h)
-        super().check(relevance)
+    @property
+    def measure(self) -> measures.PairwiseAgreement:
+        return measures.PairwiseAgreement(pair_weight=self.pair_weight)
+
+    def calibrated_measure(self, ranking: Ranking, relevance: Any) -> Floats:
+        """The measure if `equal_queries`, otherwise minus the weight that is contradicted.
+
+        Targets without `equal_queries` are calibrated for the weight itself, not for its share.
+        """
+        if self.equal_queries:
+            return self.measure.per_query(ranking, relevance)
+        return -self.measure.contradicted(ranking, relevance)
 
     def differences(self, labels: Any, queries: Queries) -> Differences:
-        """t_ij = y_ij - y_ji of all pairs; divided by the query's total weight if `normalize`."""
+        """The differences t_ij = y_ij - y_ji of all pairs of documents.
+
+        If `equal_queries`, they are divided by the total weight of their query.
+        """
         factor = np.ones(queries.n_queries)
-        if self.normalize:
-            total = self.total(labels, queries)
+        if self.equal_queries:
+            total = self.measure.total(labels, queries)
             factor /= np.where(total > 0, total, 1.0)
         if isinstance(labels, Preferences):
             return PreferenceDifferences(labels, factor)
-        return RelevanceDifferences(labels, queries, self.h, factor)
-
-    def total(self, labels: Any, queries: Queries) -> Floats:
-        """Preference weight of each query."""
-        if isinstance(labels, Preferences):
-            return labels.total()
-        if callable(self.h):
-            return self._weight(labels, queries, None)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _finite(preference_weight(queries, labels, self.h == "graded"), queries)
-
-    def _weight(self, relevance: Floats, queries: Queries, ranks: NDArray[Any] | None) -> Floats:
-        """Total weight of the preferences, or of those that ranks contradict. O(sum r^2)."""
-        targets = RelevanceDifferences(relevance, queries, self.h, np.ones(queries.n_queries))
-        placed = None if ranks is None else queries.gather(ranks)
-        total = np.zeros(queries.n_queries)
-        owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        for inside, valid in square_chunks(queries):
-            weight = np.maximum(targets.matrices(inside, valid), 0.0)
-            if placed is not None:
-                place = placed[inside]
-                weight *= place[:, :, None] > place[:, None, :]
-            total[owner[inside[:, 0]]] = weight.sum(axis=(1, 2))
-        return total
-
-    def defined(self, relevance: Any, queries: Queries) -> NDArray[np.bool_]:
-        return self.total(relevance, queries) > 0
-
-    def lost(self, ranked: Ranked, relevance: Any) -> Floats:
-        """Preference weight of each query that the ranking contradicts; a tied pair costs half."""
-        if isinstance(relevance, Preferences):
-            queries, i, j = ranked.queries, relevance.winner, relevance.loser
-            place = np.empty(queries.n_rows, dtype=np.int64)  # that of its block, if tied
-            place[ranked.order] = queries.place if ranked.start is None else ranked.start
-            contradicted = (np.sign(place[i] - place[j]) + 1) / 2
-            lost = np.bincount(queries.codes[i], relevance.weight * contradicted, queries.n_queries)
-            return lost.astype(np.float64, copy=False)
-        if not callable(self.h):
-            with np.errstate(over="ignore", invalid="ignore"):
-                weight = discordant_weight(ranked, relevance, self.h == "graded")
-            return _finite(weight, ranked.queries)
-        if ranked.start is not None:  # it costs 0 in one of these orders and 1 in the other
-            best = self.lost(ranked.broken_by(-relevance), relevance)
-            return (best + self.lost(ranked.broken_by(relevance), relevance)) / 2
-        return self._weight(relevance, ranked.queries, ranked.queries.rank(ranked.order))
-
-    def share_lost(self, ranked: Ranked, relevance: Any) -> Floats:
-        """Share of each query's preference weight that is contradicted; NaN where there is none."""
-        # without grades labels are only compared, and scaling could round small ones to a tie
-        if self.h == "graded" and not isinstance(relevance, Preferences):
-            relevance = scaled_labels(relevance, ranked.queries)
-        return _divide(self.lost(ranked, relevance), self.total(relevance, ranked.queries))
-
-    def measure(self, ranked: Ranked, relevance: Any) -> Floats:
-        return 1.0 - self.share_lost(ranked, relevance)
-
-    def goal(self, ranked: Ranked, relevance: Any) -> Floats:
-        """Minus the weight lost, which is what the targets without `normalize` are made for."""
-        return self.measure(ranked, relevance) if self.normalize else -self.lost(ranked, relevance)
-
-
-def _finite(weight: Floats, queries: Queries) -> Floats:
-    """The weights of the queries, unless their sums overflow."""
-    if not np.isfinite(weight).all():
-        q = int(np.argmin(np.isfinite(weight)))
-        raise ValueError(
-            f"The differences of the labels of query {queries.ids[q]!r} add up to more than the "
-            "largest number that can be stored. Divide the labels by a constant."
-        )
-    return weight
+        return RelevanceDifferences(labels, queries, self.pair_weight, factor)
 
 
 class PD(_Disagreement):
-    """Pairwise disagreement: the preference weight that a ranking contradicts.
+    """Pairwise disagreement: the weight of the preferences that a ranking contradicts.
 
     Parameters
     ----------
-    h : "binary", "graded" or callable, default="binary"
-        Weight of the preference for i over j where y_i > y_j: 1, y_i - y_j, or h(y_i - y_j). Not
-        used with `preference_labels`, which have weights of their own.
-    normalize : bool, default=False
-        Divide a query's preferences by their total weight, so that every query counts alike.
+    pair_weight : {"binary", "graded"} or callable, default="binary"
+        Weight y_ij of the preference for document i over document j where y_i > y_j: 1, y_i - y_j,
+        or ``pair_weight(y_i - y_j)``. It is not used with `preference_labels`, which have weights
+        of their own.
+    equal_queries : bool, default=False
+        Whether to divide the preferences of each query by their total weight, so that every query
+        has the same weight.
 
     Notes
     -----
-    Targets: the r(r-1)/2 differences y_ij - y_ji of a query, i < j. The measure is
-    1 - PD / total weight, undefined without a preference (such a query is left out of `fit`). The
-    targets without `normalize` are made for the weight lost, PD itself. Least squares on the
-    targets, decoded exactly, is calibrated for every distribution (P1, theorem 3); decoded by
-    ``"greedy_dag"``, where expected preferences are acyclic (P1, theorem 7). With binary labels, or
-    ``h="graded"``, sorting by E[y_i] is enough, and `PDByScores` is the cheaper choice.
+    The targets of a query of r documents are the r (r - 1) / 2 differences y_ij - y_ji, i < j. The
+    measure is 1 - PD / total weight. It is undefined for a query without a preference, and `fit`
+    leaves such queries out. Without `equal_queries` the targets are calibrated for the weight that
+    is contradicted, PD itself.
+
+    Least squares on the targets, decoded exactly, is calibrated for every distribution (Ramaswamy
+    et al., 2013, theorem 3). Decoded by ``"greedy_dag"`` it is calibrated where expected
+    preferences are acyclic (theorem 7). With binary labels, or with ``pair_weight="graded"``,
+    sorting by E[y_i] is enough, and `PDByScores` is the cheaper choice.
     """
 
-    space = "pairs"
-    default_decoder = "auto"
-    calibrated_over = "every distribution, decoded exactly (P1, theorem 3)"
+    space = PAIRS
+    calibrated_over = "every distribution, decoded exactly (Ramaswamy et al., 2013, theorem 3)"
 
-    def __init__(self, h: H = "binary", *, normalize: bool = False) -> None:
-        self.h = h
-        self.normalize = normalize
+    def __init__(self, pair_weight: PairWeight = "binary", *, equal_queries: bool = False) -> None:
+        self.pair_weight = pair_weight
+        self.equal_queries = equal_queries
 
     def encode(self, relevance: Any, queries: Queries) -> Differences:
-        """Differences of all pairs, made when asked for."""
+        """The differences of all pairs. They are computed a few queries at a time."""
         return self.differences(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
-        """sqrt(r (r - 1) / 2): a ranking and its reverse turn all pairs."""
+        """sqrt(r (r - 1) / 2), because a ranking and its reverse differ in all pairs."""
         return float(np.sqrt(n_documents * (n_documents - 1) / 2))
 
 
 class PDByScores(_Disagreement):
-    """Pairwise disagreement, ranked by scores f_i(y) of the documents.
+    """Pairwise disagreement, learned from one score f_i(y) per document.
 
     Parameters
     ----------
-    h : "binary", "graded" or callable, default="binary"
+    pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight y_ij of a preference, as in `PD`.
-    f : str or callable, default="borda"
+    score_function : str or callable, default="borda"
         The score of document i of a query of r documents, from its weights y_ij:
 
         * ``"borda"``: the mean net preference, sum_j (y_ij - y_ji) / r;
         * ``"copeland"``: pairs won minus pairs lost, over r;
         * ``"row_sums"``: sum_j y_ij / r;
-        * ``"log_odds"``: sum_j log((y_ij + c) / (y_ji + c)) / r (Bradley-Terry-Luce);
-        * ``"least_squares"``: the scores x of least sum of (x_i - x_j - (y_ij - y_ji))^2 over the
-          pairs with a weight (Thurstone-Mosteller), centred at 0 in each part of the query that
-          comparisons connect. ``"borda"`` where all pairs are compared, and for relevance
-          unless h is a function;
+        * ``"log_odds"``: sum_j log((y_ij + smoothing) / (y_ji + smoothing)) / r
+          (Bradley-Terry-Luce);
+        * ``"least_squares"``: the scores x that minimize the sum of (x_i - x_j - (y_ij - y_ji))^2
+          over the pairs with a weight (Thurstone-Mosteller). They are centred at 0 in each part of
+          the query that comparisons connect. They equal ``"borda"`` where all pairs are compared,
+          and for relevance unless `pair_weight` is a function;
         * a function that takes an (n, r, r) array, the weights of n queries of r documents, and
           returns their (n, r) scores. It should not depend on how the documents are numbered. It
-          is not asked about queries without preferences: their scores are 0.
-    c : float, default=0.5
-        Of ``"log_odds"``: what is added to both weights, so that these scores alone depend on the
-        unit of the weights. One half is the empirical logit's, for weights that are counts.
-    normalize : bool, default=False
-        Divide a query's weights by their sum, before f. It does not change ``"copeland"``.
+          is not called for queries without preferences, whose scores are 0.
+    smoothing : float, default=0.5
+        Number that ``"log_odds"`` adds to both weights. These scores therefore depend on the unit
+        of the weights, and no others do. One half is the choice of the empirical logit, for weights
+        that are counts.
+    equal_queries : bool, default=False
+        Whether to divide the weights of each query by their sum before the scores are computed. It
+        does not change ``"copeland"``.
 
     Notes
     -----
-    Targets: f_i(y); where it is a sum over documents, over the size of the query, which is known
-    before any label, so that it changes no ranking; without it the largest queries would rule the
-    regression. Calibrated over the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies
-    a larger expected score for i. The net Borda score (Duchi, Mackey and Jordan 2010) is the usual
-    f. Which f do for a distribution depends on the distribution, and sometimes none does:
-    with single preferences 1 > 2, 2 > 1, 2 > 3, 1 > 3, 3 > 1 of probability .20, .10, .36, .24, .10
-    those named here put 2 first, and the best ranking puts 1 first; with .35 and .25 for the third
-    and the fourth every f that does not depend on the numbering ties the two.
+    The targets are the scores f_i(y). Scores that are sums over documents are divided by the size
+    of the query. The size is known before any label, so that no ranking changes. Without the
+    division the largest queries would dominate the regression.
 
-    O(n log r) for n documents with relevance, O(pairs log pairs) with preferences; O(sum of r^2)
-    where f or h is a function and for the ``"log_odds"`` of graded relevance, and
-    O(sum of r^3) for ``"least_squares"`` where it is not ``"borda"``.
+    The targets are calibrated over the distributions of P_f (Ramaswamy et al., 2013, theorem 6):
+    E[Y_ij] > E[Y_ji] implies a larger expected score for i. The net Borda score (Duchi, Mackey and
+    Jordan, 2010) is the usual f. It depends on the distribution which f are calibrated, and
+    sometimes none is. For example, let there be single preferences 1 > 2, 2 > 1, 2 > 3, 1 > 3,
+    3 > 1 with probabilities .20, .10, .36, .24, .10. The functions named here put 2 first, but the
+    best ranking puts 1 first. With .35 and .25 for the third and the fourth preference, every f
+    that does not depend on the numbering ties documents 1 and 2.
+
+    The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
+    It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
+    of graded relevance. It is O(sum of r^3) for ``"least_squares"`` where that is not ``"borda"``.
 
     Examples
     --------
-    Scores across parts that no comparison connects, here 0, 1, 2 and 3, 4, say nothing:
+    No comparison connects documents 0, 1, 2 with documents 3, 4. The scores of the two parts cannot
+    be compared with each other:
 
     >>> from sklearn_rankcal.labels import preference_labels, read_preferences
     >>> from sklearn_rankcal.losses import PDByScores
     >>> labels = read_preferences(preference_labels([(0, 1), (1, 2), (4, 3)], [0] * 5))
-    >>> loss = PDByScores(f="least_squares")
+    >>> loss = PDByScores(score_function="least_squares")
     >>> loss.encode(labels, labels.queries).round(3).tolist()
     [1.0, 0.0, -1.0, -0.5, 0.5]
     """
 
     calibrated_everywhere = False
     calibrated_over = (
-        "the distributions of P_f (P1, theorem 6): E[Y_ij] > E[Y_ji] implies "
+        "the distributions of P_f (Ramaswamy et al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies "
         "E[f_i(Y)] > E[f_j(Y)]"
     )
 
     def __init__(
         self,
-        h: H = "binary",
+        pair_weight: PairWeight = "binary",
         *,
-        f: str | Callable[[Floats], Floats] = "borda",
-        c: float = 0.5,
-        normalize: bool = False,
+        score_function: str | Callable[[Floats], Floats] = "borda",
+        smoothing: float = 0.5,
+        equal_queries: bool = False,
     ) -> None:
-        self.h = h
-        self.f = f
-        self.c = c
-        self.normalize = normalize
+        self.pair_weight = pair_weight
+        self.score_function = score_function
+        self.smoothing = smoothing
+        self.equal_queries = equal_queries
 
-    def accept(self, labels: Any) -> None:
-        if not callable(self.f) and self.f not in SCORES:
+    def check(self, labels: Any) -> None:
+        if not callable(self.score_function) and self.score_function not in SCORES:
             raise ValueError(
-                f"Unknown f {self.f!r}. Known: {', '.join(map(repr, SCORES))}, or a function of "
-                "the weights, from (n, r, r) to (n, r)."
+                f"Unknown score_function {self.score_function!r}. Known: "
+                f"{', '.join(map(repr, SCORES))}, or a function of the weights, from (n, r, r) to "
+                "(n, r)."
             )
-        if not (isinstance(self.c, Real) and 0 < self.c < np.inf):
-            raise ValueError(f"c must be a finite number above 0; got {self.c!r}.")
-        super().accept(labels)
+        if not (isinstance(self.smoothing, Real) and 0 < self.smoothing < np.inf):
+            raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
+        super().check(labels)
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
-        """f_i(y) of every row."""
+        """The score f_i(y) of every row."""
         targets = self.differences(relevance, queries)
-        if callable(self.f):
-            return _by_matrices(targets, self.f)
-        return SCORES[self.f](targets, self.c)
+        if callable(self.score_function):
+            return _by_matrices(targets, self.score_function)
+        return SCORES[self.score_function](targets, self.smoothing)
 
 
 def _borda(targets: Differences, c: float) -> Floats:
@@ -300,9 +248,9 @@ def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
-    """f of the weights of every query that has any, checked; 0 in the others."""
+    """The scores f of every query with a preference, checked; 0 in the other queries."""
     grouped = np.zeros(targets.queries.n_rows)
-    for inside in equal_squares(targets.queries):
+    for inside in targets.queries.equal_pair_blocks():
         weights = targets.weights(inside)
         some = weights.any(axis=(1, 2))
         if not some.any():
@@ -362,7 +310,5 @@ SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
     "log_odds": lambda c: _mean_over_others(
         lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)
     ),
-    "least_squares": lambda c: lambda y: np.broadcast_to(
-        y.sum(axis=(1, 2))[:, None], y.shape[:2]
-    ),
+    "least_squares": lambda c: lambda y: np.broadcast_to(y.sum(axis=(1, 2))[:, None], y.shape[:2]),
 }

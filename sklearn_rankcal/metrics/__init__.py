@@ -1,27 +1,25 @@
 """Ranking metrics, scorers for model selection, and comparison of rankings."""
 
+from sklearn_rankcal.metrics._binary import (
+    auc_score,
+    map_score,
+    mrr_score,
+    precision_at_k_score,
+    recall_at_k_score,
+)
 from sklearn_rankcal.metrics._compare import (
     Comparison,
     compare_rankings,
     compare_systems,
     paired_bootstrap,
 )
-from sklearn_rankcal.metrics._functions import (
-    auc_score,
-    dcg_score,
-    err_score,
-    eru_score,
-    evaluate_rankings,
+from sklearn_rankcal.metrics._correlation import (
     kendall_tau_score,
-    map_score,
-    mrr_score,
-    ndcg_score,
     pairwise_disagreement_loss,
-    precision_at_q_score,
-    recall_at_k_score,
     spearman_score,
 )
-from sklearn_rankcal.metrics._registry import METRICS
+from sklearn_rankcal.metrics._evaluate import evaluate_rankings
+from sklearn_rankcal.metrics._graded import dcg_score, err_score, eru_score, ndcg_score
 from sklearn_rankcal.metrics._scorers import (
     RankingScorer,
     get_ranking_scorer,
@@ -29,7 +27,6 @@ from sklearn_rankcal.metrics._scorers import (
 )
 
 __all__ = [
-    "METRICS",
     "Comparison",
     "RankingScorer",
     "auc_score",
@@ -47,7 +44,7 @@ __all__ = [
     "ndcg_score",
     "paired_bootstrap",
     "pairwise_disagreement_loss",
-    "precision_at_q_score",
+    "precision_at_k_score",
     "recall_at_k_score",
     "spearman_score",
 ]

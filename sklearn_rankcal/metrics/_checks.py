@@ -1,4 +1,4 @@
-"""What every metric checks: one meaning for scores or ranks, groups, ties and weights."""
+"""Parameters that all metrics share: their types, their checks and their documentation."""
 
 from __future__ import annotations
 
@@ -6,43 +6,67 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_array
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import TIES, Ranked, check_ranks
 from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.labels import agreed_queries, is_structured, read_labels
-from sklearn_rankcal.losses import PD
-from sklearn_rankcal.metrics._registry import PerQuery
+from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
+from sklearn_rankcal.measures import Measure, PairwiseAgreement
+from sklearn_rankcal.queries import (
+    TIES,
+    Queries,
+    Ranking,
+    check_ranks,
+    check_weight,
+    mean_over_queries,
+)
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_array
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+Ties = Literal["average", "first", "worst", "best"]
+ZeroDivision = Literal["skip", 0, 1]
+
+
+class RankingOptions(TypedDict, total=False):
+    """Types of the keyword parameters that all metrics share, except `return_per_query`."""
+
+    ranks: ArrayLike | None
+    groups: ArrayLike | None
+    ties: Ties
+    zero_division: ZeroDivision
+    sample_weight: ArrayLike | None
 
 
 @dataclass
 class RankingData:
-    """Checked input of a metric: what is true, how it was ranked, and each query's weight."""
+    """Checked input of a metric: true relevance, ranking, and weights of the documents."""
 
     relevance: NDArray[np.float64]
-    ranked: Ranked
+    ranking: Ranking
     weight: NDArray[np.float64] | None
+
+    def values(self, measure: Measure) -> NDArray[np.float64]:
+        """The measure of each query, NaN where it is undefined."""
+        measure.check(self.relevance)
+        return measure.per_query(self.ranking, self.relevance)
 
     def score(
         self,
-        metric: PerQuery,
+        measure: Measure,
         name: str,
         zero_division: str | float,
         return_per_query: bool,
     ) -> float | NDArray[np.float64]:
-        """The metric per query, undefined ones by `zero_division`, or its (weighted) mean."""
-        values = fill_undefined(metric(self.ranked, self.relevance), zero_division)
+        """The measure of each query, with `zero_division` applied, or its weighted mean."""
+        values = fill_undefined(self.values(measure), zero_division)
         if return_per_query:
             return values
-        return mean_over_queries(values, self.ranked.queries, self.weight, name)
+        return mean_over_queries(values, self.ranking.queries, self.weight, name)
 
 
 def read_ranking(
@@ -54,25 +78,26 @@ def read_ranking(
     sample_weight: ArrayLike | None = None,
     *,
     positions_as: str = "ranks=",
-    stacklevel: int = 5,
+    stacklevel: int = 4,
 ) -> RankingData:
-    """Check the arguments that every metric shares.
+    """Check the arguments that all metrics share.
 
-    `positions_as` is how the caller takes positions, and `stacklevel` where the user's own line
-    stands, for warnings.
+    The other arguments are for warnings: `positions_as` is what a user writes to pass positions,
+    and `stacklevel` is the number of frames from here to the line of the user.
 
     Warns
     -----
     MissingGroupsWarning
-        Several rows, and nothing tells their queries.
+        There are several rows, but neither `groups`, `y_true` nor its shape gives their queries.
     PositionsAsScoresWarning
         See `looks_like_positions`.
 
     Raises
     ------
     ValueError
-        Both or neither of scores and ranks, lengths that differ, NaN, ranks that are no
-        permutation, an unknown `ties`, groups that contradict structured labels.
+        Both or neither of `y_score` and `ranks` are given, lengths differ, a value is NaN, `ranks`
+        is not a permutation in each query, `ties` is unknown, or `groups` contradict the
+        queries of structured labels.
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -84,17 +109,17 @@ def read_ranking(
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight
     )
-    relevance, of_labels = read_labels(y_true)
+    relevance, of_labels = read_relevance(y_true)
     if groups is not None:
         queries = Queries.from_groups(groups, len(relevance))
     known = agreed_queries(queries, of_labels)
     queries = known or Queries.single(len(relevance))
     weight = check_weight(sample_weight, len(relevance))
     if ranks is not None:
-        ranked = Ranked.from_ranks(check_ranks(ranks, queries), queries)
+        ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
         scores = check_scores(y_score, len(relevance), "y_score")
-        ranked = Ranked.from_scores(scores, queries, ties, relevance)
+        ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
             warnings.warn(
                 "The scores look like positions: in every query they are the numbers 1 to r, and "
@@ -113,21 +138,26 @@ def read_ranking(
             MissingGroupsWarning,
             stacklevel=stacklevel,
         )
-    return RankingData(relevance, ranked, weight)
+    return RankingData(relevance, ranking, weight)
 
 
-_LONG = 10  # documents of a single query whose scores 1 .. r are hardly chance
+# From this number of documents on, scores 1 .. r of a single query are hardly a coincidence.
+_LONG = 10
 
 
 def looks_like_positions(
     scores: NDArray[np.float64], relevance: NDArray[np.float64], queries: Queries
 ) -> bool:
-    """Whether scores are probably positions, 1 = top, which as scores are the reverse ranking.
+    """Whether scores are probably positions, 1 = top, which would reverse the ranking.
 
-    They are a permutation of 1 .. r in every query, there are several queries of more than one
-    document or one of at least `_LONG`, and read as scores they agree with the labels no better
-    than their reverse does. The last condition spares r + 1 - positions, which are legitimate
-    scores: those of a ranking better than chance agree with the labels.
+    This is the case if three conditions hold:
+
+    - in every query the scores are a permutation of 1 .. r;
+    - at least two queries have more than one document, or one has at least `_LONG`;
+    - the scores agree with the labels no better than the reversed scores do.
+
+    The third condition accepts r + 1 - positions, which are valid scores: those of a ranking that
+    is better than chance agree with the labels.
     """
     sizes = queries.sizes[queries.sizes > 1]
     if len(sizes) < 2 and not (len(sizes) and sizes[0] >= _LONG):
@@ -142,7 +172,7 @@ def looks_like_positions(
     seen[place + queries.repeat(queries.offsets[:-1])] = True
     if not seen.all():
         return False
-    share = PD().share_lost(Ranked.from_scores(scores, queries), relevance)
+    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
     lost = share[~np.isnan(share)]
     return bool(len(lost) and lost.mean() >= 0.5)
 
@@ -150,7 +180,7 @@ def looks_like_positions(
 def _flatten(
     y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
 ) -> tuple[Any, Any, Any, Any, Queries | None]:
-    """Arrays of shape (n_queries, n_documents), as scikit-learn's metrics take, as rows."""
+    """Flatten arrays of shape (n_queries, n_documents), which scikit-learn's metrics take."""
     if groups is not None or y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
     y_true = read_array(y_true, "y_true")
@@ -166,10 +196,8 @@ def _flatten(
     return y_true.ravel(), flat[0], flat[1], flat[2], Queries.uniform(*shape)
 
 
-def fill_undefined(
-    values: NDArray[np.float64], zero_division: str | float
-) -> NDArray[np.float64]:
-    """Per-query values with the undefined ones (NaN) kept, for "skip", or set to 0 or 1."""
+def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> NDArray[np.float64]:
+    """Replace undefined values (NaN) by `zero_division`; keep them if it is "skip"."""
     if isinstance(zero_division, str):
         if zero_division == "skip":
             return values
@@ -181,43 +209,31 @@ def fill_undefined(
 _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
         Relevance, larger is better; or the structured array of `relevance_labels`.
     y_score : array-like of the shape of `y_true`, default=None
-        Scores, larger is better. Pass scores or `ranks`.
+        Scores, larger is better. Pass either `y_score` or `ranks`.
     ranks : array-like of the shape of `y_true`, default=None
         Positions inside each query, 1 = top, without ties.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. None: as structured labels say, or each row of a 2-D `y_true`; else
-        all rows are one query, with a warning unless there is a single row. If one query is
-        meant, pass ``numpy.zeros(n_documents)``, or `y_true` of shape (1, n_documents).
+        Query id of each row. If None, the queries are those of structured labels, or the rows of a
+        2-D `y_true`. Otherwise all rows are one query, with a warning unless there is a single
+        row. To score a single query without a warning, pass ``numpy.zeros(n_documents)``, or
+        `y_true` of shape (1, n_documents).
     ties : {"average", "first", "worst", "best"}, default="average"
-        What equal scores mean: the mean over all orders they allow, in closed form; the order of
-        the rows; the least or the most favourable order.
+        How equal scores are ranked. ``"average"`` is the mean of the metric over all orders of the
+        tied documents, in closed form; ``"first"`` is the order of the rows; ``"worst"`` and
+        ``"best"`` are the least and the most favourable order.
     zero_division : {"skip", 0, 1}, default="skip"
-        A query on which the metric is undefined is left out of the mean, or counts 0 or 1.
+        Value of the queries on which the metric is undefined. ``"skip"`` leaves them out of the
+        mean.
     sample_weight : array-like of the shape of `y_true`, default=None
-        A query's weight is the mean of its rows' weights.
+        Weight of each row. The weight of a query is the mean of the weights of its rows.
     return_per_query : bool, default=False
-        Return one value per query (in order of first appearance; NaN where undefined and skipped)
-        instead of their mean. `evaluate_rankings` gives the ids of the queries with them."""
+        Return one value per query, in order of first appearance, instead of their mean. It is NaN
+        where the metric is undefined and skipped. `evaluate_rankings` also returns the ids of
+        the queries."""
 
 
-def _documented(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Put the parameters that all metrics share into a docstring, and check keywords."""
+def documented_metric(function: _Function) -> _Function:
+    """Insert the parameters that all metrics share into a docstring, and check keywords."""
     if function.__doc__:  # absent under python -OO
         function.__doc__ = function.__doc__.replace("{shared}", _SHARED)
     return checks_keywords(function)
-
-
-def _score(
-    per_query: PerQuery,
-    name: str,
-    y_true: Any,
-    y_score: ArrayLike | None,
-    ranks: ArrayLike | None,
-    groups: ArrayLike | None,
-    ties: str,
-    zero_division: str | float,
-    sample_weight: ArrayLike | None,
-    return_per_query: bool,
-) -> float | NDArray[np.float64]:
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    return data.score(per_query, name, zero_division, return_per_query)

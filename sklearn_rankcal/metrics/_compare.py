@@ -1,4 +1,4 @@
-"""Is one ranking better than another? A paired bootstrap over queries."""
+"""Compare rankings by a paired bootstrap over queries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal.metrics._checks import read_ranking
-from sklearn_rankcal.metrics._registry import get_metrics
+from sklearn_rankcal.measures import get_measures
+from sklearn_rankcal.metrics._checks import Ties, read_ranking
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_numbers
 
-_CELLS = 1 << 22  # resampled queries held at a time
-_MOST_RESAMPLES = 10_000_000  # each keeps a mean of 8 bytes
-_LARGEST = 1e290  # sums over queries of smaller numbers stay finite
+_CELLS = 1 << 22  # resampled queries in memory at a time
+_MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
+_LARGEST = 1e290  # sums of smaller numbers over queries remain finite
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Comparison:
     n_queries : int
         Queries compared.
     confidence_level : float
-        Of the interval.
+        Confidence level of the interval.
     """
 
     first: float
@@ -69,7 +69,7 @@ def compare_rankings(
     metric: str | Sequence[str] = "ndcg@10",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
-    ties: str = "average",
+    ties: Ties = "average",
     sample_weight: ArrayLike | None = None,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
@@ -91,31 +91,31 @@ def compare_rankings(
     groups : array-like of shape (n_documents,), default=None
         Query id of each row.
     ties : {"average", "first", "worst", "best"}, default="average"
-        What equal scores mean.
+        How equal scores are ranked, as in the metric functions.
     sample_weight : array-like of shape (n_documents,), default=None
-        A query's weight is the mean of its rows' weights.
+        Weight of each row. The weight of a query is the mean of the weights of its rows.
     n_resamples : int, default=10000
         Bootstrap samples.
     confidence_level : float, default=0.95
-        Of the interval.
+        Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
         Seed.
     **parameters
-        Parameters of the metric, such as ``threshold``. Each goes to those of several metrics that
-        have it.
+        Parameters of the metric, such as ``threshold``. Each is passed to those of several metrics
+        that have it.
 
     Returns
     -------
     comparison : Comparison, or dict of str to Comparison
-        A dict from each name where `metric` is a sequence.
+        A dict with the comparison of each name if `metric` is a sequence.
 
     Raises
     ------
     ValueError
-        Labels, rankings or groups that do not fit together, an unknown metric, a missing or a bad
-        cutoff, no query on which the metric is defined.
+        Labels, rankings and groups do not fit together, the metric is unknown, its cutoff is
+        missing or not valid, or the metric is undefined on all queries.
     TypeError
-        A parameter that the metric does not have.
+        The metric does not have a given parameter.
 
     See Also
     --------
@@ -123,7 +123,8 @@ def compare_rankings(
 
     Notes
     -----
-    Queries where the metric is undefined are left out: it is undefined for both rankings alike.
+    Queries on which the metric is undefined are left out. Whether it is defined depends on the
+    labels only, so that both rankings lose the same queries.
 
     Examples
     --------
@@ -135,15 +136,22 @@ def compare_rankings(
     >>> comparison = compare_rankings(y, good, noise, groups=groups)
     >>> comparison.low > 0, comparison.n_queries
     (True, 50)
-    >>> several = compare_rankings(y, good, noise, groups=groups, metric=["ndcg@5", "map"],
-    ...                            threshold=2)
+    >>> several = compare_rankings(
+    ...     y, good, noise, groups=groups, metric=["ndcg@5", "map"], threshold=2
+    ... )
     >>> {name: comparison.difference > 0 for name, comparison in several.items()}
     {'ndcg@5': True, 'map': True}
     """
     names = [metric] if isinstance(metric, str) else metric
     values, weight = _values_per_query(
-        y_true, {"first": first, "second": second}, names, parameters,
-        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
+        y_true,
+        {"first": first, "second": second},
+        names,
+        parameters,
+        as_ranks=as_ranks,
+        groups=groups,
+        ties=ties,
+        sample_weight=sample_weight,
     )
     found = {
         name: paired_bootstrap(
@@ -169,7 +177,7 @@ def compare_systems(
     correction: str | None = "holm",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
-    ties: str = "average",
+    ties: Ties = "average",
     sample_weight: ArrayLike | None = None,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
@@ -186,18 +194,19 @@ def compare_systems(
         Name of each system to its scores, larger is better; or to its positions with
         ``as_ranks=True``. At least two.
     baseline : str, default=None
-        Name of the system that each of the others is compared with. None: all pairs.
+        Name of the system that each of the others is compared with. If None, all pairs are
+        compared.
     metrics : str or sequence of str, default="ndcg@10"
         Names as in `get_ranking_scorer`, without ``neg_``.
     correction : {"holm", None}, default="holm"
         How ``adjusted_p_value`` accounts for the number of comparisons, over all systems and
-        metrics. Holm's method bounds the chance of a single false "different" among them, however
-        they depend on each other. None: not at all.
+        metrics. Holm's method bounds the probability of at least one false rejection, for any
+        dependence between the comparisons. None applies no correction.
     as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
-        As in `compare_rankings`. No p-value is below 1 / n_resamples, nor an adjusted one below
-        the number of comparisons times that: with many comparisons draw more.
+        As in `compare_rankings`. No p-value is below 1 / n_resamples, and no adjusted p-value is
+        below the number of comparisons times that. Increase `n_resamples` for many comparisons.
     **parameters
-        Parameters of the metrics. Each goes to those that have it.
+        Parameters of the metrics. Each is passed to those that have it.
 
     Returns
     -------
@@ -210,10 +219,10 @@ def compare_systems(
     Raises
     ------
     ValueError
-        Fewer than two systems, a baseline that is none of them, an unknown correction; and as
-        `compare_rankings`.
+        There are fewer than two systems, the baseline is none of them, or the correction is
+        unknown. Also in the cases of `compare_rankings`.
     TypeError
-        A parameter that none of the metrics has, or systems without names.
+        None of the metrics has a given parameter, or the systems have no names.
 
     Examples
     --------
@@ -221,11 +230,15 @@ def compare_systems(
     >>> from sklearn_rankcal.metrics import compare_systems
     >>> rng = np.random.default_rng(0)
     >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
-    >>> systems = {"good": y + rng.normal(size=500), "noise": rng.normal(size=500),
-    ...            "other noise": rng.normal(size=500)}
+    >>> systems = {
+    ...     "good": y + rng.normal(size=500),
+    ...     "noise": rng.normal(size=500),
+    ...     "other noise": rng.normal(size=500),
+    ... }
     >>> table = compare_systems(y, systems, groups=groups, metrics=["ndcg@5", "mrr"], threshold=2)
-    >>> for row in zip(table["metric"], table["first"], table["second"],
-    ...                table["adjusted_p_value"] < 0.05):
+    >>> for row in zip(
+    ...     table["metric"], table["first"], table["second"], table["adjusted_p_value"] < 0.05
+    ... ):
     ...     print(*row)
     ndcg@5 good noise True
     ndcg@5 good other noise True
@@ -254,8 +267,14 @@ def compare_systems(
         )
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     values, weight = _values_per_query(
-        y_true, systems, names, parameters,
-        as_ranks=as_ranks, groups=groups, ties=ties, sample_weight=sample_weight,
+        y_true,
+        systems,
+        names,
+        parameters,
+        as_ranks=as_ranks,
+        groups=groups,
+        ties=ties,
+        sample_weight=sample_weight,
     )
     rows = [(name, first, second) for name in names for first, second in pairs]
     found = [
@@ -286,7 +305,11 @@ def compare_systems(
 
 
 def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm's step-down adjustment: the i-th smallest of m times m - i + 1, never decreasing."""
+    """Holm's step-down adjustment of m p-values.
+
+    The i-th smallest (i = 1 .. m) is multiplied by m - i + 1. A running maximum then keeps the
+    adjusted values in the order of the p-values.
+    """
     order = np.argsort(p_value, kind="stable")
     adjusted = np.empty_like(p_value)
     factors = np.arange(len(p_value), 0, -1)
@@ -302,24 +325,29 @@ def _values_per_query(
     *,
     as_ranks: bool,
     groups: ArrayLike | None,
-    ties: str,
+    ties: Ties,
     sample_weight: ArrayLike | None,
 ) -> tuple[dict[str, dict[str, NDArray[np.float64]]], NDArray[np.float64] | None]:
     """Each system's values of each metric, and the weights of the queries."""
-    built = get_metrics(metrics, parameters)
+    built = get_measures(metrics, parameters)
     values: dict[str, dict[str, NDArray[np.float64]]] = {}
     weight = None
     for system, ranking in systems.items():
         scores, ranks = (None, ranking) if as_ranks else (ranking, None)
         data = read_ranking(
-            y_true, scores, ranks, groups, ties, sample_weight,
-            positions_as="rankings with as_ranks=True", stacklevel=5,
+            y_true,
+            scores,
+            ranks,
+            groups,
+            ties,
+            sample_weight,
+            positions_as="rankings with as_ranks=True",
+            stacklevel=5,
         )
         values[system] = {
-            name: per_query(data.ranked, data.relevance)
-            for name, (per_query, _) in zip(metrics, built, strict=True)
+            name: data.values(measure) for name, measure in zip(metrics, built, strict=True)
         }
-        weight = None if data.weight is None else data.ranked.queries.mean(data.weight)
+        weight = None if data.weight is None else data.ranking.queries.mean(data.weight)
     return values, weight
 
 
@@ -343,7 +371,7 @@ def paired_bootstrap(
     n_resamples : int, default=10000
         Bootstrap samples.
     confidence_level : float, default=0.95
-        Of the interval.
+        Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
         Seed.
 
@@ -354,11 +382,11 @@ def paired_bootstrap(
     Raises
     ------
     ValueError
-        Shapes that differ, no query with both values, a confidence level outside (0, 1).
+        Shapes differ, no query has both values, or the confidence level is outside (0, 1).
 
     Notes
     -----
-    O(n_queries * n_resamples) time, a bounded working memory.
+    The bootstrap takes O(n_queries * n_resamples) time and bounded working memory.
     """
     a, b = read_numbers(first, "first"), read_numbers(second, "second")
     if a.ndim != 1 or a.shape != b.shape:
@@ -382,8 +410,8 @@ def paired_bootstrap(
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():
         raise ValueError("There is no query on which both values are defined.")
-    # only ratios of weights count: the largest becomes 1, so that no sum of them overflows or
-    # vanishes
+    # Only ratios of weights count. The largest becomes 1, so that no sum of weights overflows or
+    # underflows.
     a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()
     drawn = _resampled_means(a - b, weights, n_resamples, check_random_state(random_state))
     tail = (1 - confidence_level) / 2

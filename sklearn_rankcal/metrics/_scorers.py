@@ -1,4 +1,4 @@
-"""Scorers: what `GridSearchCV(scoring=...)` takes. They hand a ranker its queries themselves."""
+"""Scorers for `GridSearchCV(scoring=...)` and the like, which pass the queries to a ranker."""
 
 from __future__ import annotations
 
@@ -8,32 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_rankcal._averages import check_weight, mean_over_queries
-from sklearn_rankcal._label_ranker import _labels, _read
-from sklearn_rankcal._names import checks_keywords
-from sklearn_rankcal._numbers import read_numbers
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._ranked import Ranked
-from sklearn_rankcal._reading import RankerMixin
-from sklearn_rankcal._tables import is_frame, split_column
-from sklearn_rankcal._wrappers import (
-    ScoreRegressor,
-    call_ranker,
-    innermost,
+from sklearn_rankcal.decoders._sort import check_scores
+from sklearn_rankcal.labels import Labels, Preferences
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
+from sklearn_rankcal.measures import MEASURES, get_measure
+from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
+from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.utils._features import is_dataframe, split_column
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    predicts_scores,
     refuse_hidden_ranker,
 )
-from sklearn_rankcal.decoders._sort import check_scores
-from sklearn_rankcal.labels import (
-    GROUPS_REMEDY,
-    Labels,
-    Preferences,
-    agreed_queries,
-    is_structured,
-    read_either,
-)
-from sklearn_rankcal.losses import PD, split_cutoff
-from sklearn_rankcal.metrics._checks import fill_undefined
-from sklearn_rankcal.metrics._registry import METRICS, get_metric
 
 
 class RankingScorer:
@@ -42,9 +34,10 @@ class RankingScorer:
     It calls ``estimator.predict(X, groups=...)`` itself, which `sklearn.metrics.make_scorer` never
     does, and scores per query. The queries come from `groups` (which scikit-learn passes when
     metadata routing is on), from the structured labels of `relevance_labels` or
-    `preference_labels`, or from the ranker's `group_column`. It raises when none of them tells the
-    queries: a fold scored as one query would be a wrong number. In label ranking, where y is of two
-    or three dimensions, every row is a query, and `groups` says nothing.
+    `preference_labels`, or from the ranker's `group_column`. If none of them gives the
+    queries, the scorer raises an error, since the score of a whole fold as one query would be
+    wrong. In label ranking, where y has two or three dimensions, every row is a query, and `groups`
+    is ignored.
 
     Use `get_ranking_scorer` to build one.
 
@@ -60,19 +53,20 @@ class RankingScorer:
 
     Notes
     -----
-    A ranker of this package is judged by the positions it predicts. Any other estimator, such as
-    `LGBMRanker` or a plain regressor, by what its `predict` returns, read as scores, ties averaged.
+    A ranker of this package is scored by the positions that it predicts. For any other estimator,
+    such as `LGBMRanker` or a plain regressor, `predict` is expected to return scores, and ties are
+    averaged.
     A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
     other wrapper, such as `TransformedTargetRegressor` or `BaggingRegressor`, it is refused, since
-    its positions would be read as scores; `ScoreRegressor` is the ranker to put there. What the
-    scorer cannot see: a ranker in another process, behind an object that has no `predict`, or one
-    that neither derives from `RankerMixin` nor has the estimator type "ranker".
-    In label ranking `predict` returns positions, (n_samples, r) numbers, smaller is better.
+    its positions would be read as scores. Put a `ScoreRegressor` there instead. The scorer cannot
+    detect a ranker in another process, behind an object without `predict`, or one that neither
+    derives from `RankerMixin` nor has the estimator type "ranker".
+    In label ranking, `predict` returns positions of shape (n_samples, r), where smaller is better.
     """
 
-    def __init__(self, name: str, *, zero_division: str | float = "skip", **parameters: Any):
+    def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
         base = name.removeprefix("neg_") if isinstance(name, str) else name
-        _, greater_is_better = get_metric(base, **parameters)
+        greater_is_better = get_measure(base, **parameters).greater_is_better
         if base != name and greater_is_better:
             raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
         fill_undefined(np.zeros(1), zero_division)
@@ -100,11 +94,11 @@ class RankingScorer:
         y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
             Relevance, or the structured array of `relevance_labels`, or for some metrics (see
             `get_ranking_scorer_names`) that of `preference_labels`. Or what `CalibratedLabelRanker`
-            takes, read as its `y_type` says: ranks, of which r - rank is the relevance, or weights.
+            takes, interpreted by its `y_type`: ranks, with r - rank as the relevance, or weights.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
         sample_weight : array-like of shape (n_documents,), default=None
-            A query's weight is the mean of its rows' weights.
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
 
         Returns
         -------
@@ -114,47 +108,50 @@ class RankingScorer:
         Raises
         ------
         ValueError
-            A ranker is inside a wrapper that the scorer does not see through; nothing tells the
-            queries; the labels do not fit the metric, such as preferences, or
-            rankings with missing entries, where it needs relevance; `predict` returns something of
-            another shape.
+            A ranker is inside a wrapper that the scorer cannot look into, or the scorer cannot
+            determine which rows belong to which query. Or the labels do not fit the metric, for
+            example preferences where it needs relevance. Or the result of `predict` has a wrong
+            shape.
         """
-        final, name = innermost(estimator), self.name.removeprefix("neg_")
+        final, name = innermost_estimator(estimator), self.name.removeprefix("neg_")
         if _ranks_labels(final, y):
-            graded = bool(self.parameters.get("graded"))
-            labels, ranked = _read_label_ranking(estimator.predict(X), y, final, graded)
+            pair_weight = self.parameters.get("pair_weight", "binary")
+            labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
             rows = Queries.uniform(len(y), 1)
         else:
-            labels, of_labels = read_either(y)
+            labels, of_labels = read_any_labels(y)
             rows, ids = self._queries(final, X, groups, of_labels, len(y))
-            if isinstance(final, RankerMixin):
-                ranked = Ranked.from_ranks(call_ranker(estimator, "predict", X, ids), rows)
+            if predicts_positions(final):
+                ranks = call_with_groups(estimator, "predict", X, ids)
+                ranking = Ranking.from_ranks(ranks, rows)
             else:
-                refuse_hidden_ranker(final, "The scorer")
-                takes_groups = isinstance(final, ScoreRegressor)
-                predicted = (
-                    call_ranker(estimator, "predict", X, ids)
-                    if takes_groups
-                    else estimator.predict(X)
-                )
+                predicted = self._predict_scores(estimator, final, X, ids)
                 scores = check_scores(predicted, len(y), "predict(X)")
-                ranked = Ranked.from_scores(scores, rows)
-        metric = METRICS[split_cutoff(name)[0]]
-        if isinstance(labels, Preferences) and not metric.takes_preferences:
+                ranking = Ranking.from_scores(scores, rows)
+        measure = get_measure(name, **self.parameters)
+        if isinstance(labels, Preferences) and not measure.takes_preferences:
             raise ValueError(
                 f"The scorer {self.name!r} needs a relevance of every row, or a rank of every "
                 "label. Labels made of preferences, and missing entries, go with "
                 f"{' and '.join(map(repr, _names(takes_preferences=True)))}."
             )
-        per_query, greater_is_better = get_metric(name, **self.parameters)
-        values = fill_undefined(per_query(ranked, labels), self.zero_division)
+        measure.check(labels)
+        values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
         mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
-        return mean if greater_is_better else -mean
+        return mean if measure.greater_is_better else -mean
+
+    @staticmethod
+    def _predict_scores(estimator: Any, final: Any, X: Any, ids: Any) -> Any:
+        """What `predict` of an estimator that is not a ranker returns."""
+        refuse_hidden_ranker(final, "The scorer")
+        if predicts_scores(final):
+            return call_with_groups(estimator, "predict", X, ids)
+        return estimator.predict(X)
 
     def _queries(
         self, final: Any, X: Any, groups: Any, of_labels: Queries | None, n_rows: int
     ) -> tuple[Queries, Any]:
-        """The queries of the rows, and the ids to hand to `predict`."""
+        """The queries of the rows, and the query ids to pass to `predict`."""
         if groups is not None:
             queries = Queries.from_groups(groups, n_rows)
             agreed_queries(queries, of_labels)
@@ -162,7 +159,7 @@ class RankingScorer:
         if of_labels is not None:
             return of_labels, of_labels.codes
         column = getattr(final, "group_column", None)
-        if column is not None and is_frame(X):
+        if column is not None and is_dataframe(X):
             ids = split_column(X, column)[1]
             return Queries.from_groups(ids, n_rows), ids
         raise ValueError(
@@ -195,17 +192,18 @@ class RankingScorer:
 
 def _ranks_labels(final: Any, y: Any) -> bool:
     """Whether every row of y ranks labels."""
-    if isinstance(final, RankerMixin) or is_structured(y):
+    if predicts_positions(final) or is_structured(y):
         return False
     return np.ndim(y) > 1 and np.shape(y)[1] > 1
 
 
-def _read_label_ranking(
-    ranks: Any, y: Any, final: Any, graded: bool
-) -> tuple[Labels, Ranked]:
-    """Labels and predicted ranking, a query for each row; preferences where entries are missing."""
+def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tuple[Labels, Ranking]:
+    """Labels and predicted rankings, with one query per row.
+
+    The labels are preferences if entries of y are missing, and relevance otherwise.
+    """
     ranks = read_numbers(ranks, "predict(X)")
-    kind, Y = _read(y, len(ranks), getattr(final, "y_type", "auto"))
+    kind, Y = read_label_rankings(y, len(ranks), getattr(final, "y_type", "auto"))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(
@@ -213,12 +211,12 @@ def _read_label_ranking(
             f"their positions, an array of shape {shape}, are needed."
         )
     scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
-    labels, _ = _labels(kind, Y, PD("graded" if graded else "binary"))
-    return labels, Ranked.from_scores(scores, Queries.uniform(*shape))
+    labels, _ = labels_of_rankings(kind, Y, pair_weight, "The metric")
+    return labels, Ranking.from_scores(scores, Queries.uniform(*shape))
 
 
 def get_ranking_scorer(
-    name: str, *, zero_division: str | float = "skip", **parameters: Any
+    name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any
 ) -> RankingScorer:
     """Build a scorer for `GridSearchCV`, `cross_validate` and the like.
 
@@ -228,7 +226,7 @@ def get_ranking_scorer(
         A name of `get_ranking_scorer_names`, with a cutoff after ``@`` where the metric has one:
         ``"ndcg@10"``, ``"map"``, ``"precision@5"``, ``"neg_pairwise_disagreement"``.
     zero_division : {"skip", 0, 1}, default="skip"
-        What a query counts on which the metric is undefined.
+        Value of the queries on which the metric is undefined, or ``"skip"`` to leave them out.
     **parameters
         Parameters of the metric: ``threshold`` (binary metrics on graded labels), ``gain``,
         ``max_relevance``, ``half_life``, and so on.
@@ -240,9 +238,9 @@ def get_ranking_scorer(
     Raises
     ------
     ValueError
-        An unknown name, a missing or a bad cutoff.
+        The name is unknown, or its cutoff is missing or not valid.
     TypeError
-        A parameter that the metric does not have.
+        The metric does not have a given parameter.
 
     Examples
     --------
@@ -253,8 +251,13 @@ def get_ranking_scorer(
     >>> from sklearn_rankcal.metrics import get_ranking_scorer
     >>> data = make_ranking(n_queries=40, random_state=0)
     >>> labels = relevance_labels(data.y, data.groups)  # no metadata routing needed
-    >>> scores = cross_val_score(CalibratedRanker(Ridge()), data.X, labels, cv=QueryKFold(4),
-    ...                          scoring=get_ranking_scorer("map", threshold=2))
+    >>> scores = cross_val_score(
+    ...     CalibratedRanker(Ridge()),
+    ...     data.X,
+    ...     labels,
+    ...     cv=QueryKFold(4),
+    ...     scoring=get_ranking_scorer("map", threshold=2),
+    ... )
     >>> scores.shape
     (4,)
     """
@@ -262,12 +265,13 @@ def get_ranking_scorer(
 
 
 def get_ranking_scorer_names() -> list[str]:
-    """Names that `get_ranking_scorer` knows, without cutoffs ("precision" and "recall" need one).
+    """List the names that `get_ranking_scorer` accepts, without cutoffs.
 
-    All take relevance, and complete rankings of labels. ``"kendall_tau"`` and
+    The names "precision" and "recall" need a cutoff. All scorers take relevance and complete
+    rankings of labels. ``"kendall_tau"`` and
     ``"neg_pairwise_disagreement"`` take preferences too: `preference_labels`, and in label ranking
-    weights and rankings with missing entries. They go by the weights that are given, whatever the
-    parameter ``graded`` says, and leave out what nobody judged.
+    weights and rankings with missing entries. They use the given weights and ignore the parameter
+    ``pair_weight``. Pairs without a judgement are left out.
 
     Examples
     --------
@@ -281,6 +285,6 @@ def get_ranking_scorer_names() -> list[str]:
 def _names(takes_preferences: bool = False) -> list[str]:
     return sorted(
         name if metric.greater_is_better else f"neg_{name}"
-        for name, metric in METRICS.items()
+        for name, metric in MEASURES.items()
         if metric.takes_preferences or not takes_preferences
     )

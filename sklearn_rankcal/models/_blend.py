@@ -1,7 +1,8 @@
-"""A regressor of many outputs that averages a local and two smooth models: for label ranking.
+"""A regressor with many outputs that averages trees and two kernel ridges, for label ranking.
 
-Nothing is refitted to weigh them: the trees are judged out of bag, the kernels by their closed-form
-leave-one-out predictions.
+The weights of the average are learned from held-out predictions that need no second fit: those of
+the trees are out-of-bag predictions, and those of the kernel ridges are leave-one-out predictions
+in closed form.
 """
 
 from __future__ import annotations
@@ -11,41 +12,64 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sklearn_rankcal._parameters import check_count
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._scales import mean_one, target_exponent
+from sklearn_rankcal.models._tables import rows_per_prediction
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import mean_one, target_exponent
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
-# Multiples of 1 / n_features for gamma; the penalty is per row of mean weight 1.
+# The widths of the kernels that are tried: gamma is one of these numbers over n_features.
 GAMMAS = 2.0 ** np.arange(-5, 4, 2)
+# The penalties that are tried, for weights of mean 1.
 ALPHAS = 10.0 ** np.arange(-4, 2.5, 0.5)
-MAX_LEVERAGE = 1 - 1e-6  # a row that fits itself alone says nothing of the others
+# The leave-one-out residual is the residual over 1 - leverage, which must not be 0.
+MAX_LEVERAGE = 1 - 1e-6
 
 
 def ridge_leave_one_out(
     Z: Floats, y: Floats, weight: Floats
 ) -> tuple[float, Floats, Floats, Floats]:
-    """Ridge with an intercept, its penalty chosen by leave-one-out squared error.
+    """Fit ridge regression with an intercept; choose the penalty by leave-one-out squared error.
 
-    One eigendecomposition of the (m, m) Gram matrix serves all penalties. Returns the error, the
-    leave-one-out predictions, the coefficients and the intercept.
+    scikit-learn's `RidgeCV` gives the same predictions, up to 1e-14 for equal weights, but takes
+    about four times as long: it computes a singular value decomposition of Z, and this function an
+    eigendecomposition of the (m, m) Gram matrix. With `RidgeCV`, fitting `BlendedRegressor` to
+    2,000 rows takes 5.4 s instead of 1.9 s.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, m)
+    y : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    error : float
+        Weighted mean squared leave-one-out error of the chosen penalty.
+    held_out : ndarray of shape (n, n_outputs)
+        The leave-one-out predictions.
+    coef : ndarray of shape (m, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
     """
     z_mean, y_mean = (np.average(a, axis=0, weights=weight) for a in (Z, y))
     Z, y = Z - z_mean, y - y_mean
+    # With Z'VZ = U diag(values) U', where V = diag(weight), and Q = ZU, the predictions of every
+    # penalty are Q diag(1 / (values + alpha)) Q'Vy.
     values, vectors = np.linalg.eigh(Z.T @ (weight[:, None] * Z))
     Q = Z @ vectors
     moments = Q.T @ (weight[:, None] * y)
     shrink = 1 / (np.maximum(values, 0) + ALPHAS[:, None])
+    # The leverage of a row is how much its prediction moves with its own target. The second term
+    # is the leverage on the intercept.
     leverages = weight[:, None] * (Q**2 @ shrink.T + 1 / weight.sum())
     best: tuple[Any, ...] = (np.inf,)
     for d, leverage in zip(shrink, np.minimum(leverages, MAX_LEVERAGE).T, strict=True):
@@ -58,66 +82,52 @@ def ridge_leave_one_out(
     return error, y + y_mean - residual, coef, y_mean - z_mean @ coef
 
 
-class _KernelMap:
-    """Features Z with Z Z' = K(X, B) K(B, B)^-1 K(B, X), B the basis: K itself on X = B.
-
-    As Nystroem, by Cholesky instead of an SVD; a jitter stands for repeated rows.
-    """
-
-    def __init__(self, kernel: str, gamma: float, basis: Floats) -> None:
-        self.kernel, self.gamma, self.basis = kernel, gamma, basis
-        gram = pairwise_kernels(basis, metric=kernel, gamma=gamma)
-        gram.flat[:: len(basis) + 1] += 1e-8 * len(basis)
-        self.factor = cholesky(gram, lower=True)
-
-    def __call__(self, X: Floats) -> Floats:
-        K = pairwise_kernels(self.basis, X, metric=self.kernel, gamma=self.gamma)
-        return solve_triangular(self.factor, K, lower=True, overwrite_b=True).T
-
-
 class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
-    """Extra trees and two kernel ridges, averaged with weights learned without refitting.
+    """The weighted average of extra trees and of two kernel ridge regressions.
 
-    Smooth and local regressors err differently. The weights w >= 0 of the three minimise
-    mean (y - sum_k w_k U_k)^2 + shrinkage * mean y^2 * ||w - 1/3||^2 over held-out predictions U_k
-    (out-of-bag for the trees, leave-one-out for Gaussian and Laplacian kernel ridge), and are then
-    scaled to sum 1.
+    Smooth and local regressors make different errors, so their average is better than each of
+    them. The three weights w >= 0 minimise
+    mean (y - sum_k w_k U_k)^2 + shrinkage * mean y^2 * ||w - 1/3||^2, and are then scaled to sum 1.
+    U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out predictions
+    of ridge regression with a Gaussian and with a Laplacian kernel.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees, grown on bootstrap samples, so that each row has out-of-bag predictions.
+        Number of trees. They are grown on bootstrap samples, so that each row has out-of-bag
+        predictions.
     min_samples_leaf : int, default=1
-        Of the trees.
+        As in `ExtraTreesRegressor`.
     max_features : float, int or str, default=1.0
-        Of the trees.
+        As in `ExtraTreesRegressor`.
     n_components : int, default=500
-        Columns of the kernels' features; up to that many rows, kernel ridge is exact.
+        Number of components of the kernel approximation (`Nystroem`). With at most that many rows,
+        kernel ridge regression is exact.
     max_samples : int, default=20_000
-        Kernel ridge and the weights see at most that many rows, drawn at random: memory is about
-        ``3 * max_samples * n_components * 8`` bytes.
+        Maximal number of rows, drawn at random, on which the kernel ridge regressions and the
+        weights are fitted. They need about ``3 * max_samples * n_components * 8`` bytes.
     max_search : int, default=2000
-        A kernel's width is chosen on at most that many rows.
+        Maximal number of rows on which the width of a kernel is chosen.
     shrinkage : float, default=0.05
-        0 is plain non-negative least squares, infinity the plain average.
+        0 gives non-negative least squares, and infinity the average with equal weights.
     n_jobs : int, default=None
-        For the trees.
+        Number of jobs with which the trees are grown.
     random_state : int, RandomState instance or None, default=None
-        Seeds the trees and the draws.
+        Seed of the trees and of the draws of rows.
 
     Attributes
     ----------
     weights_ : ndarray of shape (3,)
-        Of the trees, the Gaussian and the Laplacian kernel.
+        Weights of the trees, of the Gaussian kernel and of the Laplacian kernel.
     forest_ : ExtraTreesRegressor
         The trees.
     scaler_ : StandardScaler
-        What the kernels see X through.
+        The scaler that is applied to X before the kernels.
 
     Notes
     -----
-    Beside the trees: O(n m^2 + m^3) for each of ten kernels, n at most `max_samples` (`max_search`
-    while searching), m at most `n_components`.
+    In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
+    most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
 
     Examples
     --------
@@ -129,7 +139,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     ((3,), True)
     """
 
-    _scales_weights = True  # by itself, so that weights of any scale do
+    _scales_weights = True  # `fit` scales the weights itself, so weights of any scale are valid
 
     def __init__(
         self,
@@ -154,10 +164,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> BlendedRegressor:
-        """Fit the three regressors and weigh them.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedRegressor:
+        """Fit the three regressors and their weights.
 
         Parameters
         ----------
@@ -183,20 +191,21 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
-        # errors are squares, which of tiny targets underflow: see target_exponent
+        # The squared errors of tiny targets would underflow. Scaling by a power of two is exact.
         self._exponent = target_exponent(y)
         y = np.ldexp(y, -self._exponent)
         scaled = mean_one(weight)
         weight = np.ones(len(X)) if scaled is None else scaled
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
-        judged = len(X) >= 5  # below, hardly a row is out of bag: plain average
+        # With fewer rows almost none is out of bag, and the weights stay equal.
+        learn_weights = len(X) >= 5
         self.forest_ = ExtraTreesRegressor(
             self.n_estimators,
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             bootstrap=True,
-            oob_score=judged,
+            oob_score=learn_weights,
             n_jobs=self.n_jobs,
             random_state=seed,
         ).fit(X, y if y.shape[1] > 1 else y.ravel(), scaled)
@@ -212,33 +221,43 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             search = rng.choice(len(X), self.max_search, replace=False)
         held_out, self.kernels_ = [], []
         for kernel in KERNELS:
-            maps = [_KernelMap(kernel, gamma, basis) for gamma in GAMMAS / X.shape[1]]
-            results = [ridge_leave_one_out(f(X[search]), y[search], weight[search]) for f in maps]
-            k = np.argmin([r[0] for r in results])
-            if len(X) > self.max_search:
-                results[k] = ridge_leave_one_out(maps[k](X), y, weight)
-            _, loo, coef, intercept = results[k]
-            held_out.append(loo)
+            maps = [
+                # All rows of the basis are used; the seed only determines their order.
+                Nystroem(kernel=kernel, gamma=gamma, n_components=len(basis), random_state=0)
+                for gamma in GAMMAS / X.shape[1]
+            ]
+            results = [
+                ridge_leave_one_out(f.fit(basis).transform(X[search]), y[search], weight[search])
+                for f in maps
+            ]
+            k = np.argmin([error for error, *_ in results])
+            if len(X) > self.max_search:  # the width is chosen: fit it on all rows
+                results[k] = ridge_leave_one_out(maps[k].transform(X), y, weight)
+            _, leave_one_out, coef, intercept = results[k]
+            held_out.append(leave_one_out)
             self.kernels_.append((maps[k], coef, intercept))
         self.weights_ = np.full(3, 1 / 3)
-        if judged:
+        if learn_weights:
             oob = self.forest_.oob_prediction_.reshape(-1, y.shape[1])[rows]
             self.weights_ = self._blend(np.stack([oob, *held_out]), y, weight)
         return self
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
+        """The weights of the average, from held-out predictions (3, n, n_outputs)."""
+        # Minimise w'Aw - 2 w'b + penalty ||w - 1/3||^2, where A and b are mean products.
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
         size = np.average(y**2, axis=0, weights=weight).mean()
         if size == 0 or self.shrinkage == np.inf:
             return np.full(len(b), 1 / len(b))
-        penalty = max(self.shrinkage, 1e-9) * size  # the floor keeps A definite
+        penalty = max(self.shrinkage, 1e-9) * size  # at least 1e-9, so that the matrix is definite
+        # With the Cholesky factor LL' of the matrix, this is ||L'w - L^-1 (b + penalty / 3)||^2.
         L = np.linalg.cholesky(A + penalty * np.eye(len(b)))
         w = nnls(L.T, np.linalg.solve(L, b + penalty / len(b)))[0]
         return w / w.sum() if w.any() else np.full(len(b), 1 / len(b))
 
     def predict(self, X: Any) -> Floats:
-        """The weighted mean of the three predictions, of the shape of y.
+        """Predict the weighted average of the three regressors.
 
         Parameters
         ----------
@@ -248,17 +267,20 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The predictions, of the shape of the targets in `fit`.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         u = np.empty((len(X), len(self.kernels_[0][2])))
-        for batch in gen_batches(len(X), 10_000):  # bounds the (rows, n_components) features
+        # The kernel, its features and a temporary array of their size exist at the same time.
+        n_columns = 3 * max(len(coef) for _, coef, _ in self.kernels_)
+        for batch in gen_batches(len(X), rows_per_prediction(n_columns)):
             scaled = self.scaler_.transform(X[batch])
             u[batch] = self.weights_[0] * self.forest_.predict(X[batch]).reshape(len(scaled), -1)
             for w, (features, coef, intercept) in zip(
                 self.weights_[1:], self.kernels_, strict=True
             ):
-                u[batch] += w * (features(scaled) @ coef + intercept)
+                u[batch] += w * (features.transform(scaled) @ coef + intercept)
         u = np.ldexp(u, self._exponent)
         return u.ravel() if self._flat else u
 

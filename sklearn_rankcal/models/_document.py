@@ -1,7 +1,4 @@
-"""Models: targets come in, surrogate predictions come out. What the wrapped regressor sees.
-
-`DocumentModel` shows it one row per document and predicts scores.
-"""
+"""A model that fits a regressor to one row per document, and predicts a score for each document."""
 
 from __future__ import annotations
 
@@ -16,23 +13,25 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rankcal._context import add_context, check_context
-from sklearn_rankcal._parameters import check_flag, check_methods
-from sklearn_rankcal._pickles import VersionedPickle
-from sklearn_rankcal._queries import Queries
-from sklearn_rankcal._scales import below_one, check_weight_range, mean_one, target_exponent
-from sklearn_rankcal._tables import is_frame, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.utils._parameters import check_flag, check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
 
-_MAX_CLASSES = 100
-_CHUNK = 1 << 17  # rows predicted at a time
+_MAX_CLASSES = 100  # distinct targets that a classifier may have
 
 
 def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
-    """The regressor used when none is given: histogram gradient boosting set for ranking data.
+    """Return the regressor that is used when none is given.
 
-    100 trees with learning rate 0.05 and ``l2_regularization=50``, of 7 leaves up to 10,000 rows,
-    15 up to 100,000 and 31 above. `early_stopping` is off: its validation split cuts queries. How
-    this was chosen is told in the user guide, "Defaults".
+    It is histogram gradient boosting with settings for ranking data: 100 trees with learning rate
+    0.05 and ``l2_regularization=50``. The trees have 7 leaves up to 10,000 rows, 15 leaves up to
+    100,000 rows and 31 leaves above. `early_stopping` is off, because its validation split would
+    split queries. The user guide describes under "Defaults" how these settings were chosen.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
         learning_rate=0.05,
         max_iter=100,
         max_leaf_nodes=7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31,
-        # scikit-learn's 20, but less where that would forbid every split
+        # scikit-learn's default is 20, which would forbid every split of few rows.
         min_samples_leaf=min(20, max(1, n_rows // 50)),
         l2_regularization=50.0,
         early_stopping=False,
@@ -61,20 +60,21 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
 
 
 class DocumentModel(VersionedPickle, BaseEstimator):
-    """One row per document; any regressor, or a classifier for graded labels; predicts scores.
+    """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        Regressor cloned and fitted on (row, target). A classifier is fitted on the distinct target
-        values instead and predicts the expected target from `predict_proba`. None: see
-        `default_regressor`.
+        The regressor, which is cloned and fitted on (row, target). A classifier can be used for
+        graded labels: it is fitted on the distinct values of the targets, and the model predicts
+        the expected target from its `predict_proba`. None means `default_regressor`.
     center : bool, default=True
-        Subtract from every target the (weighted) mean of its query. No ranking changes, and the
-        regressor spends nothing on differences between queries. Ignored for classifiers.
+        Whether to subtract from every target the (weighted) mean of the targets of its query. This
+        changes no ranking, and the regressor does not need to fit differences between queries. It
+        is ignored for classifiers.
     context : None, "zscore", "difference", "rank" or a list of these, default=None
-        Columns to add that say where a document stands in its query: (x - mean) / sd, x - mean,
-        and the within-query rank.
+        Context columns to add. They describe where a document stands in its query: (x - mean) / sd,
+        x - mean, and the rank within the query.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         The fitted regressor.
     """
 
-    space = "scores"
+    space = SCORES
 
     def __init__(
         self,
@@ -118,18 +118,19 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            Context features of a table without numeric columns; more than 100 distinct targets
-            for a classifier; weights for a regressor that takes none.
+            If `context` is given for a table without numeric columns, if a classifier has more
+            than 100 distinct targets, or if weights are given and the regressor does not take
+            weights.
         """
         self._kinds = check_context(self.context)
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
-        regressor = default_regressor(X.shape[0]) if self.regressor is None else (
-            clone(self.regressor)
+        regressor = (
+            default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
         )
-        weights = weight_argument(regressor, sample_weight, own=self.regressor is None)
+        weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
         self._columns = numeric_columns(X)
-        # histogram boosting turns every array into float64: make it that, instead of a copy more
+        # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         boosts = isinstance(
             regressor, (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
         )
@@ -140,8 +141,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         if is_classifier(regressor):
             if not hasattr(regressor, "predict_proba"):
                 raise ValueError(
-                    f"{type(regressor).__name__} has no predict_proba, which expected targets are "
-                    "computed from. Use another classifier, or a regressor."
+                    f"{type(regressor).__name__} has no predict_proba, but the expected targets "
+                    "are computed from it. Use another classifier, or a regressor."
                 )
             self.levels_, codes = np.unique(targets, return_inverse=True)
             if len(self.levels_) > _MAX_CLASSES:
@@ -151,16 +152,17 @@ class DocumentModel(VersionedPickle, BaseEstimator):
                 )
             self.regressor_ = _fit(regressor, table, codes, weights)
         else:
-            # a power of two, so that a weighted mean cannot overflow, nor a tiny target vanish
+            # Scaling by powers of two is exact. It keeps weighted means from overflowing, and
+            # tiny targets from vanishing inside the regressor.
             mass = None if sample_weight is None else below_one(sample_weight)
-            goal = queries.center(targets, mass) if self.center else targets
-            self._exponent = target_exponent(goal)
-            goal = np.ldexp(goal, -self._exponent)
-            self.regressor_ = _fit(regressor, table, goal, weights)
+            fitted = queries.center(targets, mass) if self.center else targets
+            self._exponent = target_exponent(fitted)
+            fitted = np.ldexp(fitted, -self._exponent)
+            self.regressor_ = _fit(regressor, table, fitted, weights)
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
-        """Scores of the documents, a chunk of rows at a time.
+        """Predict the score of each document, one block of rows at a time.
 
         Parameters
         ----------
@@ -172,9 +174,11 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         scores : ndarray of shape (n_documents,)
         """
         scores = np.empty(queries.n_rows)
-        # without context a document's score does not depend on its query: any rows make a chunk
+        # Without context columns the score of a document does not depend on its query, so that
+        # a block need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        for rows, part in parts.chunks(_CHUNK):
+        n_columns = stored_columns(X) * (1 + len(self._kinds))
+        for rows, part in parts.chunks(rows_per_prediction(n_columns)):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
             table, _ = self._table(X if whole else take_rows(X, rows), part)
             scores[rows] = self._predict(table)
@@ -192,20 +196,24 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             return X, None
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
-    def fold_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Importances of the regressor's columns added up per input column."""
-        return self._fold(values, dict.fromkeys(self._kinds, 1.0))
+    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Add the importances of the context columns to those of their input columns."""
+        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
-    def fold_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Slopes inside a query: a "zscore" coefficient counts times the mean of 1 / sd."""
+    def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Slope of each input column inside a query, from the coefficients of the regressor.
+
+        The coefficient of a "zscore" column is multiplied by the mean of 1 / sd over the queries.
+        """
         if "rank" in self._kinds:
             raise AttributeError(
-                "coef_ has no meaning per input column with context='rank'; see model_.regressor_."
+                "With context='rank' there is no coefficient per input column. The coefficients "
+                "of the regressor are in model_.regressor_.coef_."
             )
-        slopes = self._fold(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
         return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
-    def _fold(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+    def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:
@@ -213,17 +221,17 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         added = values[..., self._n_columns :]
         width = len(self._numeric)
         if added.shape[-1] != width * len(self._kinds):
-            raise AttributeError("The regressor's columns do not correspond to those of X.")
+            raise AttributeError("The columns of the regressor do not correspond to those of X.")
         for number, kind in enumerate(self._kinds):
             part = added[..., number * width : (number + 1) * width]
             total[..., self._numeric] += part * factors[kind]
         return total
 
 
-def _fit(regressor: Any, table: Any, goal: NDArray[Any], weights: dict[str, Any]) -> Any:
-    """The fitted regressor; its error about text gets a note of the columns that hold text."""
+def _fit(regressor: Any, table: Any, targets: NDArray[Any], weights: dict[str, Any]) -> Any:
+    """Fit the regressor; an error that it raises gets a note of the columns that hold text."""
     try:
-        return regressor.fit(table, goal, **weights)
+        return regressor.fit(table, targets, **weights)
     except (TypeError, ValueError) as error:
         if columns := [column for column, _ in text_columns(table)]:
             error.add_note(f"Columns of X with text or times: {columns}.")
@@ -233,39 +241,47 @@ def _fit(regressor: Any, table: Any, goal: NDArray[Any], weights: dict[str, Any]
 def _positions(X: Any) -> NDArray[np.int64]:
     """Positions of the numeric columns."""
     columns = numeric_columns(X)
-    if not is_frame(X):
+    if not is_dataframe(X):
         return np.array(columns, dtype=np.int64)
     place = {name: number for number, name in enumerate(X.columns)}
     return np.array([place[name] for name in columns], dtype=np.int64)
 
 
-def weight_argument(
-    regressor: Any, sample_weight: NDArray[np.float64] | None, own: bool = False
+def weight_arguments(
+    regressor: Any, sample_weight: NDArray[np.float64] | None, is_default: bool = False
 ) -> dict[str, Any]:
-    """sample_weight under the name by which `regressor.fit` takes it; nothing if trivial.
+    """Return the keyword arguments that pass `sample_weight` to `regressor.fit`.
 
     Parameters
     ----------
     regressor : estimator
     sample_weight : ndarray of shape (n_rows,) or None
-    own : bool, default=False
-        Whether it is the package's default. That one gets weights of mean 1, so that its penalty
-        does not depend on their scale, and none where all are equal. A regressor of the user gets
-        them as they are, and none where all are 1.
+    is_default : bool, default=False
+        Whether the regressor is the default of this package. If it is, the weights are scaled to
+        mean 1, so that its penalty does not depend on their scale, and they are left out if all are
+        equal. A regressor of the user gets the weights unchanged; they are left out if all are 1.
+
+    Returns
+    -------
+    arguments : dict
+        Empty if the weights are left out. Otherwise its only key is ``"sample_weight"``, or
+        ``"<step>__sample_weight"`` for a pipeline.
 
     Raises
     ------
     ValueError
-        It takes none; the largest weight is not between 1e-12 and 1e12, for one of the user.
+        If the regressor does not take weights, or if the regressor is the user's and the largest
+        weight is not between 1e-12 and 1e12.
     """
     if sample_weight is None or (sample_weight == 1).all():
         return {}
-    if own:
+    if is_default:
         sample_weight = mean_one(sample_weight)
         if sample_weight is None:
             return {}
     last, prefix = regressor, ""
-    while hasattr(last, "steps"):  # a Pipeline hands <step>__sample_weight on, unless it routes
+    # Without metadata routing, a Pipeline passes <step>__sample_weight to the named step.
+    while hasattr(last, "steps"):
         prefix += f"{last.steps[-1][0]}__"
         last = last.steps[-1][1]
     kinds = {parameter.kind for parameter in signature(last.fit).parameters.values()}
@@ -274,7 +290,7 @@ def weight_argument(
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."
         )
-    if not own and not getattr(last, "_scales_weights", False):
+    if not is_default and not getattr(last, "_scales_weights", False):
         check_weight_range(sample_weight, type(last).__name__)
     routed = get_config()["enable_metadata_routing"]
     return {"sample_weight" if routed else f"{prefix}sample_weight": sample_weight}

@@ -1,4 +1,4 @@
-"""Helpers: estimator checks, versions, and scikit-learn compatibility."""
+"""Helpers without knowledge of ranking: input checks, files, memory, versions, scikit-learn."""
 
 from sklearn_rankcal.utils._versions import show_versions
 

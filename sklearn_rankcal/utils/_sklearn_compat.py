@@ -1,4 +1,4 @@
-"""Everything that touches scikit-learn's private parts, in one file."""
+"""Everything in this package that depends on private parts of scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from types import FrameType
 from typing import Any
 
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, Interval
 
 __all__ = [
     "HasMethods",
+    "Interval",
     "_fit_context",
     "argument_of",
     "calls_under_way",
@@ -30,21 +31,21 @@ def _callers() -> Iterator[tuple[FrameType, str]]:
 
 
 def inside(*modules: str) -> bool:
-    """Whether the caller was called, at whatever depth, from a module whose name begins so.
+    """Whether the caller runs inside a function of a module whose name begins as one of these.
 
-    With metadata routing off, scikit-learn's cross-validation hands `groups` to the splitter and
-    says nothing to the estimator; its scorers call `predict` and compare with y. The call stack is
-    the one place where either can be told from a user's own call. Only the refusal to guess hangs
-    on the answer, never a number. Drop when metadata routing is always on.
+    With metadata routing off, scikit-learn's cross-validation passes `groups` to the splitter and
+    not to the estimator, and its scorers call `predict` and compare the result with y. Only the
+    call stack distinguishes these calls from a user's own. The answer only determines whether an
+    error is raised, never a number. Drop this when metadata routing is always on.
     """
     return any(module.startswith(modules) for _, module in _callers())
 
 
 def calls_under_way(*modules: str) -> frozenset[tuple[int, int, str]]:
-    """An identity of each running call of a function whose module's name begins so.
+    """Identify the running calls of functions of modules whose names begin with one of `modules`.
 
-    Two moments share an identity when one running call of scikit-learn contains both: `fit` and
-    `predict` of one cross-validation do, a search and a later `predict` do not.
+    Two moments share an identity if one running call of scikit-learn contains both. This is true
+    for `fit` and `predict` of one cross-validation, and false for a search and a later `predict`.
     """
     process = os.getpid()
     return frozenset(
@@ -55,10 +56,11 @@ def calls_under_way(*modules: str) -> frozenset[tuple[int, int, str]]:
 
 
 def argument_of(function: str, modules: str, name: str, default: Any) -> Any:
-    """An argument of the public scikit-learn function around the caller, else `default`.
+    """Return an argument of a public scikit-learn function that is running, else `default`.
 
-    `function` is a function or a method, which `modules` (the beginning of a name) holds. Only
-    documented arguments are read, so that nothing here depends on how scikit-learn works inside.
+    `function` is the name of a function or method, in a module whose name begins with `modules`.
+    Only documented arguments are read, so that the result does not depend on how scikit-learn
+    works inside.
     """
     for frame, module in _callers():
         if frame.f_code.co_name == function and module.startswith(modules):
@@ -67,15 +69,16 @@ def argument_of(function: str, modules: str, name: str, default: Any) -> Any:
 
 
 def split_under_way() -> tuple[Any, Any, Any, Any] | None:
-    """Table, routed groups, training rows and test rows of the cross-validation around the caller.
+    """Return `X`, routed groups, training and test rows of the cross-validation that is running.
 
-    None where no function of scikit-learn on the call stack has local variables of the names
-    `X`, `train` and `test`. Four functions of scikit-learn 1.6 to 1.9 do: those that fit and then
-    score or predict in `cross_validate` (and the searches), `cross_val_predict`,
-    `permutation_test_score` and `RFECV`. This is the second line of defence: the ranker itself
-    compares the queries of `predict` with those of `fit` (`_reading.py`). Only this one sees a
-    test query whose other rows are in neither the training rows nor the test rows. Only a refusal
-    depends on the answer, never a number.
+    The result is None if no function of scikit-learn on the call stack has local variables named
+    `X`, `train` and `test`. Four functions of scikit-learn 1.6 to 1.9 have them: those that fit and
+    then score or predict in `cross_validate` (and the searches), `cross_val_predict`,
+    `permutation_test_score` and `RFECV`. This is the second line of defence. The first is the
+    ranker itself, which compares the queries of `predict` with those of `fit`
+    (`rankers/_cut_queries.py`). Only this function detects a test query whose other rows are
+    neither in the training rows nor in the test rows. The answer only determines whether an error
+    is raised, never a number.
     """
     for frame, module in _callers():
         if not module.startswith(("sklearn.model_selection.", "sklearn.feature_selection.")):

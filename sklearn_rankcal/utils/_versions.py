@@ -1,4 +1,4 @@
-"""Versions of the package and what it stands on, for bug reports."""
+"""Versions of the package and of its dependencies, for bug reports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost")
 
 
 def show_versions() -> None:
-    """Print the versions of Python, the package and its dependencies, and which kernels run.
+    """Print the versions of Python, of the package and of its dependencies, and the kernels in use.
 
-    Kernels are ``compiled``, or ``numpy`` where the package was built without a C compiler or the
-    environment variable ``SKLEARN_RANKCAL_KERNELS`` says so.
+    The kernels are ``compiled``. They are ``numpy`` if the package was built without a C compiler,
+    or if the environment variable ``SKLEARN_RANKCAL_KERNELS`` is set to ``numpy``.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def factored(case):
     """A factored loss has the costs of its matrix, up to its error, and decodes the cheapest."""
     n, k = case.whole(2, 4), case.whole(2, 5)
     L = _matrix(case, n, k) * 10.0 ** case.whole(-20, 20)
-    outcome = case.attempt(public.losses.LowRankLoss.from_matrix, L)
+    outcome = case.attempt(public.cost_sensitive.LowRankLoss.from_matrix, L)
     if outcome.error is not None:
         free = ~L.any(axis=0)
         case.expect(L.min() >= 0 and free.any(), "refuses good costs", outcome.describe())
@@ -113,7 +113,7 @@ def bad_costs(case):
                            np.full((2, 2), np.timedelta64("NaT")), [["0", "1"], ["1", "0"]],
                            ])  # fmt: skip
         if which == "factor":
-            case.refuses(public.losses.LowRankLoss.from_matrix, bad)
+            case.refuses(public.cost_sensitive.LowRankLoss.from_matrix, bad)
         else:
             case.refuses(public.mean_cost_loss, [0, 1], [0, 1], bad, classes=[0, 1])
     elif which == "y":

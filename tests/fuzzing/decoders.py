@@ -109,7 +109,7 @@ def _decode(case, function, methods, symmetric):
     if method == "greedy_dag":
         given["order"] = case.choose(["ranked_pairs", "topological"])
     if method in ("local_search", "auto", "exact") and case.chance(0.3):
-        given["n_kicks"] = 3
+        given["n_perturbations"] = 3
     if form in ("one", "layout"):
         u = _matrix(case, r, symmetric)
         shown = u
@@ -158,10 +158,12 @@ def exact_votes(case):
 
 def bad_matrix(case):
     """Matrices and options without a meaning."""
-    function, methods = case.choose([
-        (_D.decode_preferences, _PREFERENCES),
-        (_D.decode_average_precision, _AVERAGE_PRECISION),
-    ])
+    function, methods = case.choose(
+        [
+            (_D.decode_preferences, _PREFERENCES),
+            (_D.decode_average_precision, _AVERAGE_PRECISION),
+        ]
+    )
     good = np.eye(3)
     bad = case.choose([
         [], [[]], np.zeros((2, 3)), np.zeros((0, 0)), [[np.nan, 0], [0, 0]], [[0, np.inf], [1, 0]],
@@ -176,7 +178,8 @@ def bad_matrix(case):
         case.refuses(function, bad, case.choose(methods))
         return
     name, values = case.choose([
-        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]), ("n_kicks", [-1, 2.5, True, "3", None]),
+        ("sizes", [[3, 3], [0], 3, "3", [2.5], [4]]),
+        ("n_perturbations", [-1, 2.5, True, "3", None]),
         ("time_limit", [0, -1, "1", True, float("nan"), []]),
         ("random_state", ["x", 2.5, []]), ("method", ["best", None, 3, [], ["auto"]]),
     ])  # fmt: skip
@@ -189,7 +192,7 @@ def scores(case):
     codes = draw_codes(case)
     u = draw_numbers(case, codes)
     keys = case.rng.integers(0, 3, len(codes)) if case.chance(0.4) else None
-    outcome = case.attempt(_D.decode_scores, u.value, draw_groups(case, codes), tie_keys=keys)
+    outcome = case.attempt(_D.decode_scores, u.value, draw_groups(case, codes), tie_breakers=keys)
     if outcome.error is not None:
         case.expect(not u.sure or u.exact is None, "refuses good scores", outcome.describe())
         return
@@ -216,7 +219,7 @@ def bad_scores(case):
 def objects(case):
     """Decoder objects give what the functions give, whatever the order of the rows."""
     space, name = case.choose(_D.DECODERS)
-    decoder = case.call(_D.get_decoder, name, space, "auto")
+    decoder = case.call(_D.get_decoder, name, space)
     codes = draw_codes(case)
     queries = public.Queries.from_groups(codes)
     if space == "scores":
@@ -228,7 +231,7 @@ def objects(case):
     flat, wanted = [], np.empty(len(codes), dtype=int)
     for rows in rows_of(codes):
         r = len(rows)
-        u = _matrix(case, r, space == "sym_pairs").astype(float)
+        u = _matrix(case, r, space == "symmetric_pairs").astype(float)
         if space == "pairs":
             u = np.clip(u - u.T, -1e280, 1e280)
             flat.append(u[np.triu_indices(r, 1)])

@@ -47,8 +47,10 @@ def _gain(value, gain):
         return value
     if not 0 <= value <= 900:
         raise NoOracle
-    return Fraction(2**value.numerator - 1) if value.denominator == 1 else math.expm1(
-        float(value) * math.log(2)
+    return (
+        Fraction(2**value.numerator - 1)
+        if value.denominator == 1
+        else math.expm1(float(value) * math.log(2))
     )
 
 
@@ -91,12 +93,12 @@ def _err(y, order, k=None, max_relevance=None):
     return total
 
 
-def _disagreement(y, order, graded=False, normalize=True):
+def _disagreement(y, order, pair_weight="binary", normalize=True):
     """As the oracle of that name, without a float in it."""
     ranks, lost, total = oracles.ranks_of(order), Fraction(0), Fraction(0)
     for i, j in itertools.permutations(range(len(y)), 2):
         if y[i] > y[j]:
-            weight = y[i] - y[j] if graded else 1
+            weight = y[i] - y[j] if pair_weight == "graded" else 1
             total += weight
             lost += weight * (ranks[i] > ranks[j])
     if not normalize:
@@ -112,7 +114,9 @@ def _spearman(y, order):
 _BINARY = ("grades", "binary", "normal", "subnormal", "beyond_2_53")
 #: name: function, value of one order, parameters, styles of labels, whether smaller is better
 TABLE = {
-    "precision": (_M.precision_at_q_score, _binary(oracles.precision), ("q", "threshold"), _BINARY),
+    "precision": (
+        _M.precision_at_k_score, _binary(oracles.precision), ("k!", "threshold"), _BINARY,
+    ),
     "recall": (_M.recall_at_k_score, _binary(oracles.recall), ("k!", "threshold"), _BINARY),
     "dcg": (_M.dcg_score, _dcg, ("k", "gain"), NON_NEGATIVE),
     "ndcg": (_M.ndcg_score, _ndcg, ("k", "gain"), NON_NEGATIVE),
@@ -126,7 +130,7 @@ TABLE = {
         _M.kendall_tau_score, lambda y, order: 1 - 2 * _disagreement(y, order), (), None,
     ),
     "pairwise_disagreement": (
-        _M.pairwise_disagreement_loss, _disagreement, ("graded", "normalize"), None,
+        _M.pairwise_disagreement_loss, _disagreement, ("pair_weight", "normalize"), None,
     ),
 }  # fmt: skip
 COVERS = ["evaluate_rankings", *(entry[0].__name__ for entry in TABLE.values())]
@@ -134,8 +138,6 @@ COVERS = ["evaluate_rankings", *(entry[0].__name__ for entry in TABLE.values())]
 
 def _parameters(case, names, y):
     found = {}
-    if "q" in names:
-        found["q"] = case.choose([1, 2, 5, np.int64(3)])
     if "k!" in names or ("k" in names and case.chance(0.5)):
         found["k"] = case.choose([1, 2, 5, np.int32(3), 10**6, 2**62])
     if "gain" in names and case.chance(0.5):
@@ -149,9 +151,10 @@ def _parameters(case, names, y):
     if "max_relevance" in names:
         top = max(y)
         found["max_relevance"] = math.ceil(top) if top <= 900 else 900
-    for flag in ("graded", "normalize"):
-        if flag in names and case.chance(0.5):
-            found[flag] = case.choose([True, False])
+    if "pair_weight" in names and case.chance(0.5):
+        found["pair_weight"] = case.choose(["binary", "graded"])
+    if "normalize" in names and case.chance(0.5):
+        found["normalize"] = case.choose([True, False])
     return found
 
 
@@ -234,8 +237,15 @@ def value(case):
     else:
         parameters = _parameters(case, names, y.exact)
         try:
-            wanted = _expected(measure, y.exact, scores.exact, codes, ties, parameters,
-                               name == "pairwise_disagreement")
+            wanted = _expected(
+                measure,
+                y.exact,
+                scores.exact,
+                codes,
+                ties,
+                parameters,
+                name == "pairwise_disagreement",
+            )
             wanted = [float(zero) if v != v and zero != "skip" else v for v in wanted]
             mean = _mean(wanted, codes, weights)
         except (NoOracle, OverflowError):
@@ -319,14 +329,14 @@ def bad_parameter(case):
     n = len(codes)
     y, scores = case.rng.integers(0, 2, n), case.rng.normal(size=n)
     given = case.choose(_NONSENSE)
-    if parameter in ("graded", "normalize") and isinstance(given, np.ndarray):
+    if parameter == "normalize" and isinstance(given, np.ndarray):
         return  # a truth value, as of any function of Python
     outcome = case.attempt(function, y, scores, groups=codes, **{parameter: given})
     if outcome.error is not None:
         outcome.names((parameter, parameter.replace("_", " ")))
         return
     found = np.asarray(outcome.value)
-    if parameter in ("q", "k"):
+    if parameter == "k":
         whole = isinstance(given, int) and not isinstance(given, bool) and given >= 1
         case.expect(given is None or whole, "accepts a bad parameter", f"{parameter}={given!r}")
     case.expect(np.isfinite(found).all() or np.isnan(found).all(), "a value that is not finite")
@@ -355,8 +365,9 @@ def relations(case):
         _unrelated(case, function, y, scores, codes, given, first.value, names)
     elif relation == "split":
         parts = [
-            case.call(function, y[codes == q], scores[codes == q], groups=codes[codes == q],
-                      **given)[0]
+            case.call(
+                function, y[codes == q], scores[codes == q], groups=codes[codes == q], **given
+            )[0]
             for q in dict.fromkeys(codes.tolist())
         ]
         case.equal(parts, first.value, "a query alone has another value", 1e-12)
@@ -373,15 +384,21 @@ def relations(case):
         if "max_relevance" in given:
             given["max_relevance"] = 1
         own = [v.ravel() for v in table]
-        flat = case.attempt(function, *own, groups=np.repeat(np.arange(shape[0]), shape[1]),
-                            **given)
+        flat = case.attempt(
+            function, *own, groups=np.repeat(np.arange(shape[0]), shape[1]), **given
+        )
         both = case.attempt(function, *table, **given)
         case.expect((flat.error is None) == (both.error is None), "layouts differ")
         if flat.error is None:
             case.equal(both.value, flat.value, "layouts differ", 1e-12)
     else:
-        other = case.call(function, y, np.ldexp(scores, case.choose([-30, 20]))
-                          if np.abs(scores).max() < 1e200 else scores, groups=codes, **given)
+        other = case.call(
+            function,
+            y,
+            np.ldexp(scores, case.choose([-30, 20])) if np.abs(scores).max() < 1e200 else scores,
+            groups=codes,
+            **given,
+        )
         if np.abs(scores[scores != 0]).min(initial=1.0) > 1e-200:
             case.equal(other, first.value, "depends on the scale of scores", 1e-12)
 
@@ -402,8 +419,9 @@ def _unrelated(case, function, y, scores, codes, given, values, names):
     def join(one, other):
         return np.concatenate([other, one] if before else [one, other])
 
-    other = case.attempt(function, join(y, more), join(scores, away),
-                         groups=join(codes, np.full(3, -7)), **given)
+    other = case.attempt(
+        function, join(y, more), join(scores, away), groups=join(codes, np.full(3, -7)), **given
+    )
     if other.error is not None:
         return
     kept = other.value[1:] if before else other.value[:-1]
@@ -436,6 +454,6 @@ def evaluate(case):
         function, _, parameters, _ = TABLE[base]
         own = {"threshold": 1} if "threshold" in parameters else {}
         if cutoff:
-            own["q" if base == "precision" else "k"] = int(cutoff)
+            own["k"] = int(cutoff)
         one = case.call(function, y, scores, **own, **given)
         case.equal(found[name], one, f"{name} differs from its function", 1e-13)

@@ -14,6 +14,7 @@ from sklearn_rankcal import (
     ScoreRegressor,
     consistency,
     context_columns,
+    cost_sensitive,
     datasets,
     decoders,
     inspection,
@@ -21,17 +22,21 @@ from sklearn_rankcal import (
     losses,
     make_cost_scorer,
     mean_cost_loss,
+    measures,
     metrics,
     model_selection,
     models,
     order_to_ranks,
     predict_order,
     preference_labels,
+    queries,
     ranks_to_order,
     relevance_labels,
     sizes_to_groups,
+    targets,
 )
-from sklearn_rankcal._queries import Queries
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.queries import Queries
 
 __all__ = [
     "CalibratedLabelRanker",
@@ -42,6 +47,7 @@ __all__ = [
     "ScoreRegressor",
     "consistency",
     "context_columns",
+    "cost_sensitive",
     "datasets",
     "decoders",
     "inspection",
@@ -49,6 +55,7 @@ __all__ = [
     "losses",
     "make_cost_scorer",
     "mean_cost_loss",
+    "measures",
     "metrics",
     "model_selection",
     "models",
@@ -56,9 +63,12 @@ __all__ = [
     "predict_order",
     "preference_labels",
     "public_names",
+    "queries",
     "ranks_to_order",
+    "read_relevance",
     "relevance_labels",
     "sizes_to_groups",
+    "targets",
 ]
 
 

@@ -52,7 +52,7 @@ _LOSSES = {
     "dcg": (lambda: _L.DCG(), lambda **a: _M.dcg_score(**a)),
     "precision": (
         lambda: _L.Precision(2, threshold=2),
-        lambda **a: _M.precision_at_q_score(q=2, threshold=2, **a),
+        lambda **a: _M.precision_at_k_score(k=2, threshold=2, **a),
     ),
     "recall": (
         lambda: _L.Recall(2, threshold=1, shrinkage=0.0),
@@ -75,8 +75,8 @@ _LOSSES = {
     ),
     "pd": (lambda: _L.PD(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
     "pd_graded": (
-        lambda: _L.PD("graded", normalize=True),
-        lambda **a: -_M.pairwise_disagreement_loss(graded=True, **a),
+        lambda: _L.PD("graded", equal_queries=True),
+        lambda **a: -_M.pairwise_disagreement_loss(pair_weight="graded", **a),
     ),
     "pd_by_scores": (lambda: _L.PDByScores(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
     "positional": (
@@ -143,18 +143,18 @@ _CHEAP = {
     "by_scores": lambda: public.CalibratedRanker(Ridge(), loss="pd_by_scores"),
     "document": lambda: public.CalibratedRanker(_MODELS.DocumentModel(Ridge()), loss="spearman"),
     "scores_and_pairs": lambda: public.CalibratedRanker(
-        _MODELS.ScoresAndPairs(_MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0)),
+        _MODELS.ResidualPairModel(_MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0)),
         loss="pd",
     ),
     "scores_and_products": lambda: public.CalibratedRanker(
-        _MODELS.ScoresAndProducts(
+        _MODELS.ResidualProductModel(
             _MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0, symmetric=True)
         ),
         loss=_L.MAP(threshold=2),
     ),
 }
-COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ScoresAndPairs",
-                 "ScoresAndProducts", "is_model")  # fmt: skip
+COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ResidualPairModel",
+                 "ResidualProductModel", "is_model")  # fmt: skip
 
 
 def _fitted(case):
@@ -194,8 +194,16 @@ def same(case):
         other = case.call(ranker.predict, X[codes == q], groups=codes[codes == q])
         case.expect(other.tolist() == ranks[codes == q].tolist(), "depends on the batch", kind)
     elif relation == "layout":
-        shown = case.choose([np.asfortranarray(X), read_only(X.copy()), X[::-1].copy()[::-1],
-                             X.tolist(), np.repeat(X, 2, axis=1)[:, ::2], np.ma.array(X)])
+        shown = case.choose(
+            [
+                np.asfortranarray(X),
+                read_only(X.copy()),
+                X[::-1].copy()[::-1],
+                X.tolist(),
+                np.repeat(X, 2, axis=1)[:, ::2],
+                np.ma.array(X),
+            ]
+        )
         other = case.call(ranker.predict, shown, groups=codes)
         case.expect(other.tolist() == ranks.tolist(), "depends on the layout", kind)
     elif relation == "copy":

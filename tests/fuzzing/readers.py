@@ -69,8 +69,12 @@ def edges(case):
         groups, documents = zip(*known, strict=True)
         holder = np.empty(len(documents), dtype=object)
         holder[:] = documents
-        outcome = case.call(_L.read_edges, given, groups=list(groups),
-                            documents=holder if kind in ("tuple", "mixed") else list(documents))
+        outcome = case.call(
+            _L.read_edges,
+            given,
+            groups=list(groups),
+            documents=holder if kind in ("tuple", "mixed") else list(documents),
+        )
     else:
         outcome = case.call(_L.read_edges, given)
     listed = list(zip(outcome.groups.tolist(), outcome.documents.tolist(), strict=True))
@@ -233,8 +237,11 @@ def hostile_file(case):
         content = case.choose(_HOSTILE[kind])
         outcome = case.attempt(function, case.file(name, content))
         if outcome.error is None:
-            case.expect(content in _LEGAL[kind] or _refused_later(case, kind, outcome.value),
-                        "reads a broken file", f"{content[:60]!r}: {dict(outcome.value)}"[:600])
+            case.expect(
+                content in _LEGAL[kind] or _refused_later(case, kind, outcome.value),
+                "reads a broken file",
+                f"{content[:60]!r}: {dict(outcome.value)}"[:600],
+            )
     elif way == "folder":
         case.refuses(function, case.folder)
     elif way == "missing":
@@ -262,9 +269,10 @@ def _refused_later(case, kind, value):
     """Weights of edges are refused by `preference_labels` at the latest."""
     if kind != "edges":
         return False
-    return case.attempt(
-        public.preference_labels, value.pairs, value.groups, value.weight
-    ).error is not None
+    return (
+        case.attempt(public.preference_labels, value.pairs, value.groups, value.weight).error
+        is not None
+    )
 
 
 @functools.cache

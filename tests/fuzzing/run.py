@@ -29,8 +29,10 @@ class Found:
     count: int = 1
 
     def __str__(self):
-        lines = [f"{self.call}: {self.kind} ({self.count} times, first in case {self.case})",
-                 f"    {self.text}"]
+        lines = [
+            f"{self.call}: {self.kind} ({self.count} times, first in case {self.case})",
+            f"    {self.text}",
+        ]
         lines += [f"    repro ({self.smallest or self.case}):"]
         return "\n".join(lines + [f"        {line}" for line in self.source])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import costs, decoders, labels, metrics, rankers, readers, theory, tools
+from . import costs, decoders, labels, metrics, public, rankers, readers, theory, tools
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ CALLS = [
     Call(tools.context, 2, ("context_columns",)),
     Call(tools.importances, 0.5, ("permutation_importance",)),
     Call(tools.bootstrap, 2, ("paired_bootstrap",)),
-    Call(tools.names, 2, ("get_ranking_scorer_names", "METRICS", "get_loss")),
+    Call(tools.names, 2, ("get_ranking_scorer_names", "get_loss")),
     Call(theory.conditions, 3, theory.COVERS),
     Call(theory.rankings, 2, ("bayes_ranking", "ranking_regret", "ranking_risk")),
     Call(theory.bounds, 1, ("regret_bound",)),
@@ -77,19 +77,30 @@ CALLS = [
 ]
 _CHECKS = "checks of estimators and losses, run by the tests of estimators"
 _BASE = "a base class for losses of a user's own: check_loss tests its subclasses"
+#: What extensions receive: drawn through everything that is built on it.
+_ROOMS = (public.measures, public.targets, public.queries)
+_DRAWN = {name for call in CALLS for name in call.covers}
 #: Public names that no call draws, and why.
 EXEMPT = {
+    **{
+        name: f"what extensions use of {room.__name__}, drawn through what is built on it"
+        for room in _ROOMS
+        for name in room.__all__
+        if name not in _DRAWN
+    },
     "__version__": "a constant",
+    "default_model": "drawn through rankers",
     "MissingGroupsWarning": "a warning: tests/test_ranker.py says when it comes",
     "PositionsAsScoresWarning": "a warning: tests/test_metrics.py says when it comes",
     "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",
     "show_versions": "prints the versions",
     "Loss": _BASE,
-    "BinaryLoss": _BASE,
     "NormalizedLoss": _BASE,
     "PositionalLoss": _BASE,
     "LOSSES": "a dictionary, whose values are covered one by one",
     "BlendedRegressor": "its forests take a second a fit: tests/test_blend.py",
+    "PairMoments": "what extensions use, drawn through PairwiseRidge: tests/test_moments.py",
+    "BilinearMoments": "what extensions use, drawn through BilinearPairs: tests/test_moments.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
     "make_ranking": "a generator of data: tests/test_datasets.py",
     "make_preferences": "a generator of data: tests/test_datasets.py",

@@ -82,11 +82,15 @@ def scorer(case):
     labels = public.relevance_labels(y, codes)
     name = case.choose(["ndcg", "ndcg@2", "spearman", "kendall_tau", "neg_pairwise_disagreement",
                         "dcg", "err@3"])  # fmt: skip
-    function = {"ndcg": _M.ndcg_score, "ndcg@2": lambda *a, **b: _M.ndcg_score(*a, k=2, **b),
-                "spearman": _M.spearman_score, "kendall_tau": _M.kendall_tau_score,
-                "neg_pairwise_disagreement":
-                    lambda *a, **b: -_M.pairwise_disagreement_loss(*a, **b),
-                "dcg": _M.dcg_score, "err@3": lambda *a, **b: _M.err_score(*a, k=3, **b)}[name]
+    function = {
+        "ndcg": _M.ndcg_score,
+        "ndcg@2": lambda *a, **b: _M.ndcg_score(*a, k=2, **b),
+        "spearman": _M.spearman_score,
+        "kendall_tau": _M.kendall_tau_score,
+        "neg_pairwise_disagreement": lambda *a, **b: -_M.pairwise_disagreement_loss(*a, **b),
+        "dcg": _M.dcg_score,
+        "err@3": lambda *a, **b: _M.err_score(*a, k=3, **b),
+    }[name]
     column = case.choose([None, "qid"])  # with it, a wrapper's own predict works
     if column is not None:
         X = pd.DataFrame(X, columns=["a", "b", "c"]).assign(qid=codes)
@@ -141,8 +145,12 @@ def scorer(case):
 
 def _transformed(fitted):
     """As after `fit`: scikit-learn's own does not take a structured y."""
-    return _with(TransformedTargetRegressor(_ranker()), regressor_=fitted,
-                 transformer_=FunctionTransformer().fit(np.zeros((1, 1))), _training_dim=1)
+    return _with(
+        TransformedTargetRegressor(_ranker()),
+        regressor_=fitted,
+        transformer_=FunctionTransformer().fit(np.zeros((1, 1))),
+        _training_dim=1,
+    )
 
 
 def _with(estimator, **fitted):
@@ -241,8 +249,11 @@ def systems(case):
         zip(table["metric"], table["first"], table["second"], strict=True)
     ):
         found = _M.compare_rankings(y, named[one], named[other], metric=metric, **given)
-        case.equal([table["difference"][k], table["p_value"][k]],
-                   [found.difference, found.p_value], "differs from compare_rankings")
+        case.equal(
+            [table["difference"][k], table["p_value"][k]],
+            [found.difference, found.p_value],
+            "differs from compare_rankings",
+        )
         case.expect(table["p_value"][k] <= table["adjusted_p_value"][k] <= 1, "a smaller p-value")
 
 
@@ -360,9 +371,32 @@ def bootstrap(case):
 def names(case):
     """Names of losses, metrics and scorers: known, or refused with the known ones."""
     function = case.choose([_M.get_ranking_scorer, public.losses.get_loss])
-    bad = case.choose(["", "ndgc", "NDCG@10", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@1e3", "@10",
-                       "ndcg@10@10", "mrrr", None, 3, b"ndcg", ["ndcg"], "precision", "neg_ndcg",
-                       "spearman@3", "\ud800", "ndcg@²", "ndcg @10", {}, np.array(["ndcg"])])
+    bad = case.choose(
+        [
+            "",
+            "ndgc",
+            "NDCG@10",
+            "ndcg@",
+            "ndcg@0",
+            "ndcg@-1",
+            "ndcg@1e3",
+            "@10",
+            "ndcg@10@10",
+            "mrrr",
+            None,
+            3,
+            b"ndcg",
+            ["ndcg"],
+            "precision",
+            "neg_ndcg",
+            "spearman@3",
+            "\ud800",
+            "ndcg@²",
+            "ndcg @10",
+            {},
+            np.array(["ndcg"]),
+        ]
+    )
     case.refuses(function, bad)
     for name in case.call(_M.get_ranking_scorer_names):
         cutoff = "@3" if name in ("precision", "recall") else ""

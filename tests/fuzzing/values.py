@@ -60,8 +60,9 @@ _IDS = {
     "beyond_2_63": lambda k: 2**63 + k,
     "beyond_2_64": lambda k: 2**70 + k,
     "both_ends": lambda k: 2**63 + k if k % 2 else -k,
-    "mixed": lambda k: [0, "0", b"0", (0,), Decimal("0.5"), "", -1, None.__class__][k % 8]
-    if k < 8 else k,
+    "mixed": lambda k: (
+        [0, "0", b"0", (0,), Decimal("0.5"), "", -1, None.__class__][k % 8] if k < 8 else k
+    ),
     "int_and_text": lambda k: k if k % 2 else str(k),
     "float": lambda k: k / 7,
     "float_and_int": lambda k: float(2**53) if k == 0 else 2**53 + k,
@@ -70,8 +71,9 @@ _IDS = {
     "decimal": lambda k: Decimal(k) / 10,
     "fraction": lambda k: Fraction(k, 3),
     "date": lambda k: datetime.date(2020, 1, 1 + k),
-    "datetime": lambda k: datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
-    + datetime.timedelta(hours=k),
+    "datetime": lambda k: (
+        datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(hours=k)
+    ),
     "uuid": lambda k: uuid.UUID(int=k),
     "frozenset": lambda k: frozenset([k]),
 }
@@ -100,9 +102,7 @@ _ARRAY_IDS = {
     "pandas_category": lambda c: pd.Series([f"q{k}" for k in c]).astype("category"),
     "pandas_category_int": lambda c: pd.Categorical([2**53 + k for k in c]),
     "pandas_index": lambda c: pd.Index(c),
-    "pandas_zone": lambda c: pd.Series(
-        [pd.Timestamp(2020, 1, 1, k, tz="Europe/Paris") for k in c]
-    ),
+    "pandas_zone": lambda c: pd.Series([pd.Timestamp(2020, 1, 1, k, tz="Europe/Paris") for k in c]),
     "pandas_period": lambda c: pd.Series(pd.PeriodIndex([f"20{10 + k}" for k in c], freq="Y")),
     "polars": lambda c: pl.Series(c),
     "polars_big": lambda c: pl.Series([2**53 + k for k in c]),
@@ -217,8 +217,21 @@ def contain(case, values, plain=False):
     whole = all(float(v).is_integer() and not isinstance(v, float) for v in values)
     kinds = ["list", "float64", "tuple", "read_only", "backwards", "strided", "pandas", "polars"]
     if not plain:
-        kinds += ["float32", "float16", "object", "fraction", "decimal", "masked", "column",
-                  "series_object", "longdouble", "memmap", "big_endian", "array", "one_column"]
+        kinds += [
+            "float32",
+            "float16",
+            "object",
+            "fraction",
+            "decimal",
+            "masked",
+            "column",
+            "series_object",
+            "longdouble",
+            "memmap",
+            "big_endian",
+            "array",
+            "one_column",
+        ]
         if whole:
             kinds += ["int8", "int64", "uint64", "uint8", "pandas_Int64", "polars_int"]
         if set(values) <= {0, 1}:
@@ -232,13 +245,26 @@ def contain(case, values, plain=False):
 
 def _contain(case, kind, values):
     n = len(values)
-    sure = kind not in ("object", "fraction", "decimal", "series_object", "longdouble", "column",
-                        "one_column", "pandas_boolean", "bool", "bool_list")
+    sure = kind not in (
+        "object",
+        "fraction",
+        "decimal",
+        "series_object",
+        "longdouble",
+        "column",
+        "one_column",
+        "pandas_boolean",
+        "bool",
+        "bool_list",
+    )
     sure &= all(abs(v) < 2**53 or isinstance(v, float) for v in values)
     if kind in ("list", "tuple", "object", "series_object", "pandas", "polars"):
         given = {
-            "list": list, "tuple": tuple, "polars": pl.Series,
-            "object": lambda v: np.array(v, dtype=object), "pandas": pd.Series,
+            "list": list,
+            "tuple": tuple,
+            "polars": pl.Series,
+            "object": lambda v: np.array(v, dtype=object),
+            "pandas": pd.Series,
             "series_object": lambda v: pd.Series(v, dtype=object),
         }[kind](values)
         return Given(given, fractions(values), sure)
@@ -258,15 +284,24 @@ def _contain(case, kind, values):
         }[kind]
         made = make(values)
         return Given(made, fractions(list(made)), sure)
-    name = {"float32": "f4", "float16": "f2", "longdouble": "g", "big_endian": ">f8",
-            "int8": "i1", "int64": "i8", "uint64": "u8", "uint8": "u1"}.get(kind, "f8")
+    name = {
+        "float32": "f4",
+        "float16": "f2",
+        "longdouble": "g",
+        "big_endian": ">f8",
+        "int8": "i1",
+        "int64": "i8",
+        "uint64": "u8",
+        "uint8": "u1",
+    }.get(kind, "f8")
     with np.errstate(all="ignore"):
         whole = np.dtype(name).kind in "iu"
         held = np.array(values, dtype=name) if whole else np.array(values).astype(name)
     if held.dtype.kind == "f" and not np.isfinite(held).all():
         return Given(held, None, False)
-    exact = fractions(held.tolist() if name != "g" else [Fraction(*v.as_integer_ratio())
-                                                          for v in held])
+    exact = fractions(
+        held.tolist() if name != "g" else [Fraction(*v.as_integer_ratio()) for v in held]
+    )
     if kind == "read_only":
         held = read_only(held)
     elif kind == "backwards":

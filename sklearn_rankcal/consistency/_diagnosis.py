@@ -1,0 +1,247 @@
+"""Diagnosis: what can be certified about the rankings that a fitted ranker predicts.
+
+Predictions, labels and the reports of a decoder come in; conditions of theorems, optimality and
+regret bounds of each query come out. `CalibratedRanker.diagnose` is the public entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.plotting import make_axes
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import Space, flat_targets
+from sklearn_rankcal.utils._memory import rows_per_block
+
+Floats = NDArray[np.float64]
+#: Predictions of pairs up to this share of the largest of their query count as 0.
+TOL = 1e-9
+#: What the share of each certificate means.
+_SHARES = {
+    "acyclic": "predicted preferences are acyclic",
+    "scores_suffice": "sorting by scores would be enough",
+    "optimal": "the ranking is proved to be the best for its predictions",
+}
+
+
+@dataclass(repr=False)
+class Diagnosis:
+    """What can be certified about the rankings of some queries; its text is a summary.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss that the ranker was fitted for.
+    per_query : dict of ndarray of shape (n_queries,)
+        The columns of the diagnosis, by name:
+
+        - ``query``: the id of the query.
+        - ``n_documents``: the number of its documents.
+        - For losses on pairs, ``objective``, ``lower_bound``, ``gap``, ``optimal`` and ``method``:
+          the report of the decoder (see `CalibratedRanker.decode_report`).
+        - For losses on pairs, ``scores_suffice``: whether the predictions satisfy the condition
+          under which sorting by scores is enough. For ``"pd"`` this is P_f with the net Borda
+          score (Ramaswamy et al., 2013, theorem 6), for ``"map"`` it is P_reinforce (theorem 4).
+        - For ``"pd"``, ``acyclic``: whether the predicted preferences are acyclic (theorem 7).
+        - If labels were given, ``squared_error``: an estimate of the squared distance of the
+          predictions from the expected targets, NaN if the loss is undefined for the query.
+        - If labels were given, ``squared_bound``: ``squared_error`` times the square of the loss's
+          `regret_constant`.
+    """
+
+    loss: Loss
+    per_query: dict[str, NDArray[Any]]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Among queries of two or more documents, the share for which each certificate holds."""
+        several = self.per_query["n_documents"] > 1
+        return {
+            name: float(self.per_query[name][several].mean())
+            for name in _SHARES
+            if name in self.per_query and several.any()
+        }
+
+    @property
+    def regret_bound(self) -> float:
+        """A bound on the expected regret of a query on which the loss is defined.
+
+        It is NaN without labels. The unit is that of the loss: preference weight for ``"pd"``, the
+        measure for other losses. The bound is sqrt(mean squared bound) + mean gap, where each mean
+        is replaced by the upper end of an approximate one-sided 95 % confidence interval over
+        queries. The normal approximation makes the interval too short if a few rare labels cause
+        most of the error.
+        """
+        return self._bound(1.645)
+
+    @property
+    def regret_estimate(self) -> float:
+        """The same quantity from the means themselves: an estimate of the bound, and not a bound.
+
+        With several labels for each row, it can be 0 by chance.
+        """
+        return self._bound(0.0)
+
+    def _bound(self, z: float) -> float:
+        squares = self.per_query.get("squared_bound", np.array([np.nan]))
+        kept = ~np.isnan(squares)
+        if not kept.any():
+            return np.nan
+        gaps = self.per_query["gap"][kept] if "gap" in self.per_query else np.zeros(kept.sum())
+        # z standard errors above each mean; the gap is 0 for losses that need no search.
+        upper, gap = (
+            values.mean() + (z * _standard_error(values) if z else 0.0)
+            for values in (squares[kept], gaps)
+        )
+        return float(np.sqrt(max(upper, 0.0)) + gap)
+
+    def to_frame(self) -> Any:
+        """Return `per_query` as a pandas data frame with a row for each query."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas. The attribute per_query holds the same "
+                "columns as arrays."
+            ) from error
+        return pd.DataFrame(self.per_query)
+
+    def __repr__(self) -> str:
+        sizes = self.per_query["n_documents"]
+        lines = [
+            f"Diagnosis of {len(sizes)} queries of {sizes.min()} to {sizes.max()} documents for "
+            f"{self.loss!r}"
+        ]
+        lines += [f"  {share:6.1%}  {_SHARES[name]}" for name, share in self.shares.items()]
+        if "gap" in self.per_query:
+            gap = self.per_query["gap"]
+            lines.append(f"  largest gap to the best ranking of the predictions: {gap.max():.3g}")
+        if self.loss.regret_constant(2) is None:
+            lines.append(f"  no regret bound: calibrated over {self.loss.calibrated_over}")
+        elif np.isfinite(self.regret_bound):
+            lines += [
+                f"  expected regret at most {self.regret_bound:.3g}, with about 95 % confidence "
+                f"(estimate of the bound {self.regret_estimate:.3g})",
+                "  (it includes the noise of labels, unless each row has several labels)",
+            ]
+        return "\n".join(lines)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Plot the shares, and the bound of every query against its number of documents.
+
+        Without labels there is no bound, and the gap of every query is plotted instead.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib axes, default=None
+            If None, a new figure is made.
+
+        Returns
+        -------
+        axes : ndarray of two matplotlib axes
+        """
+        if axes is None:
+            axes = make_axes(1, 2, figsize=(9, 3))
+        left, right = axes
+        shares = self.shares
+        if shares:
+            texts = [_SHARES[name] for name in shares]
+            bars = left.barh(texts, [100 * share for share in shares.values()])
+            left.bar_label(bars, fmt="%.1f", padding=2)
+            left.invert_yaxis()
+        left.set(xlim=(0, 112), xlabel="% of queries")
+        sizes = self.per_query["n_documents"]
+        if "squared_bound" in self.per_query:
+            bounds = np.sqrt(np.maximum(self.per_query["squared_bound"], 0.0))
+            right.plot(sizes, bounds, ".", alpha=0.5, label="one query")
+            right.axhline(self.regret_bound, color="black", label="bound on the expected regret")
+            right.set(xlabel="documents", ylabel="constant x distance to the labels")
+            right.legend()
+        elif "gap" in self.per_query:
+            right.plot(sizes, self.per_query["gap"], ".", alpha=0.5)
+            right.set(xlabel="documents", ylabel="gap to the best ranking")
+        return axes
+
+
+def _standard_error(values: Floats) -> float:
+    """Return the standard error of the mean; infinity for a single value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
+
+
+def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
+    """Return for each query the size up to which its predictions count as 0: `TOL` * largest."""
+    counts = space.n_entries(queries.sizes)
+    largest = np.zeros(queries.n_queries)
+    some = counts > 0
+    starts = (np.cumsum(counts) - counts)[some]
+    if len(starts):
+        largest[some] = np.maximum.reduceat(np.abs(u), starts)
+    return TOL * largest
+
+
+def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
+    """Return for each query whether its predictions satisfy the condition for sorting by scores.
+
+    For differences of pairs (`targets.PAIRS`) this is P_f with the net Borda score, in O(sum r^2)
+    time. For products of pairs (`targets.SYMMETRIC_PAIRS`) it is P_reinforce, in O(sum r^3) time.
+    """
+    holds = np.ones(queries.n_queries, dtype=bool)
+    slacks = rounding_slack(u, queries, space)
+    starts = np.append(0, np.cumsum(space.n_entries(queries.sizes)))
+    for r in np.unique(queries.sizes[queries.sizes > 1]):
+        member = np.flatnonzero(queries.sizes == r)
+        entries = np.arange(space.n_entries(int(r)))
+        step = rows_per_block(8 * int(r) ** (3 if space.symmetric else 2))
+        for first in range(0, len(member), step):
+            some = member[first : first + step]
+            flat = u[starts[some][:, None] + entries]
+            slack = slacks[some][:, None, None]
+            matrices = space.matrices(flat, int(r))
+            if space.symmetric:
+                violated = reinforce_violations(matrices, slack, slack)
+            else:
+                violated = score_violations(matrices, matrices.sum(axis=2), slack, slack)
+            holds[some] = ~violated.any(axis=(1, 2))
+    return holds
+
+
+def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
+    """Return an unbiased estimate of ||u - E[targets]||^2 for each query.
+
+    Directions on which no ranking depends are left out (`targets.Space.remove_constants`). If each
+    row has one label, the estimate includes the variance of the targets. If it has m labels, an
+    estimate of that variance divided by m is subtracted. The result is NaN if the loss is undefined
+    for all labels of the query.
+    """
+    targets = np.stack([_flat(loss, label, queries) for label in labels])
+    owner = loss.space.owners(queries)
+    defined = np.stack([loss.defined(label, queries) for label in labels])
+    m = defined.sum(axis=0)  # labels of each query on which the loss is defined
+    kept = defined[:, owner]
+    mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
+    rest = loss.space.remove_constants(u - mean, queries)
+    # This is the sum of ||target - mean||^2 over the m labels. Divided by m (m - 1), it estimates
+    # the variance of the mean, by which ||u - mean||^2 exceeds ||u - E[targets]||^2 on average.
+    noise = sum(
+        np.bincount(
+            owner,
+            loss.space.remove_constants(np.where(keep, target - mean, 0.0), queries) ** 2,
+            queries.n_queries,
+        )
+        for target, keep in zip(targets, kept, strict=True)
+    )
+    squares = np.bincount(owner, rest**2, queries.n_queries).astype(np.float64)
+    squares -= np.where(m > 1, noise / np.maximum(m * (m - 1), 1), 0.0)
+    return np.where(m > 0, squares, np.nan)
+
+
+def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
+    """Return the targets in grouped layout, query after query."""
+    targets = flat_targets(loss.encode(labels, queries))
+    return targets if loss.space.is_pairwise else queries.gather(targets)

@@ -1,0 +1,98 @@
+"""Costs as a user gives them: a matrix, a loss or a function, with names for rows and columns.
+
+The rows of a matrix of costs are classes and its columns are targets. This module reads the matrix
+and the names, and it converts names in y or in predictions to the numbers of rows and columns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
+from sklearn_rankcal.utils._numbers import check_no_mask
+
+Floats = NDArray[np.float64]
+Names = NDArray[Any]
+#: What the parameter `loss_matrix` may be, except None.
+Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
+
+
+def read_costs(costs: Costs | None, classes: Names) -> LowRankLoss | Floats:
+    """Return a `LowRankLoss` or a finite matrix that has a row for each class."""
+    if costs is None:
+        return LowRankLoss.zero_one(len(classes))
+    if callable(costs):
+        costs = costs(classes)
+        if costs is None:
+            raise ValueError("loss_matrix returned None, but it must return a matrix of costs.")
+    matrix = costs if isinstance(costs, LowRankLoss) else read_matrix(costs)
+    if matrix.shape[0] != len(classes):
+        raise ValueError(
+            f"loss_matrix has {matrix.shape[0]} rows, but there are {len(classes)} classes: "
+            f"{classes[:20].tolist()}. If y may lack some classes, pass classes= with the name of "
+            "each row."
+        )
+    return matrix
+
+
+def read_names(values: Any, what: str) -> Names:
+    """Return the names as an array in which each name keeps its type, and check that they differ.
+
+    NumPy would convert numbers next to strings to strings, so that a mixture becomes an array of
+    objects.
+    """
+    check_no_mask(values, what)
+    names = np.asarray(values)
+    if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
+        names = np.array(values, dtype=object)
+    if names.ndim != 1 or len(set(names.tolist())) < len(names):
+        raise ValueError(f"{what} must be different names in one dimension; got {values!r}.")
+    return names
+
+
+def read_target_names(targets: Any, costs: LowRankLoss | Floats, classes: Names) -> Names:
+    """Return a name for each column of the costs; the names of the classes if none are given."""
+    n_targets = costs.shape[1]
+    if targets is None and n_targets == len(classes):
+        return classes
+    if targets is None:
+        raise ValueError(
+            f"loss_matrix has {n_targets} columns, but there are {len(classes)} classes. Pass "
+            "targets= with the name of each column."
+        )
+    names = read_names(targets, "targets")
+    if len(names) != n_targets:
+        raise ValueError(
+            f"targets has {len(names)} names, but loss_matrix has {n_targets} columns."
+        )
+    return names
+
+
+def numbers_of_names(values: Names, names: Names, what: str, known: str) -> NDArray[np.int64]:
+    """Return the index in `names` of each value; `what` and `known` describe both in the error."""
+    place = {name: i for i, name in enumerate(names.tolist())}
+    found = np.array([place.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    if (found < 0).any():
+        raise ValueError(
+            f"{what} contains {values[found < 0].tolist()[0]!r}, which is not among {known}: "
+            f"{names[:20].tolist()}{' ...' if len(names) > 20 else ''}."
+        )
+    return found
+
+
+def warn_of_free_targets(costs: Floats, targets: Names, stacklevel: int) -> None:
+    """Warn about targets that cost nothing for every class, if no cost is negative."""
+    free = ~costs.any(axis=0)
+    if costs.min() >= 0 and free.any():
+        warnings.warn(
+            f"The targets {targets[free].tolist()} cost nothing whatever the class is, because "
+            "their columns of loss_matrix are all 0. The first of them is always predicted. An "
+            "abstention needs a cost between that of a right answer and that of a wrong one.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )

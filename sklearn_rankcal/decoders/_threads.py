@@ -1,0 +1,36 @@
+"""Run a call that notices neither Ctrl-C nor a time limit, and stop waiting for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+
+def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
+    """Return the result of a call, or None as soon as ``give_up()`` is true.
+
+    HiGHS takes minutes for a large linear program and does not look at signals. When it runs in a
+    thread of its own, this thread can raise KeyboardInterrupt, or go on when the time is up. The
+    other thread then ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, so
+    that this thread has to wait.
+    """
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answer.append(call())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)  # with a timeout, because no signal interrupts an endless join on Windows
+        if thread.is_alive() and give_up():
+            return None
+    if failure:
+        raise failure[0]
+    return answer[0]

@@ -1,0 +1,157 @@
+"""Expected reciprocal rank of documents whose scores tie: the mean over all orders of the block.
+
+It is a part of the measure ERR (`measures._cascade`). The probabilities 1 - R of the documents of a
+block come in, and the value that the block adds to the measure comes out.
+
+A block of m tied documents stands below k0 others. Its documents stop the user with probabilities
+R_1, .., R_m. Let E_t be the mean of prod (1 - R) over all subsets of t documents of the block. A
+user who reaches the block stops at its t-th place with probability E_(t-1) - E_t. The block
+therefore adds
+
+    V = sum over t = 1 .. T of (E_(t-1) - E_t) / (k0 + t)
+
+to the measure. T is m, or less if a cutoff ends inside the block. Three functions compute V:
+
+* `by_documents` adds one document after the other to E_0 .. E_T. It costs O(m T), for any T.
+* `by_places` computes E_1, E_2, .. in turn, each from the means of the block without one document.
+  It costs O(m T) as well, but in T vectorised steps. Its rounding errors can grow like
+  exp(T^2 / m), so it is used for T^2 <= m.
+* `by_quadrature` computes V for T = m. It costs O(m) times a number of nodes that does not depend
+  on m.
+
+The formula of `by_quadrature` is derived as follows. Let the documents arrive at independent
+uniform times, and let the order of arrival be their order. Write 1 / (k0 + 1 + N) as the integral
+of s^(k0 + N) over s in [0, 1], where N counts the documents that arrived before. Then V is the
+integral over x and s in [0, 1] of
+
+    s^k0 sum_i R_i prod over j != i of (1 - x + x s (1 - R_j)).
+
+With u = 1 - x + x s and y = x s / u each factor is u (1 - y R_j), so that V is the integral over y
+of -B'(y) K(y), with B(y) = prod_j (1 - y R_j) and
+
+    K(y) = integral over w > 0 of (1 + (e^w - 1) / y)^(-k0) / (y + e^w - 1) e^(-m w) dw.
+
+Every factor is positive, so nothing cancels. The substitutions y = 1 / (1 + e^-q) and w = e^p turn
+both integrals into integrals over the real line. Their integrands are analytic and bounded where
+the imaginary parts of q and p are below pi / 2, because |1 - y R| <= 1 and
+|y / (y + e^w - 1)| <= 1 there. The trapezoidal rule with step h then has an
+error of about exp(-pi^2 / h), below 1e-21 of the size of the integrand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_STEP = 0.2  # step h of both trapezoidal rules
+_NEGLIGIBLE = 45.0  # terms below exp(-45) = 3e-20 of the whole are left out
+_CELLS = 1 << 22  # largest number of entries of a table of nodes and documents at a time
+LONG_BLOCK = 1000  # from this number of documents on the quadrature is faster than the recursion
+
+
+def block_value(passing: Floats, above: int, places: int) -> float:
+    """The value V of one block.
+
+    Parameters
+    ----------
+    passing : ndarray of shape (m,)
+        The probabilities 1 - R of the documents of the block.
+    above : int
+        k0, the number of documents that stand above the block.
+    places : int
+        T, the number of places of the block that count; 1 <= T <= m.
+
+    Returns
+    -------
+    value : float
+        What the block adds for a user who reaches it, averaged over the orders of the block.
+    """
+    # The places beyond T add at most E_T to V, and E_T <= E_1^T by Maclaurin's inequality. If that
+    # is negligible, V of the whole block is computed instead.
+    mean = float(passing.mean())
+    if places < len(passing) and mean > 0 and -places * np.log(mean) < _NEGLIGIBLE:
+        by = by_places if places**2 <= len(passing) else by_documents
+        stopping = -np.diff(by(passing, places))
+        return float((stopping / (above + np.arange(1, places + 1))).sum())
+    return by_quadrature(passing, above)
+
+
+def by_documents(passing: Floats, places: int) -> Floats:
+    """E_0 .. E_T along the last axis of `passing`, by adding one document after the other.
+
+    Of the subsets of t of the first s documents a share t / s contains document s. Therefore
+    E_t(s) = ((s - t) E_t(s - 1) + t (1 - R_s) E_(t-1)(s - 1)) / s.
+    """
+    m = passing.shape[-1]
+    mean = np.zeros((*passing.shape[:-1], places + 1))
+    mean[..., 0] = 1.0
+    for seen in range(1, m + 1):
+        size = np.arange(1, min(seen, places) + 1)
+        last = size[-1]
+        mean[..., 1 : last + 1] = (
+            (seen - size) * mean[..., 1 : last + 1]
+            + size * passing[..., seen - 1 : seen] * mean[..., :last]
+        ) / seen
+    return mean
+
+
+def by_places(passing: Floats, places: int) -> Floats:
+    """E_0 .. E_T of one block, from the means of the block without one document.
+
+    Let W_t(i) be E_t of the block without document i. A random subset of t documents consists of a
+    random document i and t - 1 others, so that E_t is the mean over i of (1 - R_i) W_(t-1)(i).
+    Then m E_t = t (1 - R_i) W_(t-1)(i) + (m - t) W_t(i) gives W_t.
+    """
+    m = len(passing)
+    mean = np.ones(places + 1)
+    without = np.ones(m)  # W_t
+    for t in range(1, places + 1):
+        mean[t] = (passing * without).mean()
+        if t < m:
+            without = (m * mean[t] - t * passing * without) / (m - t)
+    return mean
+
+
+def by_quadrature(passing: Floats, above: int) -> float:
+    """V of a whole block, that is T = m, as the integral of -B'(y) K(y)."""
+    m = len(passing)
+    distinct, count = np.unique(passing, return_counts=True)
+    satisfaction = 1.0 - distinct
+    total = float((count * satisfaction).sum())
+    if total == 0.0:
+        return 0.0
+    # Range of q. The integrand is at most y times the sum of R, which gives the lower end, and B(y)
+    # is at most exp(-y times that sum), which gives the upper end.
+    low = -np.log(total) - _NEGLIGIBLE - np.log(m)
+    high = _NEGLIGIBLE
+    if total > 2 * _NEGLIGIBLE:
+        high = np.log(_NEGLIGIBLE) - np.log(total - _NEGLIGIBLE)
+    q = np.arange(low, high + _STEP, _STEP)
+    y, rest = 1.0 / (1.0 + np.exp(-q)), 1.0 / (1.0 + np.exp(q))  # rest = 1 - y
+    density = np.empty_like(y)
+    step = max(1, _CELLS // len(distinct))
+    for first in range(0, len(y), step):
+        part = slice(first, first + step)
+        # 1 - y R is computed as (1 - y) + y (1 - R): nothing cancels, and it is above 0 for R = 1
+        factor = rest[part, None] + y[part, None] * distinct
+        log_product = (count * np.log(factor)).sum(axis=1)
+        density[part] = np.exp(log_product) * (count * satisfaction / factor).sum(axis=1)
+    return float((density * _kernel(y, m, above) * y * rest).sum() * _STEP)
+
+
+def _kernel(y: Floats, m: int, above: int) -> Floats:
+    """The function K(y) of the module's docstring, at every node y."""
+    high = np.log(_NEGLIGIBLE / m)
+    scale = np.log(y[0] / (m * y[0] + above + 1))  # below this p the integrand falls like w
+    p = np.arange(high, scale - _NEGLIGIBLE, -_STEP)
+    w = np.exp(p)
+    grown = np.expm1(w)
+    kernel = np.empty_like(y)
+    step = max(1, _CELLS // len(p))
+    for first in range(0, len(y), step):
+        part = y[first : first + step, None]
+        log_value = p - m * w - above * np.log1p(grown / part) - np.log(part + grown)
+        kernel[first : first + step] = np.exp(log_value).sum(axis=1)
+    return kernel * _STEP

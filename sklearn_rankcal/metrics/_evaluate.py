@@ -1,0 +1,77 @@
+"""Several metrics of one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sklearn_rankcal.measures import get_measures
+from sklearn_rankcal.metrics._checks import Ties, ZeroDivision, documented_metric, read_ranking
+
+
+@documented_metric
+def evaluate_rankings(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+    **parameters: Any,
+) -> dict[str, Any]:
+    """Compute several metrics of one ranking, which is sorted only once.
+
+    Parameters
+    ----------
+    {shared}
+    metrics : str or sequence of str, default=("ndcg@10", "mrr")
+        Names of metrics, with their cutoffs: for example ``"map"`` or ``"precision@5"``.
+    **parameters
+        Parameters of the metrics, such as ``threshold`` (relevance from which a document is
+        relevant) and ``gain``. Each is passed to those of `metrics` that have it.
+
+    Returns
+    -------
+    values : dict
+        The mean of each metric. Losses keep their sign: smaller is better for
+        ``"pairwise_disagreement"``. With `return_per_query`, each metric has an array of its
+        values per query instead, and ``"query"`` has the ids of the queries in the same order,
+        that of first appearance. ``pandas.DataFrame`` makes a table of them.
+
+    Raises
+    ------
+    ValueError
+        The input is not valid for one of the metrics, a metric is unknown, or a cutoff is
+        missing or not valid.
+    TypeError
+        None of the metrics has a given parameter.
+
+    Notes
+    -----
+    The single sort takes O(n log r) time for n documents in queries of at most r. Each metric
+    takes O(n).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import evaluate_rankings
+    >>> y, scores, groups = [1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], ["a", "a", "b", "b"]
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics=["mrr", "precision@1"])
+    >>> {name: round(value, 3) for name, value in values.items()}
+    {'mrr': 0.75, 'precision@1': 0.5}
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", return_per_query=True)
+    >>> values["query"].tolist(), values["mrr"].tolist()
+    (['a', 'b'], [0.5, 1.0])
+    """
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    built = get_measures(names, parameters)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    values: dict[str, Any] = {"query": data.ranking.queries.ids} if return_per_query else {}
+    for name, measure in zip(names, built, strict=True):
+        values[name] = data.score(measure, name, zero_division, return_per_query)
+    return values

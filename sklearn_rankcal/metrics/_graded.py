@@ -1,0 +1,286 @@
+"""Metrics of graded relevance: a document is relevant to a degree.
+
+Each function checks its input, computes the measure of every query and returns the mean. The
+formulas are in `sklearn_rankcal.measures`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal import measures
+from sklearn_rankcal.measures import Gain
+from sklearn_rankcal.metrics._checks import (
+    RankingOptions,
+    Ties,
+    ZeroDivision,
+    documented_metric,
+    read_ranking,
+)
+
+
+@overload
+def dcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    return_per_query: Literal[False] = False,
+    **options: Unpack[RankingOptions],
+) -> float: ...
+
+
+@overload
+def dcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    return_per_query: Literal[True],
+    **options: Unpack[RankingOptions],
+) -> NDArray[np.float64]: ...
+
+
+@documented_metric
+def dcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> float | NDArray[np.float64]:
+    """DCG@k: sum over the first k places j of gain / log2(1 + j).
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import dcg_score
+    >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
+    3.0
+    """
+    measure = measures.DCG(k=k, gain=gain)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.score(measure, "dcg", zero_division, return_per_query)
+
+
+@overload
+def ndcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    return_per_query: Literal[False] = False,
+    **options: Unpack[RankingOptions],
+) -> float: ...
+
+
+@overload
+def ndcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    return_per_query: Literal[True],
+    **options: Unpack[RankingOptions],
+) -> NDArray[np.float64]: ...
+
+
+@documented_metric
+def ndcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> float | NDArray[np.float64]:
+    """NDCG@k: DCG@k over the largest DCG@k that the query's labels allow.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    Equal scores are averaged over their orders, not read in the order of the rows:
+
+    >>> from sklearn_rankcal.metrics import ndcg_score
+    >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
+    0.73
+    """
+    measure = measures.NDCG(k=k, gain=gain)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.score(measure, "ndcg", zero_division, return_per_query)
+
+
+@overload
+def eru_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+    return_per_query: Literal[False] = False,
+    **options: Unpack[RankingOptions],
+) -> float: ...
+
+
+@overload
+def eru_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+    return_per_query: Literal[True],
+    **options: Unpack[RankingOptions],
+) -> NDArray[np.float64]: ...
+
+
+@documented_metric
+def eru_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> float | NDArray[np.float64]:
+    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    neutral : float, default=0
+        Relevance up to this value has no utility.
+    half_life : float, default=5
+        The place whose discount is one half, > 1.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import eru_score
+    >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
+    0.5
+    """
+    measure = measures.ERU(neutral=neutral, half_life=half_life)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.score(measure, "eru", zero_division, return_per_query)
+
+
+@overload
+def err_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    return_per_query: Literal[False] = False,
+    **options: Unpack[RankingOptions],
+) -> float: ...
+
+
+@overload
+def err_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    return_per_query: Literal[True],
+    **options: Unpack[RankingOptions],
+) -> NDArray[np.float64]: ...
+
+
+@documented_metric
+def err_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+) -> float | NDArray[np.float64]:
+    """Expected reciprocal rank: sum_j (1 / j) R_j prod_{l < j} (1 - R_l), R = (2^y - 1) / 2^max.
+
+    Larger is better; the mean over queries is returned.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Cutoff; If None, every place counts.
+    max_relevance : float, default=None
+        Highest relevance of the collection. If None, it is the largest label of `y_true`. Pass it
+        if the values of several data sets are compared, since one of them may lack the highest
+        relevance.
+
+    Returns
+    -------
+    score : float, or ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import err_score
+    >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
+    0.5
+    """
+    measure = measures.ERR(k=k, max_relevance=max_relevance)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.score(measure, "err", zero_division, return_per_query)

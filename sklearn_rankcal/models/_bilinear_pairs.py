@@ -1,0 +1,299 @@
+"""A bilinear form on pairs of documents, fitted to all pairs of every query in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal.models._bilinear_moments import BilinearMoments, best_penalty
+from sklearn_rankcal.models._moments import PairMoments
+from sklearn_rankcal.models._pairwise_ridge import check_penalty
+from sklearn_rankcal.models._tables import numeric_table, row_blocks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
+from sklearn_rankcal.utils._arrays import read_arrays
+from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._row_hashes import hash_rows
+
+Floats = NDArray[np.float64]
+# The penalty "auto" without folds is this number over the number of training queries.
+_PENALTY_TIMES_QUERIES = 300
+_N_FOLDS = 5  # folds of queries by which the penalty "auto" is chosen
+_PENALTIES = 10.0 ** np.arange(-6, 4.5, 0.5)
+
+
+class BilinearPairs(VersionedPickle, BaseEstimator):
+    """A bilinear form u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
+
+    For preferences A is skew-symmetric, which lets the model express cycles. For average precision
+    A is symmetric. Because z contains a constant, differences (or sums) of linear scores are a
+    special case.
+
+    Parameters
+    ----------
+    feature_map : transformer, default=None
+        The map phi, which is fitted on the documents. It can be any scikit-learn transformer whose
+        output is dense, such as ``make_pipeline(StandardScaler(), Nystroem(n_components=32))``.
+        The penalty treats each of its columns as scaled to mean square 1. If None, phi computes at
+        most `n_components` principal components of the columns, scaled so that their differences
+        inside queries have mean square 1.
+    n_components : int, default=16
+        Number of principal components. It is not used with a `feature_map`.
+    symmetric : bool, default=False
+        True for the space `targets.SYMMETRIC_PAIRS`. Its targets are y_i y_j / sum(y). Those with
+        i = j describe a single document, and depend on it in another way than the targets of pairs
+        do. Therefore A is fitted to the pairs i != j only, and u_ii = z_i'w is fitted to the
+        documents separately.
+    alpha : "auto" or float, default="auto"
+        Penalty on the squared entries of A, relative to the mean over pairs, and of w, relative to
+        the mean over documents. In the symmetric case the constants are not penalised. "auto"
+        chooses the penalty with the smallest squared error in a cross-validation with five folds
+        of queries, which needs no second pass over X. In the symmetric case, and with fewer than
+        10 queries, "auto" is 300 divided by the number of training queries.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The penalty that was used.
+    matrix_ : ndarray of shape (m + 1, m + 1)
+        A, where m is the number of features phi(x).
+    diagonal_ : ndarray of shape (m + 1,) or None
+        w; None unless `symmetric`.
+    feature_map_ : transformer or None
+        The fitted feature map.
+
+    See Also
+    --------
+    BilinearMoments : The sums over queries through which this model is fitted.
+
+    Notes
+    -----
+    With Z_q the features of query q and G_q = Z_q'Z_q, the Gram matrix of vec A is the sum over
+    queries of the Kronecker products of G_q with itself. Where pairs i = j are left out, the sum
+    over documents of the Kronecker products of z_i z_i' with itself is subtracted. The time is
+    O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) for Q queries of r_q documents, plus O(n m^4) if
+    symmetric. The memory is O(m^4) in addition to a block of queries. m = 32 is a good size;
+    m = 100 is too large.
+    """
+
+    feature_map_: Any
+    _center: Floats
+    _axes: Floats
+
+    def __init__(
+        self,
+        feature_map: Any = None,
+        *,
+        n_components: int = 16,
+        symmetric: bool = False,
+        alpha: str | float = "auto",
+    ) -> None:
+        self.feature_map = feature_map
+        self.n_components = n_components
+        self.symmetric = symmetric
+        self.alpha = alpha
+
+    @property
+    def space(self) -> PairSpace:
+        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        return SYMMETRIC_PAIRS if self.symmetric else PAIRS
+
+    def fit(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> BilinearPairs:
+        """Fit A and, if symmetric, w.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        targets : PairTargets
+            Targets with the symmetry of the model.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+            A pair has the product of the weights of its two documents as its weight. Only the
+            ratios of the weights matter. In the fit of w a document has the weight v_i, and not
+            v_i^2, so that weight 2 is the same as two copies of the row.
+
+        Returns
+        -------
+        self : BilinearPairs
+        """
+        check_penalty(self.alpha, auto=True)
+        check_flag(self.symmetric, "symmetric")
+        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
+        X = self._table(X)
+        # Step 1: the features z, which the moments need before they can be summed.
+        if self.feature_map is None:
+            check_count(self.n_components, "n_components")
+            differences = PairMoments.of(X, None, queries, sample_weight)
+            self.feature_map_ = None
+            self._center = differences.center
+            self._axes = differences.principal_axes(self.n_components)
+        else:
+            self.feature_map_ = clone(self.feature_map).fit(X)
+        m = self._features(X, np.zeros(1, dtype=np.int64)).shape[1]
+        n_products = m * (m + 1) // 2
+        check_memory(
+            8 * 8 * n_products**2,
+            f"A form of {m - 1} features",
+            "Lower n_components, or the number of columns of the feature_map.",
+        )
+        # Step 2: the moments of each fold of queries; their sum holds those of all queries.
+        folds = self.alpha == "auto" and not self.symmetric and queries.n_queries >= 2 * _N_FOLDS
+        n_folds = _N_FOLDS if folds else 1
+        parts = BilinearMoments.in_folds(
+            lambda rows: self._features(X, rows),
+            targets,
+            queries,
+            sample_weight,
+            _query_folds(X, queries, n_folds),
+            n_folds,
+        )
+        moments = reduce(add, parts)
+        # Principal components have mean square 1 already.
+        sizes = np.ones(m) if self.feature_map is None else moments.feature_sizes()
+        # Step 3: the penalty, and the coefficients.
+        if folds:
+            self.alpha_ = best_penalty(parts, sizes, _PENALTIES)
+        elif self.alpha == "auto":
+            self.alpha_ = _PENALTY_TIMES_QUERIES / queries.n_queries
+        else:
+            self.alpha_ = float(self.alpha)
+        self.matrix_, self.diagonal_ = moments.solve(self.alpha_, sizes)
+        return self
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fitted model as plain arrays, which any version of any software can read.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            ``"center"`` c of shape (n_features,), ``"axes"`` V (n_features, m), ``"matrix"`` A
+            (m + 1, m + 1) and, where symmetric, ``"diagonal"`` w (m + 1,). With z = [1, (x - c) V]
+            the prediction for the pair i, j is z_i' A z_j, and for a document z_i'w.
+
+        Raises
+        ------
+        ValueError
+            If the model has a `feature_map`, which plain arrays cannot represent.
+        """
+        check_is_fitted(self)
+        if self.feature_map is not None:
+            raise ValueError(
+                f"The feature_map {self.feature_map!r} cannot be written as plain arrays. "
+                "Transform X before the ranker instead, and use feature_map=None."
+            )
+        arrays = {"center": self._center, "axes": self._axes, "matrix": self.matrix_}
+        if self.diagonal_ is not None:
+            arrays["diagonal"] = self.diagonal_
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def from_arrays(self, arrays: Mapping[str, Any]) -> BilinearPairs:
+        """Restore the model from the arrays that `to_arrays` returned.
+
+        The arrays do not contain `alpha_`, so that attribute is not set.
+
+        Returns
+        -------
+        self : BilinearPairs
+
+        Raises
+        ------
+        ValueError
+            If the model has a `feature_map`, if an array is absent, has another shape or is not
+            finite, or if the arrays belong to a model of the other symmetry.
+        """
+        if self.feature_map is not None:
+            raise ValueError("from_arrays needs feature_map=None, as to_arrays does.")
+        shapes: dict[str, tuple[str, ...]] = {
+            "center": ("d",),
+            "axes": ("d", "m"),
+            "matrix": ("m + 1", "m + 1"),
+        }
+        if self.symmetric:
+            shapes["diagonal"] = ("m + 1",)
+        read = read_arrays(arrays, shapes)
+        A = read["matrix"]
+        if not np.array_equal(A, A.T if self.symmetric else -A.T):
+            kind = "symmetric" if self.symmetric else "skew-symmetric"
+            raise ValueError(f"The array 'matrix' must be {kind}, as symmetric={self.symmetric}.")
+        self.feature_map_ = None
+        self._center, self._axes, self.matrix_ = read["center"], read["axes"], A
+        self.diagonal_ = read.get("diagonal")
+        return self
+
+    def _table(self, X: Any) -> Any:
+        return numeric_table(X) if self.feature_map is None else check_features(X)
+
+    def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
+        """Features z of rows of the table, of shape (*rows.shape, m + 1)."""
+        listed = rows.reshape(-1)
+        parts = []
+        for some in row_blocks(len(listed), X.shape[1]):
+            part = take_rows(X, listed[some])
+            if self.feature_map_ is None:
+                part = (part - self._center) @ self._axes
+            else:
+                part = np.asarray(self.feature_map_.transform(part), dtype=np.float64)
+            parts.append(np.concatenate([np.ones((len(part), 1)), part], axis=1))
+        return np.concatenate(parts).reshape(*rows.shape, -1)
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict u_ij for the pairs i < j of every query (i <= j if symmetric).
+
+        Returns
+        -------
+        u : ndarray of shape (n_pairs,)
+            In the order of `PairTargets.flat`.
+        """
+        return _BilinearForm(self, X, queries).flat()
+
+
+class _BilinearForm(PairTargets):
+    """The predictions of a fitted model, computed for a few queries at a time."""
+
+    def __init__(self, model: BilinearPairs, X: Any, queries: Queries) -> None:
+        super().__init__(queries)
+        self.space = model.space
+        self._model = model
+        self._table = model._table(X)
+        self._order = queries.gather(np.arange(queries.n_rows))
+
+    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+        z = self._model._features(self._table, self._order[inside])
+        form = z @ self._model.matrix_ @ z.transpose(0, 2, 1)
+        if self._model.diagonal_ is not None:
+            place = np.arange(inside.shape[1])
+            form[:, place, place] = z @ self._model.diagonal_
+        return form
+
+
+def _query_folds(X: Any, queries: Queries, n_folds: int) -> NDArray[np.int64]:
+    """Assign each query to a fold.
+
+    The fold depends on a hash of the query's content, and thus not on the order of the queries or
+    of their rows.
+    """
+    if n_folds == 1:
+        return np.zeros(queries.n_queries, dtype=np.int64)
+    order = queries.gather(np.arange(queries.n_rows))
+    # The first 8 columns suffice to tell queries apart.
+    some = X[:, :8] if isinstance(X, np.ndarray) else X
+    keys = np.add.reduceat(hash_rows(some, order), queries.offsets[:-1])
+    folds = np.empty(queries.n_queries, dtype=np.int64)
+    folds[np.argsort(keys, kind="stable")] = np.arange(queries.n_queries) % n_folds
+    return folds

@@ -1,0 +1,253 @@
+"""Models that fit a score for each document first, and then a model of pairs to the residuals.
+
+They are the default models of pairwise disagreement and of average precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
+from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import (
+    PAIRS,
+    SCORES,
+    SYMMETRIC_PAIRS,
+    PairSpace,
+    PairTargets,
+    Residuals,
+)
+from sklearn_rankcal.utils._parameters import check_methods
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one
+
+Floats = NDArray[np.float64]
+# The penalty times the number of queries: ten times that of `BilinearPairs`, because products are
+# noisier than differences.
+_PENALTY_TIMES_QUERIES = 3000.0
+
+
+class _ResidualModel(VersionedPickle, BaseEstimator):
+    """Fit scores, fit pairs to the residuals of the scores, and predict the sum of both."""
+
+    space: PairSpace
+
+    def __init__(self, scores: Any = None, pairs: Any = None) -> None:
+        self.scores = scores
+        self.pairs = pairs
+
+    def fit(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> _ResidualModel:
+        """Fit the scores, and then the pairs to their residuals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        targets : PairTargets
+            Targets with the symmetry of the model.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+
+        Returns
+        -------
+        self : model
+
+        Raises
+        ------
+        ValueError
+            If `pairs` is a model of the other symmetry, or if `scores` does not predict scores.
+        """
+        for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
+            check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
+        pairs = self._default_pairs(queries) if self.pairs is None else clone(self.pairs)
+        if self.scores is not None and self.scores.space != SCORES:
+            raise ValueError(f"scores must predict scores, not {self.scores.space}.")
+        if pairs.space != self.space:
+            raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
+        model = DocumentModel() if self.scores is None else clone(self.scores)
+        mass = None if sample_weight is None else below_one(sample_weight)
+        own = self._score_targets(targets, mass)
+        self.scores_ = model.fit(X, own, queries, sample_weight)
+        scores = self.scores_.predict(X, queries)
+        self._fit_relation(targets, scores, queries, mass)
+        rest = Residuals(targets, self._implied_by_scores(scores, queries))
+        self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
+        return self
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict the targets of all pairs of every query.
+
+        Returns
+        -------
+        u : ndarray of shape (n_pairs,)
+            The pairs i < j, or i <= j if the targets are symmetric, in the order of
+            `PairTargets.flat`.
+        """
+        u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
+        u += self.pairs_.predict(X, queries)
+        return u
+
+    def _default_pairs(self, queries: Queries) -> Any:
+        raise NotImplementedError
+
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+        """Targets of the scores, one for each document."""
+        raise NotImplementedError
+
+    def _fit_relation(
+        self,
+        targets: PairTargets,
+        scores: Floats,
+        queries: Queries,
+        sample_weight: Floats | None,
+    ) -> None:
+        """Fit the coefficients by which scores imply predictions for pairs, if there are any."""
+
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
+        """The predictions for pairs that the scores imply."""
+        raise NotImplementedError
+
+
+class ResidualPairModel(_ResidualModel):
+    """A score for each document, plus a skew-symmetric form for what scores cannot express.
+
+    The prediction for a pair is s_i - s_j + z_i' A z_j. The model `scores` is fitted to the net
+    Borda targets, which are the scores that least squares over all pairs of a query gives. The
+    model `pairs` is fitted to the residuals.
+
+    Parameters
+    ----------
+    scores : DocumentModel, default=None
+        The model of s. None means `DocumentModel()`, with the default regressor.
+    pairs : model of pairs, default=None
+        The model of the residuals. None means `BilinearPairs()`.
+
+    Attributes
+    ----------
+    scores_ : DocumentModel
+    pairs_ : model of pairs
+    """
+
+    space = PAIRS
+
+    def _default_pairs(self, queries: Queries) -> Any:
+        return BilinearPairs()
+
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+        queries = targets.queries
+        mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
+        total = queries.broadcast(queries.sum(mass))
+        # With V = sum_i v_i, b_i = sum_j v_j t_ij and sum_i v_i s_i = 0,
+        # sum_ij v_i v_j (s_i - s_j - t_ij)^2 = 2 V sum_i v_i (s_i - b_i / V)^2 + constant,
+        # so that b_i / V are the scores of least squares.
+        return targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
+
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
+        return ScoreDifferences(scores, queries)
+
+
+class ResidualProductModel(_ResidualModel):
+    """A score for each document, products of scores, and a symmetric form for their residuals.
+
+    The predictions are u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j. The model
+    `scores` is fitted to the diagonal of the targets. Then a, b and c are fitted by least squares
+    over all pairs, and the model `pairs` is fitted to the residuals. If documents are relevant
+    independently of each other, they are ranked by their scores. The term z_i' A z_j expresses
+    which documents tend to be relevant together, or never together.
+
+    Parameters
+    ----------
+    scores : DocumentModel, default=None
+        The model of s. None means `DocumentModel()`, with the default regressor.
+    pairs : symmetric model of pairs, default=None
+        The model of the residuals. None means ``BilinearPairs(symmetric=True)`` with a penalty of
+        3000 divided by the number of training queries.
+
+    Attributes
+    ----------
+    scores_ : DocumentModel
+    slopes_ : ndarray of shape (3,)
+        a, b and c.
+    pairs_ : symmetric model of pairs
+    """
+
+    space = SYMMETRIC_PAIRS
+
+    def _default_pairs(self, queries: Queries) -> Any:
+        return BilinearPairs(symmetric=True, alpha=_PENALTY_TIMES_QUERIES / queries.n_queries)
+
+    def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
+        return targets.diagonal()
+
+    def _fit_relation(
+        self,
+        targets: PairTargets,
+        scores: Floats,
+        queries: Queries,
+        sample_weight: Floats | None,
+    ) -> None:
+        self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
+
+    def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
+        return _ScoreProducts(scores, self.slopes_, queries)
+
+
+def _fit_slopes(
+    targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
+) -> Floats:
+    """Fit t_ij = a + b (s_i + s_j) + c s_i s_j by least squares over the pairs i != j.
+
+    O(sum r^2) time for queries of r documents.
+    """
+    mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
+    grouped, mass = queries.gather(scores), queries.gather(mass)
+    scale = np.abs(grouped).max() or 1.0  # the scores are divided by it, for well-scaled equations
+    gram, moment = np.zeros((3, 3)), np.zeros(3)
+    for inside, valid in queries.pair_blocks():
+        s, weight = grouped[inside] / scale, mass[inside] * valid
+        weights = weight[:, :, None] * weight[:, None, :]
+        _diagonal(weights)[...] = 0.0  # leave out the pairs i = j
+        target = targets.matrices(inside, valid)
+        terms = [np.ones_like(target), s[:, :, None] + s[:, None, :], s[:, :, None] * s[:, None, :]]
+        for k, term in enumerate(terms):
+            weighted = term * weights
+            moment[k] += np.vdot(weighted, target)
+            gram[k] += [np.vdot(weighted, other) for other in terms]
+    # If all scores are equal, the three terms are linearly dependent.
+    gram[np.diag_indices(3)] += 1e-10 * (gram[0, 0] or 1.0)
+    return np.linalg.solve(gram, moment) / [1.0, scale, scale**2]
+
+
+def _diagonal(matrices: Floats) -> Floats:
+    """Return a writable view of the diagonals of a stack of matrices."""
+    return np.einsum("qii->qi", matrices)
+
+
+class _ScoreProducts(PairTargets):
+    """Pairwise targets a + b (s_i + s_j) + c s_i s_j for i != j, and s_i for i = j."""
+
+    space = SYMMETRIC_PAIRS
+
+    def __init__(self, scores: Floats, slopes: Floats, queries: Queries) -> None:
+        super().__init__(queries)
+        self._grouped = queries.gather(scores)
+        self._slopes = slopes
+
+    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+        a, b, c = self._slopes
+        s = self._grouped[inside]
+        products = a + b * (s[:, :, None] + s[:, None, :]) + c * s[:, :, None] * s[:, None, :]
+        _diagonal(products)[...] = s
+        products *= valid[:, :, None] & valid[:, None, :]
+        return products

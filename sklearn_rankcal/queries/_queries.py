@@ -1,0 +1,396 @@
+"""`Queries`: the partition of rows into queries.
+
+Every sum, mean, sort and rank over queries in this package is a method of `Queries`, so that no
+other module contains a loop over queries. An array with one entry per row has one of two layouts:
+
+* *row layout*: the order in which the user passed the rows, so that entry i belongs to row i of X;
+* *grouped layout*: the rows of query 0, then those of query 1, and so on.
+
+If the rows of every query are contiguous already, the two layouts are the same and nothing is
+copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.queries._groups import check_groups, number_objects, number_values, run_starts
+from sklearn_rankcal.utils._memory import check_memory, rows_per_block
+
+_LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
+
+
+class Queries:
+    """The partition of rows into queries.
+
+    Use `from_groups`, `uniform` or `single` to make one; the constructor does not check its
+    arguments.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n_queries + 1,)
+        Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of the grouped layout.
+    order : ndarray of shape (n_rows,) or None
+        The row at each place of the grouped layout. None means ``arange(n_rows)``.
+    ids : ndarray of shape (n_queries,) or None
+        Group id of each query, in order of first appearance. None means
+        ``0 .. n_queries - 1``.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_queries,)
+        The number of rows of each query.
+    n_queries, n_rows : int
+        The numbers of queries and of rows.
+    """
+
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        order: NDArray[np.int64] | None = None,
+        ids: NDArray[Any] | None = None,
+    ) -> None:
+        self.offsets = offsets
+        self.order = order
+        self._ids = ids
+        self.sizes = np.diff(offsets)
+        self.n_queries = len(self.sizes)
+        self.n_rows = int(offsets[-1])
+        self._place: NDArray[np.int64] | None = None
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """Group id of each query, in order of first appearance."""
+        return np.arange(self.n_queries) if self._ids is None else self._ids
+
+    # ---------------------------------------------------------------- construction
+
+    @classmethod
+    def from_groups(cls, groups: ArrayLike, n_rows: int | None = None) -> Queries:
+        """Make the partition from group ids of any type, in any order.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_rows,)
+            Ids: integers, finite floats, strings or any hashable objects. Rows of one query need
+            not be contiguous.
+        n_rows : int, default=None
+            The expected length.
+
+        Returns
+        -------
+        queries : Queries
+            Queries are numbered in order of first appearance.
+
+        Raises
+        ------
+        ValueError
+            If the length or shape is wrong, if there are no rows, or if an id is missing.
+
+        Notes
+        -----
+        The cost is O(n) if queries are contiguous, or if ids are not numbers (one dictionary
+        look-up for each). Otherwise it is that of a stable sort.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal.queries import Queries
+        >>> queries = Queries.from_groups(["b", "a", "b"])
+        >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
+        ([0, 2, 3], [0, 2, 1], ['b', 'a'])
+        """
+        values = check_groups(groups, n_rows)
+        if values.dtype.kind == "O":  # objects that may not be comparable: use a dictionary
+            codes, ids = number_objects(values.tolist())
+            starts = run_starts(codes)
+            if len(starts) == len(ids):
+                return cls(np.append(starts, len(values)), None, ids)
+            return cls._from_codes(codes, ids)
+        starts = run_starts(values)
+        # Number each run of equal ids once, because there are usually few runs.
+        runs = values[starts]
+        if runs.dtype.kind in "SU":
+            codes, ids = number_objects(runs.tolist())
+            ids = ids.astype(runs.dtype)
+        else:
+            codes, ids = number_values(runs)
+        if len(ids) == len(runs):
+            return cls(np.append(starts, len(values)), None, ids)
+        return cls._from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
+
+    @classmethod
+    def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
+        # NumPy's stable sort of 16-bit integers is a radix sort, which is O(n). Sorting by the
+        # lower 16 bits and then by the higher 16 bits is enough for up to 2^32 queries.
+        order = np.argsort(codes.astype(np.uint16), kind="stable")
+        if len(codes) and codes.max() > np.iinfo(np.uint16).max:
+            high = (codes >> 16).astype(np.uint16)
+            order = order[np.argsort(high[order], kind="stable")]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
+        return cls(offsets, order, ids)
+
+    @classmethod
+    def uniform(cls, n_queries: int, size: int) -> Queries:
+        """Make `n_queries` queries of `size` contiguous rows each."""
+        return cls(np.arange(n_queries + 1, dtype=np.int64) * size)
+
+    @classmethod
+    def single(cls, n_rows: int) -> Queries:
+        """Make one query of all rows."""
+        return cls.uniform(1, n_rows)
+
+    # ---------------------------------------------------------------- the two layouts
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Convert from row layout to grouped layout (without a copy if they are the same)."""
+        return values if self.order is None else values[self.order]
+
+    def scatter(self, grouped: NDArray[Any]) -> NDArray[Any]:
+        """Convert from grouped layout to row layout (without a copy if they are the same)."""
+        if self.order is None:
+            return grouped
+        values = np.empty_like(grouped)
+        values[self.order] = grouped
+        return values
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """The 0-based place of each row inside its query, in grouped layout."""
+        if self._place is None:
+            self._place = np.arange(self.n_rows) - self.repeat(self.offsets[:-1])
+        return self._place
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The query number of each row, in row layout."""
+        return self.scatter(self.repeat(np.arange(self.n_queries)))
+
+    def repeat(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        """Repeat one value per query for all of its rows, in grouped layout."""
+        return np.repeat(per_query, self.sizes, axis=0)
+
+    def broadcast(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        """Repeat one value per query for all of its rows, in row layout."""
+        return self.scatter(self.repeat(per_query))
+
+    # ---------------------------------------------------------------- per-query reductions
+
+    def reduce(self, ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
+        """Reduce each query of an array in grouped layout by `ufunc`."""
+        return ufunc.reduceat(grouped, self.offsets[:-1], axis=0)
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum over each query of an array in row layout."""
+        return self.reduce(np.add, self.gather(values))
+
+    def max(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Largest value of each query of an array in row layout."""
+        return self.reduce(np.maximum, self.gather(values))
+
+    def min(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Smallest value of each query of an array in row layout."""
+        return self.reduce(np.minimum, self.gather(values))
+
+    def mean(
+        self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """(Weighted) mean of each query; 0 if all weights of the query are 0."""
+        if weight is None:
+            return self.sum(values) / self.sizes
+        total = self.sum(weight)
+        return self.sum(values * weight) / np.where(total > 0, total, 1.0)
+
+    def center(
+        self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Values minus the (weighted) mean of their query, in row layout."""
+        return values - self.broadcast(self.mean(values, weight))
+
+    def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
+        """Cumulative sum inside each query, in grouped layout, independent of other queries."""
+        if (
+            grouped.dtype.kind == "f"
+        ):  # a difference of sums over all queries would lose small values
+            sums = np.empty_like(grouped)
+            for inside, valid in self.buckets():
+                sums[inside[valid]] = np.cumsum(grouped[inside], axis=1)[valid]
+            return sums
+        total = np.cumsum(grouped)
+        before = total[self.offsets[:-1]] - grouped[self.offsets[:-1]]
+        return total - self.repeat(before)
+
+    # ---------------------------------------------------------------- sorting
+
+    def sort(self, scores: NDArray[Any]) -> NDArray[np.int64]:
+        """Sort the rows of each query, best first; equal scores keep the order of the rows.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            Finite scores in row layout; larger is better.
+
+        Returns
+        -------
+        order : ndarray of shape (n_rows,)
+            The row at each place of the grouped layout.
+
+        Notes
+        -----
+        The cost is O(n log r) for queries of at most r rows, in a few vectorised sorts: queries of
+        similar size share one padded array.
+        """
+        key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
+        if self.is_uniform:
+            matrix = key.reshape(self.n_queries, -1)
+            # The default sort is much faster than a stable one. Only ties need the stable one.
+            local = np.argsort(matrix, axis=1)
+            ordered = np.take_along_axis(matrix, local, axis=1)
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                local = np.argsort(matrix, axis=1, kind="stable")
+            places = (local + self.offsets[:-1, None]).reshape(-1)
+        else:
+            places = np.empty(self.n_rows, dtype=np.int64)
+            for inside, valid in self.buckets():
+                # The padding is +inf at the end of each row, and a stable sort leaves it there.
+                padded = np.where(valid, key[inside], np.inf)
+                local = np.argsort(padded, axis=1, kind="stable") + inside[:, :1]
+                places[inside[valid]] = local[valid]
+        return places if self.order is None else self.order[places]
+
+    def sort_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of each query in descending order, in grouped layout (faster than `sort`)."""
+        key = -self.gather(values)
+        if self.is_uniform:
+            return -np.sort(key.reshape(self.n_queries, -1), axis=1).reshape(-1)
+        result = np.empty_like(key)
+        for inside, valid in self.buckets():
+            result[inside[valid]] = -np.sort(np.where(valid, key[inside], np.inf), axis=1)[valid]
+        return result
+
+    def rank(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Convert an order of `sort` to the position of each row, 1 = top, in row layout."""
+        ranks = np.empty(self.n_rows, dtype=np.int64)
+        ranks[order] = self.place + 1
+        return ranks
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all queries have the same size, so that a grouped array is a matrix."""
+        return bool((self.sizes == self.sizes[0]).all())
+
+    def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        """Padded views of the grouped layout, each of several queries of similar size.
+
+        Yields
+        ------
+        inside : ndarray of shape (n_queries_of_bucket, width)
+            Each row contains the places of one query in the grouped layout. They are consecutive.
+            Beyond the size of the query, the row is padded with any valid place.
+        valid : ndarray of the same shape
+            False for the padding, True elsewhere.
+        """
+        sizes = np.unique(self.sizes)
+        while len(sizes):
+            stop = np.searchsorted(sizes, sizes[0] * _LADDER, side="right")
+            width = sizes[stop - 1]
+            member = np.flatnonzero((self.sizes >= sizes[0]) & (self.sizes <= width))
+            inside = self.offsets[member][:, None] + np.arange(width)
+            valid = np.arange(width) < self.sizes[member][:, None]
+            yield np.minimum(inside, self.n_rows - 1), valid
+            sizes = sizes[stop:]
+
+    def pair_blocks(
+        self, pair_bytes: int = 8, block_bytes: int | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        """`buckets`, a few queries at a time: arrays of all their pairs stay small.
+
+        Parameters
+        ----------
+        pair_bytes : int, default=8
+            Bytes of an entry of an array (queries, width, width).
+        block_bytes : int, default=None
+            Largest size of such an array, as far as a single query allows; None is 16 MiB.
+
+        Raises
+        ------
+        ValueError
+            The pairs of the largest query alone do not fit in memory.
+        """
+        self.check_pairs_fit()
+        for inside, valid in self.buckets():
+            step = rows_per_block(pair_bytes * inside.shape[1] ** 2, block_bytes)
+            for first in range(0, len(inside), step):
+                yield inside[first : first + step], valid[first : first + step]
+
+    def equal_pair_blocks(self) -> Iterator[NDArray[np.int64]]:
+        """Places (n, r) of whole queries of the same size r, as many at a time as `pair_blocks`."""
+        self.check_pairs_fit()
+        for r in np.unique(self.sizes):
+            starts = self.offsets[:-1][self.sizes == r]
+            step = rows_per_block(8 * int(r) ** 2)
+            for first in range(0, len(starts), step):
+                yield starts[first : first + step, None] + np.arange(r)
+
+    def check_pairs_fit(self) -> None:
+        """Raise when the pairs of the largest query alone do not fit in memory."""
+        r = int(self.sizes.max(initial=0))
+        check_memory(
+            4 * 8 * r * r,
+            f"All pairs of a query of {r:,} documents",
+            "Shorten the query, or rank it by scores: loss='map_by_scores', or 'pd_by_scores' with "
+            "pair_weight and score_function given by name.",
+        )
+
+    # ---------------------------------------------------------------- parts
+
+    def select(self, keep: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Queries]:
+        """Keep some queries: return their rows, ascending, and the partition of these rows."""
+        rows = np.flatnonzero(self.broadcast(keep))
+        new = np.cumsum(keep) - 1
+        ids = None if self._ids is None else self._ids[keep]
+        if self.order is None:
+            return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
+        return rows, Queries._from_codes(new[self.codes[rows]], ids)
+
+    def chunks(
+        self, limit: int, squared: bool = False
+    ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
+        """Split the queries into runs of whole queries with about `limit` rows each.
+
+        A query with more than `limit` rows is a chunk of its own.
+
+        Parameters
+        ----------
+        limit : int
+            The largest number of rows; or, if `squared`, the largest sum of the squared sizes of
+            the queries.
+        squared : bool, default=False
+            Whether the sizes of the queries are squared.
+
+        Yields
+        ------
+        rows : slice or ndarray
+            The rows of the chunk. They are a slice if the rows of every query are contiguous.
+        queries : Queries
+            The partition of these rows into queries.
+        """
+        # A row costs as much as about 15 pairs. Otherwise many short queries would make a chunk
+        # with too many rows.
+        cost = self.sizes * (self.sizes + 15) if squared else self.sizes
+        stops = np.append(0, np.cumsum(cost))
+        first = 0
+        while first < self.n_queries:
+            last = int(np.searchsorted(stops, stops[first] + limit, "right")) - 1
+            last = max(last, first + 1)
+            start, stop = int(self.offsets[first]), int(self.offsets[last])
+            rows = slice(start, stop) if self.order is None else self.order[start:stop]
+            yield rows, Queries(self.offsets[first : last + 1] - start)
+            first = last
+
+    def same_partition(self, other: Queries) -> bool:
+        """Whether `other` groups the rows in the same way; ids may differ."""
+        return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)

@@ -1,0 +1,22 @@
+"""Rankers: estimators that learn to rank documents, or a fixed set of labels."""
+
+from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
+from sklearn_rankcal.rankers._calibrated import CalibratedRanker
+from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
+from sklearn_rankcal.rankers._wrappers import (
+    RelevanceRegressor,
+    ScoreRegressor,
+    predict_order,
+    predict_scores,
+)
+
+__all__ = [
+    "CalibratedLabelRanker",
+    "CalibratedRanker",
+    "QueryOrder",
+    "RankerMixin",
+    "RelevanceRegressor",
+    "ScoreRegressor",
+    "predict_order",
+    "predict_scores",
+]

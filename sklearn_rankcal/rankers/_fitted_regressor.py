@@ -1,0 +1,59 @@
+"""Attributes of the fitted regressor, per column of the X that the ranker received."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal.models import PairwiseRidge
+
+
+class FittedRegressorMixin:
+    """`feature_importances_` and `coef_` of `CalibratedRanker`, and a `classes_` that explains."""
+
+    group_column: str | None
+    model_: Any
+    _group_place: int
+
+    @property
+    def classes_(self) -> Any:
+        """A ranker has none; cross_val_predict wants them for a method of scores."""
+        raise AttributeError(
+            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
+            "estimator for a classifier: use its default method with group_column='qid', or loop "
+            "over QueryKFold().split(X, labels)."
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The regressor's importances per column of X, context columns folded in.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        return self._with_group_column(
+            model.column_importances(model.regressor_.feature_importances_)
+        )
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The regressor's coefficients per column of X: average slopes inside a query.
+
+        Aligned with ``feature_names_in_``: `group_column` has 0.
+        """
+        check_is_fitted(self)
+        if isinstance(self.model_, PairwiseRidge):
+            return self._with_group_column(self.model_.coef_)
+        return self._with_group_column(
+            self.model_.column_coefficients(self.model_.regressor_.coef_)
+        )
+
+    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
+        if self.group_column is None:
+            return values
+        return np.insert(values, self._group_place, 0.0, axis=-1)

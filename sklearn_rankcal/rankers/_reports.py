@@ -1,0 +1,257 @@
+"""Reports of a ranker on its rankings: predicted pairs, optimality of the decoder, certificates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal.consistency._diagnosis import (
+    Diagnosis,
+    rounding_slack,
+    scores_suffice,
+    squared_errors,
+)
+from sklearn_rankcal.decoders import GreedyDAG
+from sklearn_rankcal.labels._labels import read_any_labels, take_labels
+from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._query_input import QueryInputMixin
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._row_hashes import hash_rows
+
+_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
+
+
+def predicts_pairs(ranker: Any) -> bool:
+    """Whether the loss of a ranker is on pairs of documents, for `available_if`."""
+    return get_loss(ranker.loss).space.is_pairwise
+
+
+class ReportingRanker(QueryInputMixin):
+    """`predict_preferences`, `decode_report` and `diagnose` of a fitted `CalibratedRanker`."""
+
+    loss: str | Loss
+    n_jobs: int | None
+    verbose: int
+    loss_: Loss
+    model_: Any
+    decoder_: Any
+
+    def _predicted_pairs(
+        self, X: Any, queries: Queries
+    ) -> Iterator[tuple[NDArray[np.int64], Queries, NDArray[np.float64]]]:
+        """Rows, their queries and their predictions, a chunk of queries at a time.
+
+        The rows of a query come in an order of their content, so that neither predictions nor
+        the decoder's rules for ties depend on the order in which a user has them.
+        """
+        queries.check_pairs_fit()
+        started, done = time.perf_counter(), 0
+        for listed, part in queries.chunks(_PAIRS_AT_A_TIME, squared=True):
+            rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
+            rows = rows[np.lexsort((hash_rows(X, rows), part.codes))]
+            yield rows, part, self.model_.predict(take_rows(X, rows), part)
+            done += part.n_queries  # the caller has dealt with these before it asks for more
+            self._print_progress(
+                f"{done} of {queries.n_queries} queries predicted and decoded", started
+            )
+
+    def _print_progress(self, what: str, started: float | None = None) -> None:
+        """Print a line if `verbose`, with the seconds since `started`."""
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
+            print(f"[{type(self).__name__}] {what}{took}", flush=True)
+
+    @available_if(predicts_pairs)
+    @checks_keywords
+    def predict_preferences(
+        self, X: Any, groups: ArrayLike | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Return the input of the decoder: a predicted number for every pair of documents.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        matrices : list of ndarray of shape (r, r)
+            One matrix per query, in order of first appearance; rows and columns are the rows of
+            the query in the order of X. For ``"pd"`` antisymmetric, estimates of
+            E[y_ij - y_ji], a positive entry: the first before the second; `decode_preferences`
+            takes them as they are. For ``"map"`` symmetric, estimates of E[y_i y_j / sum(y)] up to
+            a shift of the diagonal, which changes no ranking; `decode_average_precision` takes
+            them.
+        """
+        X, queries = self._read_queries(X, groups)
+        matrices: list[NDArray[np.float64]] = []
+        place = queries.scatter(queries.place)
+        space = self.loss_.space
+        for rows, part, u in self._predicted_pairs(X, queries):
+            starts = np.append(0, np.cumsum(space.n_entries(part.sizes)))
+            # a loop over queries: each has a matrix of its own
+            for q, r in enumerate(part.sizes):
+                places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
+                i, j = space.indices(r)
+                matrix = np.zeros((r, r))
+                entries = u[starts[q] : starts[q + 1]]
+                matrix[places[j], places[i]] = space.sign * entries
+                matrix[places[i], places[j]] = entries
+                matrices.append(matrix)
+        return matrices
+
+    @available_if(predicts_pairs)
+    @checks_keywords
+    def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
+        """Report how far the ranking of each query can be from the best one for its predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``query`` (its id), ``n_documents``, ``objective`` (weight that the ranking
+            contradicts; for ``"map"`` what it is short of 1), ``lower_bound`` (no ranking has
+            less), ``gap``, ``optimal`` (proved) and ``method``; for ``"pd"`` also ``cyclic``,
+            whether the predicted preferences have a cycle, where preferences up to 1e-9 of the
+            largest of the query count as none. Ready for ``pandas.DataFrame``.
+        """
+        X, queries = self._read_queries(X, groups)
+        return self._report(X, queries, lambda rows, part, u: {})
+
+    def _report(
+        self,
+        X: Any,
+        queries: Queries,
+        more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
+    ) -> dict[str, NDArray[Any]]:
+        """The report of the decoder on each query, with the columns that `more` adds."""
+        parts: dict[str, list[NDArray[Any]]] = {}
+        for rows, part, u in self._predicted_pairs(X, queries):
+            result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
+            columns = {
+                "objective": result.objective,
+                "lower_bound": result.lower_bound,
+                "gap": result.gap,
+                "optimal": result.optimal,
+                "method": result.method,
+            }
+            if self.loss_.space == PAIRS:
+                threshold = result.threshold
+                if threshold is None:
+                    threshold = GreedyDAG(order="topological").decode(u, part).threshold
+                columns["cyclic"] = threshold > rounding_slack(u, part, PAIRS)
+            for name, column in (columns | more(rows, part, u)).items():
+                parts.setdefault(name, []).append(column)
+        report = {"query": queries.ids, "n_documents": queries.sizes}
+        return report | {name: np.concatenate(columns) for name, columns in parts.items()}
+
+    @checks_keywords
+    def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
+        """Report whether rankings are optimal, whether scores suffice, and bounds of the regret.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+        y : array-like of shape (n_documents,) or (n_documents, m), or list, default=None
+            Labels of held-out queries, as in `score`; or those of m judges: columns of relevance,
+            or a list of structured labels, such as one `preference_labels` for each. With them
+            the expected regret is bounded from the squared distance of predictions and targets.
+            That distance contains the noise of the labels, so that the bound may be too large to
+            be informative. The labels of several judges remove the noise.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Its text is a summary; ``shares``, ``regret_bound``, ``regret_estimate``,
+            ``per_query``, ``to_frame()`` and ``plot()`` have the details.
+
+        Notes
+        -----
+        By theorem 3 of Ramaswamy et al. (2013), the regret of a query is at most
+        c ||u - u*|| + gap, where c is the `regret_constant` of the loss
+        (`consistency.regret_bound`). The mean regret is therefore at most
+        sqrt(mean of c^2 ||u - u*||^2) + mean gap. This does not hold for losses that are not
+        calibrated everywhere, for which no bound is given. In addition to the time of
+        `decode_report`, O(sum r^3) time is needed for ``"map"``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> data = make_ranking(n_queries=80, n_documents=6, random_state=0)
+        >>> train, test = data.groups < 60, data.groups >= 60
+        >>> ranker = CalibratedRanker(loss="pd")
+        >>> ranker = ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+        >>> diagnosis = ranker.diagnose(data.X[test], data.groups[test], data.y[test])
+        >>> diagnosis.shares["optimal"]
+        1.0
+        """
+        if y is None:
+            X, queries = self._read_queries(X, groups)
+            labels: list[Any] = []
+        else:
+            check_is_fitted(self)
+            if isinstance(y, list | tuple) and y and all(is_structured(one) for one in y):
+                judges = list(y)
+            elif not is_structured(y) and np.ndim(y) == 2:
+                judges = list(read_array(y, "y").T)
+            else:
+                judges = [y]
+            if not judges:
+                raise ValueError("y has no column: leave it out, or give labels.")
+            X, read, queries, _ = self._read(X, judges[0], groups, reset=False)
+            labels = [read]
+            for other in judges[1:]:
+                read, of_labels = read_any_labels(other, queries.n_rows)
+                agreed_queries(queries, of_labels)
+                labels.append(read)
+            for read in labels:
+                self.loss_.check(read)
+        loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
+
+        def more(
+            rows: NDArray[np.int64], part: Queries, u: NDArray[np.float64]
+        ) -> dict[str, NDArray[Any]]:
+            enough = scores_suffice(u, part, loss.space)
+            columns: dict[str, NDArray[Any]] = {"scores_suffice": enough}
+            if bounded:
+                own = [take_labels(label, rows, part) for label in labels]
+                columns["squared_error"] = squared_errors(loss, u, own, part)
+            return columns
+
+        if not loss.space.is_pairwise:
+            columns = {"query": queries.ids, "n_documents": queries.sizes}
+            if bounded:
+                scores = queries.gather(self.model_.predict(X, queries))
+                columns["squared_error"] = squared_errors(loss, scores, labels, queries)
+        else:
+            columns = self._report(X, queries, more)
+            if "cyclic" in columns:
+                columns["acyclic"] = ~columns.pop("cyclic")
+        if bounded:
+            sizes, place = np.unique(queries.sizes, return_inverse=True)
+            constants = np.array([loss.regret_constant(int(r)) for r in sizes])
+            columns["squared_bound"] = constants[place] ** 2 * columns["squared_error"]
+        return Diagnosis(loss, columns)

@@ -1,0 +1,98 @@
+"""The data that a ranker is trained on, and warnings about data that cannot be learned from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels._labels import take_labels
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import take_rows
+
+
+class TrainingData(NamedTuple):
+    """Checked documents with their labels, queries and weights.
+
+    Attributes
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        The table that the model sees.
+    labels : ndarray of shape (n_documents,) or Preferences
+        The relevance of every row, or the preferences between rows.
+    queries : Queries
+        The queries of the rows.
+    weight : ndarray of shape (n_documents,) or None
+        The weights of the rows; None if all are equal.
+    """
+
+    X: Any
+    labels: Any
+    queries: Queries
+    weight: NDArray[np.float64] | None
+
+    def without_zero_weights(self) -> TrainingData:
+        """The rows of positive weight."""
+        if self.weight is None or (self.weight > 0).all():
+            return self
+        rows = np.flatnonzero(self.weight)
+        return self._take(rows, Queries.from_groups(self.queries.codes[rows]))
+
+    def without_undefined_queries(self, loss: Loss) -> TrainingData:
+        """The queries on which the loss is defined.
+
+        Raises
+        ------
+        ValueError
+            The loss is undefined on all queries.
+        """
+        defined = loss.defined(self.labels, self.queries)
+        if defined.all():
+            return self
+        if not defined.any():
+            raise ValueError(
+                f"{type(loss).__name__} is undefined on all {len(defined)} queries "
+                f"(n_samples={self.queries.n_rows}), so there is nothing to learn from. For most "
+                "losses a query needs a document of positive relevance; for 'auc', 'spearman' "
+                "and 'pd' it needs two different labels."
+            )
+        return self._take(*self.queries.select(defined))
+
+    def _take(self, rows: Any, queries: Queries) -> TrainingData:
+        weight = None if self.weight is None else self.weight[rows]
+        return TrainingData(
+            take_rows(self.X, rows), take_labels(self.labels, rows, queries), queries, weight
+        )
+
+
+def warn_if_rows_are_queries(queries: Queries, stacklevel: int) -> None:
+    """Warn if every query has a single row, which has only one ranking."""
+    if queries.n_queries > 1 and queries.sizes.max() == 1:
+        warnings.warn(
+            f"Each of the {queries.n_queries} rows is a query of its own, so that there is "
+            "nothing to rank. The parameter groups holds the query of each row, not the number "
+            "of the row.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_if_normalizer_varies(
+    classifier: Any, loss: Loss, normalizer: NDArray[np.float64], stacklevel: int
+) -> None:
+    """Warn if the normaliser of the loss differs between queries, which no classifier learns."""
+    if np.ptp(normalizer) <= 1e-9 * normalizer.max():
+        return
+    warnings.warn(
+        f"{type(classifier).__name__} is a classifier, which learns the gain of single "
+        f"documents, but {type(loss).__name__} divides the gain by a normaliser of the whole "
+        "query, which varies in this data. The rankings converge to the best ones for the loss "
+        "only if the normaliser of a query is certain (see the attribute calibrated_over_). Use "
+        "a regressor, or loss='dcg', for which the expected targets of a classifier are "
+        "calibrated.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

@@ -1,0 +1,252 @@
+"""Containers of features: what `X` may be, an array, a sparse matrix or a pandas or polars frame.
+
+The functions take rows and columns of `X` without changing its type, so that a regressor receives
+the column names and dtypes that the user passed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from sklearn_rankcal.utils._numbers import check_no_mask
+
+
+def is_dataframe(X: Any) -> bool:
+    """Whether `X` is a pandas or polars data frame."""
+    return hasattr(X, "iloc") or hasattr(X, "with_columns")
+
+
+def _is_polars(X: Any) -> bool:
+    return hasattr(X, "with_columns")
+
+
+def check_features(X: Any) -> Any:
+    """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
+
+    NaN and infinity are allowed, because the regressor decides about them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not two-dimensional, has no rows or no columns, or contains complex numbers or
+        masked entries.
+    """
+    if is_dataframe(X):
+        if hasattr(X, "collect"):
+            raise TypeError("X is a lazy frame; call .collect() first.")
+        if len(X.shape) != 2:
+            raise ValueError(f"Expected a 2-dimensional container but got {type(X)} instead.")
+        if X.shape[0] < 1 or X.shape[1] < 1:
+            # raises scikit-learn's error for an empty array
+            check_array(np.empty(X.shape), ensure_all_finite=False)
+        return X
+    check_no_mask(X, "X")
+    table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
+        with contextlib.suppress(TypeError, ValueError):  # then the regressor raises its own error
+            table = table.astype(np.float64)
+    return table
+
+
+def split_column(X: Any, name: str) -> tuple[Any, Any]:
+    """Return the data frame without the column `name`, and that column."""
+    if not is_dataframe(X):
+        raise ValueError(
+            f"group_column={name!r} needs X as a data frame with that column; got "
+            f"{type(X).__name__}. In a pipeline, keep them with set_output(transform='pandas'). "
+            "If a tool converts data frames to arrays, as RFECV does, carry the ids in "
+            "y: relevance_labels(y, groups)."
+        )
+    if name not in list(X.columns):
+        # a ColumnTransformer puts the name of the transformer before that of the column
+        prefixed = [other for other in X.columns if str(other).endswith(f"__{name}")]
+        hint = (
+            f" Did you mean group_column={prefixed[0]!r}? A ColumnTransformer with "
+            "verbose_feature_names_out=False keeps the name."
+            if prefixed
+            else ""
+        )
+        raise ValueError(
+            f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.{hint}"
+        )
+    if len(X.columns) == 1:
+        raise ValueError(
+            f"X has no column besides group_column={name!r}: at least one feature is needed."
+        )
+    if _is_polars(X):
+        return X.drop(name), X[name]
+    return X.drop(columns=name), X[name]
+
+
+def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
+    """Take rows of `X`, in a container of the same type."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
+    """Return a copy of `X` in which one column has the values of other rows.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+    column : int, or name of a column of a data frame
+    rows : ndarray of shape (n_rows,)
+        A permutation of the rows. Row i receives the value of row ``rows[i]``.
+
+    Returns
+    -------
+    table : of the type of X
+    """
+    if hasattr(X, "iloc"):
+        table = X.copy()
+        table[column] = X[column].iloc[rows].set_axis(X.index)
+        return table
+    if is_dataframe(X):
+        return X.with_columns(X[column][rows])
+    if not sparse.issparse(X):
+        table = X.copy()
+        table[:, column] = X[rows, column]
+        return table
+    table = X.tocsc(copy=True)
+    # the stored entries of the column move to other rows: the value of row rows[i] to row i
+    stored = slice(table.indptr[column], table.indptr[column + 1])
+    goes_to = np.empty(len(rows), dtype=table.indices.dtype)
+    goes_to[rows] = np.arange(len(rows))
+    table.indices[stored] = goes_to[table.indices[stored]]
+    table.has_sorted_indices = False
+    return table.tocsr()
+
+
+def numeric_columns(X: Any) -> list[Any]:
+    """Indices or names of the columns with numbers; booleans and categories are not numbers."""
+    if not is_dataframe(X):
+        dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
+        return list(range(X.shape[1])) if dense else []
+    if _is_polars(X):
+        return [name for name, dtype in X.schema.items() if dtype.is_numeric()]
+    return list(X.select_dtypes(include="number").columns)
+
+
+def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
+    """Return a data frame with columns added on the right."""
+    if _is_polars(X):
+        import polars as pl
+
+        return X.hstack(pl.DataFrame(values, schema=names))
+    import pandas as pd
+
+    return pd.concat([X, pd.DataFrame(values, columns=names, index=X.index)], axis=1)
+
+
+def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
+    """Return columns as one array of numbers, with NaN for missing values.
+
+    Raises
+    ------
+    ValueError
+        If `X` is sparse, or if a column does not exist or does not contain numbers.
+    """
+    if not is_dataframe(X):
+        if sparse.issparse(X):
+            raise ValueError(
+                "X is sparse, but the ranker was fitted on dense X with context columns."
+            )
+        return X if X.dtype.kind in "iuf" else X.astype(np.float64)
+    absent = [name for name in columns if name not in list(X.columns)]
+    if absent:
+        raise ValueError(f"The ranker was fitted with the columns {absent}, which X does not have.")
+    if _is_polars(X):
+        return X.select(columns).to_numpy()
+    part = X[columns]
+    kinds = {getattr(dtype, "kind", "O") for dtype in part.dtypes}
+    same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
+    return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regressors that need it
+
+
+def dense_table(X: Any) -> Any:
+    """Convert sparse `X` to a dense array, for a regressor that requires it.
+
+    Other containers are returned as they are.
+
+    Raises
+    ------
+    ValueError
+        If the array would take more than `DENSE_BYTES` in the dtype of `X`.
+    """
+    if not sparse.issparse(X):
+        return X
+    size = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    if size > DENSE_BYTES:
+        raise ValueError(
+            f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
+            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker converts X up "
+            f"to {DENSE_BYTES / 2**30:g} GiB only. Pass a regressor that takes sparse tables, "
+            "such as sklearn.linear_model.Ridge() or "
+            "lightgbm.LGBMRegressor(), drop columns, or convert X yourself by X.toarray(). "
+            "You can also call predict for some queries at a time."
+        )
+    return X.toarray()
+
+
+def text_columns(X: Any) -> list[tuple[Any, Any]]:
+    """Find columns that contain times, or text that is not a number.
+
+    Categories of pandas and polars do not count as text.
+
+    Returns
+    -------
+    found : list of (name or index, value)
+        The columns, each with an example of such a value.
+    """
+    if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
+        return []
+    found = []
+    for column in X.columns if is_dataframe(X) else range(X.shape[1]):
+        values = X[column] if is_dataframe(X) else X[:, column]
+        if (
+            getattr(values, "ndim", 1) != 1
+        ):  # two columns of the same name, which the regressor refuses
+            continue
+        dtype = values.dtype
+        if _is_polars(X):
+            looked_at = not (dtype.is_numeric() or str(dtype).startswith(("Bool", "Cat", "Enum")))
+        else:
+            looked_at = getattr(dtype, "kind", "O") not in "biufc" and not hasattr(values, "cat")
+        if looked_at:
+            texts = (v for v in values if not _like_a_number(v))
+            found += [(column, example) for example in [next(texts, None)] if example is not None]
+    return found
+
+
+def _like_a_number(value: Any) -> bool:
+    """Whether a value is neither a time nor text that `float` refuses."""
+    if not isinstance(value, str):
+        return not isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def check_no_text(X: Any, who: str) -> None:
+    """Raise an error if a column contains text or times; it names the column."""
+    for column, example in text_columns(X):
+        name = f"{column!r}" if is_dataframe(X) else f"number {column}"
+        ids = f"If it contains query ids, pass group_column={column!r}; " if is_dataframe(X) else ""
+        raise ValueError(
+            f"Column {name} of X contains text or times (such as {example!r}), but {who} "
+            "needs numbers. "
+            f"{ids}otherwise drop the column or encode it, for example with sklearn's "
+            "OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+        )

@@ -1,0 +1,172 @@
+"""Rankers inside pipelines, searches and other wrappers: find them, and call them with groups.
+
+This module imports no ranker, so that the scorers and splitters can use it without importing one
+either. It recognises what this package wraps by three class attributes:
+
+- ``_predicts_positions`` is true of a ranker: its `predict` takes `groups` and returns positions,
+  1 = top.
+- ``_predicts_scores`` is true of a regressor made from a ranker (`ScoreRegressor`): its `predict`
+  takes `groups` and returns scores, larger is better.
+- ``_takes_ranking_labels`` is true of every estimator whose `fit` takes the structured array of
+  `relevance_labels`.
+
+The attributes are read from the class and not from the object, since a wrapper such as
+`FrozenEstimator` forwards the attributes of the object that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import RFE
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+
+def predicts_positions(estimator: Any) -> bool:
+    """Whether an estimator is a ranker of this package, whose `predict` returns positions."""
+    return getattr(type(estimator), "_predicts_positions", False)
+
+
+def predicts_scores(estimator: Any) -> bool:
+    """Whether an estimator is a `ScoreRegressor`, whose `predict` takes groups, returns scores."""
+    return getattr(type(estimator), "_predicts_scores", False)
+
+
+def takes_ranking_labels(estimator: Any) -> bool:
+    """Whether an estimator, or one inside it, takes the structured labels of rankers."""
+    return any(
+        getattr(type(part), "_takes_ranking_labels", False)
+        for part in (estimator, *_objects_inside(estimator))
+    )
+
+
+# -------------------------------------------------------------------- wrappers seen through
+
+
+def _wrapped_estimator(estimator: Any) -> Any:
+    """The estimator that a search, pipeline or selector hands its rows to, or None."""
+    if predicts_positions(estimator) or predicts_scores(estimator):
+        return None
+    if isinstance(estimator, Pipeline):
+        return estimator.steps[-1][1]
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    if isinstance(estimator, RFE):  # RFECV too; other wrappers may keep something else there
+        return getattr(estimator, "estimator_", None)
+    return getattr(estimator, "best_estimator_", None)  # a search
+
+
+def innermost_estimator(estimator: Any) -> Any:
+    """The last estimator inside pipelines, searches, frozen estimators and selectors."""
+    while (wrapped := _wrapped_estimator(estimator)) is not None:
+        estimator = wrapped
+    return estimator
+
+
+def call_with_groups(estimator: Any, method: str, X: Any, groups: Any, **options: Any) -> Any:
+    """Call a method of the innermost estimator with groups, on the rows its wrappers would pass."""
+    wrapped = _wrapped_estimator(estimator)
+    if wrapped is None:
+        return getattr(estimator, method)(X, groups=groups, **options)
+    if isinstance(estimator, Pipeline):
+        # A pipeline passes the keywords of `predict` to its last step in any case, and those of
+        # `decision_function` when metadata routing is on. It does so for the last step only, so
+        # that the last step must not be a wrapper itself.
+        routed = get_config()["enable_metadata_routing"] and method == "decision_function"
+        if _wrapped_estimator(wrapped) is None and (method == "predict" or routed):
+            return getattr(estimator, method)(X, groups=groups, **options)
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+    elif isinstance(estimator, RFE):
+        X = estimator.transform(X)
+    return call_with_groups(wrapped, method, X, groups, **options)
+
+
+# -------------------------------------------------------------------- wrappers not seen through
+
+
+def refuse_hidden_ranker(estimator: Any, who: str) -> None:
+    """Raise where the `predict` of an estimator may be positions, which would be read as scores."""
+    ranker = _hidden_ranker(estimator)
+    if ranker is not None:
+        name = type(innermost_estimator(ranker)).__name__
+        raise ValueError(
+            f"{who} reads what predict returns as scores, where larger is better. "
+            f"{type(estimator).__name__} holds a ranker ({name}), whose predict "
+            "returns positions, 1 = top, so that the order would be reversed. "
+            "Put ScoreRegressor(ranker) in the ranker's place: its predict returns scores. "
+            "Alternatively, pass the ranker itself, or a pipeline, search, RFE or FrozenEstimator "
+            "that ends in it."
+        )
+
+
+def _hidden_ranker(estimator: Any) -> Any:
+    """A ranker inside an estimator that is not a ranker itself; None where there is none."""
+    for part in _objects_inside(estimator):
+        if predicts_positions(part) or _is_tagged_as_ranker(part):
+            return part
+    return None
+
+
+def _is_tagged_as_ranker(part: Any) -> bool:
+    if isinstance(part, type) or not hasattr(part, "__sklearn_tags__"):
+        return False
+    return get_tags(part).estimator_type == "ranker"
+
+
+def _objects_inside(estimator: Any) -> Iterator[Any]:
+    """Every object inside an estimator that may take part in its `predict`, except itself.
+
+    The search follows attributes and parameters, lists, dicts and arrays of objects, bound methods,
+    partial functions and closures, through every object that has a `predict`. It does not look
+    inside a `ScoreRegressor`, whose `predict` returns scores. Of a `Pipeline` it follows the last
+    step only, since the others do not predict.
+    """
+    seen: set[int] = {id(estimator)}
+    waiting = list(_direct_parts(estimator))
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting.extend(_direct_parts(part))
+
+
+def _direct_parts(part: Any) -> Iterator[Any]:
+    """The objects that one object holds and that may predict."""
+    if predicts_scores(part):
+        return
+    if isinstance(part, dict):
+        yield from part.values()
+    elif isinstance(part, list | tuple | set):
+        yield from part
+    elif isinstance(part, np.ndarray):
+        yield from part.ravel().tolist() if part.dtype == object else ()
+    elif isinstance(part, MethodType):
+        yield part.__self__
+    elif isinstance(part, partial):
+        yield from (part.func, part.args, part.keywords)
+    elif isinstance(part, FunctionType):
+        for cell in part.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:  # the variable is not set yet
+                continue
+    elif isinstance(part, Pipeline):
+        yield part.steps[-1][1]
+    elif hasattr(part, "predict") and not isinstance(part, type):
+        yield from getattr(part, "__dict__", {}).values()
+        for kind in type(part).__mro__:
+            slots = kind.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                yield getattr(part, name, None)
+        if isinstance(part, BaseEstimator):
+            yield from part.get_params(deep=False).values()

@@ -1,0 +1,41 @@
+"""The API page of the documentation lists every public name."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_rankcal
+
+PAGE = Path(__file__).parent.parent / "doc" / "api.rst"
+ROOMS = [module.name for module in pkgutil.iter_modules(sklearn_rankcal.__path__)]
+#: The functions by which the other rooms read labels are not for users.
+NOT_FOR_USERS = {"labels"}
+
+
+def listed_objects():
+    """Objects that the page lists, by identity; names that do not exist are left out."""
+    module, found = "sklearn_rankcal", {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if current := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
+            module = current[1]
+        elif entry := re.fullmatch(r" {3}([A-Za-z_.]+)", line):
+            folder, _, name = f"{module}.{entry[1]}".rpartition(".")
+            if hasattr(importlib.import_module(folder), name):
+                listed = getattr(importlib.import_module(folder), name)
+                found[id(listed)] = listed
+    return found
+
+
+@pytest.mark.parametrize("room", ["", *(name for name in ROOMS if name not in NOT_FOR_USERS)])
+def test_the_api_page_lists_every_public_name(room):
+    module = importlib.import_module(f"sklearn_rankcal.{room}".rstrip("."))
+    listed = listed_objects()
+    missing = [
+        name
+        for name in getattr(module, "__all__", [])
+        if name != "__version__" and id(getattr(module, name)) not in listed
+    ]
+    assert missing == []

@@ -1,0 +1,232 @@
+"""PairwiseRidge and BilinearPairs: least squares over all pairs of every query."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.losses import MAP
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models._bilinear_pairs import _PENALTIES, _query_folds
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
+
+from .pair_data import make_pair_data, ordered_pairs
+
+
+@pytest.fixture
+def data():
+    return make_pair_data()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
+    X, y, groups, weight = data
+    queries = Queries.from_groups(groups)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    pairs = np.array(ordered_pairs(groups))
+    i, j = pairs.T
+    mass = weight[i] * weight[j] if weighted else np.ones(len(pairs))
+    goal = np.sign(y[i] - y[j])
+    model = PairwiseRidge(alpha=0).fit(X, targets, queries, weight if weighted else None)
+    reference = LinearRegression(fit_intercept=False).fit(X[i] - X[j], goal, mass)
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-7)
+    scores = X @ reference.coef_
+    wanted = [scores[i] - scores[j] for i, j in pairs if i < j]
+    np.testing.assert_allclose(model.predict(X, queries), wanted, atol=1e-7)
+    # The penalty is the one that the docstring states.
+    difference = X[i] - X[j]
+    spread = np.sqrt((mass[:, None] * difference**2).sum(axis=0) / mass.sum())
+    ridge = PairwiseRidge(alpha=0.3).fit(X, targets, queries, weight if weighted else None)
+    gram = difference.T @ (difference * mass[:, None]) / mass.sum() + 0.3 * np.diag(spread**2)
+    moment = difference.T @ (goal * mass) / mass.sum()
+    np.testing.assert_allclose(ridge.coef_, np.linalg.solve(gram, moment), rtol=1e-7)
+    shifted = PairwiseRidge(alpha=0.3).fit(X + 1e4, targets, queries, weight if weighted else None)
+    np.testing.assert_allclose(shifted.coef_, ridge.coef_, rtol=1e-5)
+
+
+def mean_ridge(shown, goal, mass, penalty):
+    """The w that minimises the weighted mean of (shown w - goal)^2 + sum_k penalty_k w_k^2."""
+    share = mass / mass.sum()
+    gram = shown.T @ (shown * share[:, None]) + np.diag(penalty)
+    return np.linalg.solve(gram, shown.T @ (share * goal))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, "auto"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, weighted, alpha):
+    X, y, groups, weight = data
+    X, weight = X.astype(dtype), weight if weighted else np.ones(len(y))
+    queries = Queries.from_groups(groups)
+    assert {1, 2} <= set(queries.sizes)
+    if symmetric:
+        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
+    else:
+        targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
+    model = BilinearPairs(StandardScaler(), symmetric=symmetric, alpha=alpha)
+    model.fit(X, targets, queries, weight if weighted else None)
+    z = np.c_[np.ones(len(X)), StandardScaler().fit_transform(X)].astype(np.float64)
+    size = alpha
+    if alpha == "auto":
+        size = 300 / queries.n_queries if symmetric else model.alpha_
+    # A is fitted to the pairs i != j.
+    i, j = np.array(ordered_pairs(groups)).T
+    a, b = np.triu_indices(5, 0 if symmetric else 1)
+    if symmetric:
+        goal = (y[i] > 1) * (y[j] > 1) * 1.0
+        shown = z[i][:, a] * z[j][:, b] + (a != b) * z[i][:, b] * z[j][:, a]
+    else:
+        goal = y[i] - y[j]
+        shown = z[i][:, a] * z[j][:, b] - z[i][:, b] * z[j][:, a]
+    mass = weight[i] * weight[j]
+    share = mass.sum() / (queries.sum(weight) ** 2).sum()  # the mean is over pairs i = j, too
+    spread = np.sqrt(np.average(z**2, axis=0, weights=weight))
+    of_pairs = mean_ridge(
+        shown, goal, mass, size / share * (spread[a] * spread[b]) ** 2 * (a + b > 0)
+    )
+    np.testing.assert_allclose(model.matrix_[a, b], of_pairs, atol=1e-7)
+    np.testing.assert_array_equal(model.matrix_, model.matrix_.T if symmetric else -model.matrix_.T)
+    # w is fitted to the documents themselves.
+    wanted = dict(zip(zip(i, j, strict=True), shown @ of_pairs, strict=True))
+    if symmetric:
+        alone = mean_ridge(z, (y > 1) * 1.0, weight, size * spread**2 * (np.arange(5) > 0))
+        np.testing.assert_allclose(model.diagonal_, alone, atol=1e-7)
+        wanted |= {(i, i): value for i, value in enumerate(z @ alone)}
+    else:
+        assert model.diagonal_ is None
+    flat = [wanted[pair] for pair in ordered_pairs(groups, symmetric) if pair[0] <= pair[1]]
+    np.testing.assert_allclose(model.predict(X, queries), flat, atol=1e-6)
+
+
+def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
+    """Six random data sets, of which the last three are noise; folds depend on content only."""
+    queries, scaler, chosen = Queries.uniform(20, 4), FunctionTransformer(), []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.choice([-1.0, 1.0], size=(80, 3))  # of mean square 1 in any fold
+        X[:, 0] *= 1 + 1e-9 * rng.random(80)  # and yet no two rows alike
+        y = rng.normal(size=80) + (3 * X[:, 0] if seed < 3 else 0)
+
+        def targets(rows, part, y=y):
+            return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
+
+        model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
+        fold_of = _query_folds(X, queries, 5)
+        assert np.bincount(fold_of).tolist() == [4] * 5
+        shuffle = rng.permutation(80)
+        other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])
+        again = BilinearPairs(scaler).fit(
+            X[shuffle],
+            RelevanceDifferences(y[shuffle], other, "graded", np.ones(20)),
+            other,
+        )
+        assert again.alpha_ == pytest.approx(model.alpha_)
+        np.testing.assert_allclose(again.matrix_, model.matrix_, atol=1e-9)
+        errors = dict.fromkeys(_PENALTIES, 0.0)
+        for k in range(5):
+            train, test = queries.select(fold_of != k), queries.select(fold_of == k)
+            for alpha in _PENALTIES:
+                fitted = BilinearPairs(scaler, alpha=alpha)
+                u = fitted.fit(X[train[0]], targets(*train), train[1]).predict(X[test[0]], test[1])
+                errors[alpha] += ((u - targets(*test).flat()) ** 2).sum()
+        assert model.alpha_ == pytest.approx(min(errors, key=errors.get))
+        chosen.append(model.alpha_)
+    assert max(chosen[:3]) < 0.1 and max(chosen[3:]) > 10
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_what_is_constant_inside_queries_is_no_feature(symmetric):
+    """The differences of such a column are rounding errors, which must not be standardised."""
+    for seed in range(6):
+        rng = np.random.RandomState(seed)
+        groups = np.repeat(np.arange(50), rng.randint(3, 30, 50))
+        own = rng.randn(len(groups), 3)
+        both = StandardScaler().fit_transform(np.c_[own, rng.randn(50)[groups]])
+        y = (own[:, 0] > 0) * 1.0
+        y[np.unique(groups, return_index=True)[1]] = 1.0
+        loss = "map" if symmetric else "pd"
+        for model in (BilinearPairs(symmetric=symmetric), PairwiseRidge())[: 2 - symmetric]:
+            ranker = CalibratedRanker(model, loss=loss)
+            one, two = (
+                ranker.fit(X, y, groups=groups).predict(X, groups=groups)
+                for X in (both, StandardScaler().fit_transform(own))
+            )
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_units_of_a_feature_map_do_not_matter(data, symmetric):
+    X, y, groups, _ = data
+    loss = MAP(threshold=2) if symmetric else "pd"
+    scales = [1.0, 1e8, np.array([1e-6, 1e4, 1.0, 1e9])]
+    ranks = [
+        CalibratedRanker(BilinearPairs(FunctionTransformer(), symmetric=symmetric), loss=loss)
+        .fit(X * scale, y, groups=groups)
+        .predict(X * scale, groups=groups)
+        for scale in scales
+    ]
+    assert (ranks[1] == ranks[0]).mean() > 0.95 and (ranks[2] == ranks[0]).mean() > 0.95
+    with pytest.raises(ValueError, match="scale its columns"):
+        CalibratedRanker(BilinearPairs(FunctionTransformer()), loss="pd").fit(
+            X * 1e100, y, groups=groups
+        )
+
+
+def test_the_diagonal_takes_a_weight_for_a_number_of_copies(data):
+    X, y, _, _ = data
+    copies = np.random.default_rng(0).integers(1, 3, size=len(y))
+    rows = np.repeat(np.arange(len(y)), copies)
+    given, repeated = Queries.single(len(y)), Queries.single(len(rows))
+
+    def fitted(rows, queries, weight):
+        targets = RelevanceProducts((y[rows] > 1).astype(float), queries, np.ones(1))
+        model = BilinearPairs(FunctionTransformer(), symmetric=True, alpha=0.1)
+        return model.fit(X[rows], targets, queries, weight)
+
+    by_weight = fitted(np.arange(len(y)), given, copies.astype(float))
+    by_rows = fitted(rows, repeated, None)
+    np.testing.assert_allclose(by_weight.diagonal_, by_rows.diagonal_, rtol=1e-9)
+
+
+def test_documents_alone_in_their_queries_have_a_diagonal_only(data):
+    X, y, _, _ = data
+    queries = Queries.uniform(len(y), 1)
+    targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(len(y)))
+    model = BilinearPairs(StandardScaler(), symmetric=True, alpha=0).fit(X, targets, queries)
+    np.testing.assert_allclose(model.matrix_, 0, atol=1e-6)
+    alone = LinearRegression().fit(X, y > 1).predict(X)
+    np.testing.assert_allclose(model.predict(X, queries), alone, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", [PairwiseRidge(), BilinearPairs(), BilinearPairs(symmetric=True)])
+def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
+    X, y, groups, weight = data
+    X, queries = X.astype(np.float32), Queries.from_groups(groups)
+    if model.space == "pairs":
+        targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    else:
+        targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
+    wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
+    monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * 40)
+    with config_context(working_memory=320 / 2**20):
+        found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+def test_principal_components_do_not_depend_on_units(data):
+    X, y, groups, _ = data
+    queries = Queries.from_groups(groups)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
+    model = BilinearPairs(n_components=3).fit(X, targets, queries)
+    assert model.matrix_.shape == (4, 4)
+    other = BilinearPairs(n_components=3).fit(X * [1, 1e3, 1e-3, 1] + 7, targets, queries)
+    np.testing.assert_allclose(
+        other.predict(X * [1, 1e3, 1e-3, 1] + 7, queries), model.predict(X, queries), atol=1e-6
+    )
+    constant = BilinearPairs().fit(np.c_[X, np.ones(len(X))], targets, queries)
+    assert constant.matrix_.shape == (5, 5)
