@@ -214,3 +214,16 @@ def test_slow_kernels_are_announced_once(environment):
 def test_the_kernels_that_were_asked_for_run():
     wanted = os.environ.get("SKLEARN_RANKCAL_KERNELS") or "compiled"
     assert wanted == KERNELS
+
+
+def test_the_kernels_are_those_that_are_named():
+    """Compiled kernels come from extension modules, and NumPy's from Python modules."""
+    from sklearn_rankcal.decoders._backend import kernels
+
+    names = [name for name in kernels.__all__ if callable(getattr(kernels, name))]
+    assert set(names) == set(_kernels_numpy.__all__)
+    for name in names:
+        compiled = not hasattr(getattr(kernels, name), "__code__") or (
+            "_compiled_" in getattr(kernels, name).__module__
+        )
+        assert compiled == (KERNELS == "compiled"), name

@@ -1,16 +1,19 @@
 """All compiled kernels. If one of their modules was not built, importing this module fails."""
 
-from sklearn_rankcal.decoders._numpy_graphs import (
+from sklearn_rankcal.decoders._compiled_graphs import (
     binary_insertion,
     components,
     differences,
     from_upper_triangle,
+    greedy_dag,
     lost_weight,
     triangle_bound,
 )
-from sklearn_rankcal.decoders._numpy_greedy_dag import greedy_dag
-from sklearn_rankcal.decoders._numpy_local_search import average_precision_search, preference_search
-from sklearn_rankcal.decoders._numpy_subsets import subset_dp
+from sklearn_rankcal.decoders._compiled_local_search import (
+    average_precision_search,
+    preference_search,
+)
+from sklearn_rankcal.decoders._compiled_subsets import subset_dp
 
 __all__ = [
     "average_precision_search",
