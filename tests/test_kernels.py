@@ -7,13 +7,32 @@ local search depend on which sums are equal, and a twin that rounds differently 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import sklearn_rankcal
 from sklearn_rankcal.decoders import KERNELS, _kernels_numpy, decode_preferences
 
 from . import matrices
+
+
+def run_python(code, environment):
+    """Run code with the package that the tests run with.
+
+    Without -P, Python would import the source tree in the working directory, where kernels need not
+    have been compiled.
+    """
+    environment = {**environment, "PYTHONPATH": str(Path(sklearn_rankcal.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
 
 compiled = pytest.importorskip(
     "sklearn_rankcal.decoders._kernels_compiled", reason="built without a C compiler"
@@ -155,15 +174,7 @@ def test_read_only_input():
 )
 def test_environment_variable(wanted, message):
     code = "import sklearn_rankcal.decoders as d; print(d.KERNELS)"
-    environment = {**os.environ, "SKLEARN_RANKCAL_KERNELS": wanted}
-    # -P: the installed package, not the source tree in the working directory
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = run_python(code, {**os.environ, "SKLEARN_RANKCAL_KERNELS": wanted})
     if message is None:
         assert run.stdout.strip() == (wanted or "compiled"), run.stderr
     else:
@@ -200,9 +211,7 @@ def test_slow_kernels_are_announced_once(environment):
         )
     elif environment:
         variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
-    )
+    run = run_python(code, variables)
     assert run.returncode == 0, run.stderr
     count, *message = run.stdout.split(maxsplit=1)
     assert count == ("1" if environment == "not built" else "0")
