@@ -1,8 +1,6 @@
 """Ctrl-C and time limits: how soon a decoder stops."""
 
 import json
-import subprocess
-import sys
 import time
 import warnings
 
@@ -20,6 +18,7 @@ from sklearn_rankcal.decoders import (
 )
 
 from . import matrices
+from .python_process import run_python
 
 #: Seconds that the docstrings promise beyond passes over the matrix. The tests allow five times.
 STATED = 0.5
@@ -65,13 +64,7 @@ print(json.dumps(took))
 
 def test_interrupts():
     """Measured: 0.1 s at most. The linear program of 100 documents took 100 s to notice."""
-    run = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    run = run_python(INTERRUPTED, timeout=90)
     assert run.returncode == 0, run.stderr
     took = json.loads(run.stdout)
     assert len(took) == 6

@@ -5,34 +5,14 @@ local search depend on which sums are equal, and a twin that rounds differently 
 """
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import sklearn_rankcal
 from sklearn_rankcal.decoders import KERNELS, _kernels_numpy, decode_preferences
 
 from . import matrices
-
-
-def run_python(code, environment):
-    """Run code with the package that the tests run with.
-
-    Without -P, Python would import the source tree in the working directory, where kernels need not
-    have been compiled.
-    """
-    environment = {**environment, "PYTHONPATH": str(Path(sklearn_rankcal.__file__).parents[1])}
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
+from .python_process import run_python
 
 compiled = pytest.importorskip(
     "sklearn_rankcal.decoders._kernels_compiled", reason="built without a C compiler"
