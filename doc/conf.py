@@ -42,6 +42,12 @@ def unlink_cutoffs(app, doctree):
             node.replace_self(nodes.Text(node.astext()))
 
 
+def skip_methods_of_str(app, what, name, obj, skip, options):
+    """A space is a string, but its page need not list the methods of all strings."""
+    return True if name in dir(str) and getattr(str, name) == obj else None
+
+
 def setup(app):
     """Sphinx's hook."""
     app.connect("doctree-read", unlink_cutoffs)
+    app.connect("autodoc-skip-member", skip_methods_of_str)

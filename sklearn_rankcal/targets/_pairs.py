@@ -41,7 +41,7 @@ class PairTargets:
         raise NotImplementedError
 
     def largest(self) -> float:
-        """A bound of |t_ij| that is at most a few times too large. O(sum r^2)."""
+        """A bound of ``abs(t_ij)`` that is at most a few times too large. O(sum r^2)."""
         chunks = self.queries.pair_blocks()
         return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
 
