@@ -1043,7 +1043,7 @@ def test_the_ranker_itself_notices_that_queries_are_cut(routing, no_second_line,
 @both_routings
 def test_the_first_line_gives_no_number_in_cross_validation(routing, no_second_line):
     way = WAYS["column"]
-    by_rows = {"cv": KFold(N_FOLDS), "scoring": SCORER}
+    by_rows = {"cv": KFold(N_FOLDS), "scoring": SCORER, "params": {}}  # {}: see to_function
     with pytest.warns(UserWarning, match="(?s)Scoring failed.*it cuts .* test queries, such as"):
         assert np.isnan(cross_val_score(make_ranker(way), way.X, way.y, **by_rows)).all()
     got, wanted = use_cross_validate(way, "scorer", routing)  # training scores too
@@ -1061,10 +1061,11 @@ def test_what_only_the_second_line_sees(routing, splitter):
         table = WAYS["column"].X
         cv = [(np.flatnonzero(G < 12), np.flatnonzero(G == 20)[:-1])]
     ranker = make_ranker(WAYS["column"])
+    what = {"cv": cv, "scoring": SCORER, "params": {}}  # {}: see to_function
     with pytest.raises(ValueError, match=MESSAGES["refuse"]):
-        cross_val_score(ranker, table, Y[: len(table)], cv=cv, scoring=SCORER)
+        cross_val_score(ranker, table, Y[: len(table)], **what)
     with pytest.raises(ValueError, match=MESSAGES["refuse"]):
-        permutation_test_score(ranker, table, Y[: len(table)], cv=cv, scoring=SCORER)
+        permutation_test_score(ranker, table, Y[: len(table)], **what)
 
 
 def test_a_fitted_search_predicts_other_data_with_the_same_ids():

@@ -95,9 +95,8 @@ def splitter_cuts_queries(column: str | None) -> bool:
     X, ids, train, test = split
     if column is not None and is_dataframe(X) and column in list(X.columns):
         ids = X[column]
-    if ids is None or len(ids) != _num_samples(
-        X
-    ):  # RFECV has taken the training rows of groups already
+    # RFECV has taken the training rows of groups already
+    if ids is None or len(ids) != _num_samples(X):
         return False
     queries = Queries.from_groups(ids)
     codes = queries.codes
