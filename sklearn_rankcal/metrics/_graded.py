@@ -68,7 +68,7 @@ def dcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; If None, every place counts.
+        Cutoff. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
 
@@ -133,7 +133,7 @@ def ndcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; If None, every place counts.
+        Cutoff. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
 
@@ -265,7 +265,7 @@ def err_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff; If None, every place counts.
+        Cutoff. If None, every place counts.
     max_relevance : float, default=None
         Highest relevance of the collection. If None, it is the largest label of `y_true`. Pass it
         if the values of several data sets are compared, since one of them may lack the highest

@@ -105,11 +105,9 @@ class ReportingRanker(QueryInputMixin):
             # a loop over queries: each has a matrix of its own
             for q, r in enumerate(part.sizes):
                 places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
-                i, j = space.indices(r)
-                matrix = np.zeros((r, r))
-                entries = u[starts[q] : starts[q + 1]]
-                matrix[places[j], places[i]] = space.sign * entries
-                matrix[places[i], places[j]] = entries
+                matrix = np.empty((r, r))
+                entries = u[None, starts[q] : starts[q + 1]]
+                matrix[np.ix_(places, places)] = space.matrices(entries, r)[0]
                 matrices.append(matrix)
         return matrices
 
