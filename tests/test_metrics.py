@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import warnings
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,19 +13,14 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
+from sklearn_rankcal import relevance_labels
 from sklearn_rankcal.losses import Positional
-from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
-from sklearn_rankcal.metrics._compare import _holm
-from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries, Ranking
 
 from . import oracles
+from .metric_data import QUERIES, S, Y
 
 # many tests score a single query, or small whole numbers, and mean it
 pytestmark = pytest.mark.filterwarnings(
@@ -34,7 +28,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
 )
 
-Y, S = [1, 0, 1], [0.1, 0.2, 0.3]
 
 # public function, oracle, whether labels are binary
 CASES = {
@@ -365,66 +358,6 @@ def test_small_discounts_below_large_ones_keep_their_digits():
     np.testing.assert_array_equal(got, [4.0])
 
 
-# -------------------------------------------------------------------- ERR of tied blocks
-
-
-def cascade_by_documents(passing, above, places):
-    stopping = -np.diff(by_documents(passing, places))
-    return (stopping / (above + np.arange(1, places + 1))).sum()
-
-
-@pytest.mark.parametrize("m_rows", [1, 2, 3, 10, 100, 700])
-@pytest.mark.parametrize("above", [0, 1, 30, 5000])
-def test_err_of_a_tied_block_by_quadrature(m_rows, above):
-    rng = np.random.default_rng(m_rows + above)
-    for satisfaction in (
-        rng.random(m_rows),
-        rng.random(m_rows) * 1e-4,
-        rng.integers(0, 5, m_rows) / 16,
-        np.ones(m_rows),
-        np.append(np.zeros(m_rows - 1), 0.5),
-        np.append(np.zeros(m_rows - 1), 1.0),
-        np.zeros(m_rows),
-    ):
-        passing = 1 - satisfaction
-        wanted = cascade_by_documents(passing, above, m_rows)
-        np.testing.assert_allclose(by_quadrature(passing, above), wanted, rtol=1e-9, atol=1e-13)
-        assert abs(by_quadrature(passing, above) - wanted) < 1e-12
-
-
-@pytest.mark.parametrize("places", [1, 7, 40, 60, 900, 1999, 2000])
-def test_err_of_a_tied_block_with_a_cutoff_inside(places):
-    rng = np.random.default_rng(places)
-    for satisfaction in (rng.random(2000), rng.random(2000) * 1e-3, np.append(np.zeros(1999), 1)):
-        passing = 1 - satisfaction
-        wanted = cascade_by_documents(passing, 3, places)
-        assert abs(block_value(passing, 3, places) - wanted) < 1e-12
-
-
-@pytest.mark.parametrize("k", [None, 5, 1200, 1900])
-def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
-    """The same value by the recursion alone and by all three ways."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 3000)
-    scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
-    groups = np.repeat([0, 1], [2600, 400])
-    got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
-    monkeypatch.setattr("sklearn_rankcal.measures._cascade.LONG_BLOCK", 10**9)
-    wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
-
-
-def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
-    def refuse(passing, places):
-        raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
-
-    monkeypatch.setattr("sklearn_rankcal.measures._cascade.by_documents", refuse)
-    monkeypatch.setattr("sklearn_rankcal.measures._tied_cascade.by_documents", refuse)
-    y = np.random.default_rng(0).integers(0, 5, 40_000)
-    whole = m.err_score(y, np.zeros(40_000))
-    assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1
-
-
 # -------------------------------------------------------------------- trec_eval
 
 TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
@@ -489,7 +422,7 @@ def test_agrees_with_trec_eval():
     check("ndcg", m.ndcg_score(y, ranks=ranks, groups=topics, k=retrieved, gain="linear"))
 
 
-# -------------------------------------------------------------------- input
+# -------------------------------------------------------------------- several metrics at once
 
 
 def test_several_metrics_at_once_equal_one_by_one():
@@ -513,213 +446,6 @@ def test_several_metrics_at_once_equal_one_by_one():
     assert np.nanmean(many["map"]) == pytest.approx(values["map"])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: m.ndcg_score(Y), "Pass either y_score .* not neither"),
-        (lambda: m.ndcg_score(Y, S, ranks=[1, 2, 3]), "not both"),
-        (lambda: m.ndcg_score(Y, S[:2]), "y_score has 2 entries, but there are 3 rows"),
-        (lambda: m.ndcg_score(Y, [0, np.nan, 1]), "y_score contains NaN or infinity"),
-        (lambda: m.ndcg_score([1, np.nan, 0], S), "y contains NaN or infinity"),
-        (lambda: m.ndcg_score(Y, S, groups=[1, 2]), "groups has 2 entries, but X has 3 rows"),
-        (lambda: m.ndcg_score(Y, ranks=[0, 1, 2]), "permutation of 1 .. r"),
-        (lambda: m.ndcg_score(Y, ranks=[1, 1, 2]), "permutation of 1 .. r"),
-        (lambda: m.ndcg_score(Y, ranks=[1, 2.5, 3]), "whole numbers"),
-        (lambda: m.ndcg_score(Y, ranks=[1, 2]), r"ranks has shape \(2,\)"),
-        (lambda: m.ndcg_score(Y, S, ties="random"), "ties must be one of"),
-        (lambda: m.ndcg_score(Y, S, zero_division=2), "zero_division must be"),
-        (lambda: m.ndcg_score(Y, S, zero_division="raise"), "zero_division must be"),
-        (lambda: m.ndcg_score(Y, S, k=0), "k must be at least 1"),
-        (lambda: m.ndcg_score(Y, S, k=1.5), "k must be a whole number"),
-        (lambda: m.ndcg_score([-1, 0, 1], S), "relevance must be >= 0"),
-        (lambda: m.ndcg_score([1100, 0, 1], S), "overflows"),
-        (lambda: m.ndcg_score(Y, S, gain="exp"), "gain must be"),
-        (lambda: m.ndcg_score(Y, S, gain=lambda y: -y), "Negative values"),
-        (lambda: m.precision_at_k_score(Y, S, k=0), "k must be at least 1"),
-        (lambda: m.map_score([0, 1, 2], S), "binary relevance, 0 or 1; got 2"),
-        (lambda: m.eru_score(Y, S, half_life=1), "half_life must be finite and > 1"),
-        (lambda: m.err_score([0, 4, 1], S, max_relevance=3), "exceeds max_relevance=3"),
-        (lambda: m.ndcg_score(Y, S, sample_weight=[1, -1, 1]), "Negative values in data"),
-        (lambda: m.ndcg_score(Y, S, sample_weight=[1, np.nan, 1]), "sample_weight contains NaN"),
-        (lambda: m.ndcg_score(Y, S, sample_weight=[1, 1]), "one weight per row"),
-        (lambda: m.ndcg_score([], []), "empty"),
-        (lambda: m.ndcg_score(Y, [1 + 1j, 2, 3]), "must be real numbers"),
-        (lambda: m.map_score(Y, S, threshold=np.nan), "threshold must be a finite number"),
-        (lambda: m.ndcg_score([[1, 0]], [1, 0]), "y_score has shape"),
-        (
-            lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1]), S, groups=[0, 1, 1]),
-            "different queries",
-        ),
-        (lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1])[1:], S[1:]), "splitter has cut it"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["nope"]), "Unknown metric 'nope'. Known: auc"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["ndcg@x"]), "cutoff in 'ndcg@x'"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["auc@3"]), "has no cutoff"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["recall"]), "needs a cutoff"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-# -------------------------------------------------------------------- what is easily mistaken
-
-QUERIES = make_ranking(40, (2, 12), random_state=0)
-GOOD_RANKS = QUERIES.bayes_ranks
-SIZES = np.bincount(QUERIES.groups)[QUERIES.groups]
-
-
-@pytest.mark.parametrize(
-    "score",
-    [
-        m.ndcg_score,
-        m.err_score,
-        partial(m.map_score, threshold=2),
-        m.kendall_tau_score,
-        partial(m.evaluate_rankings, metrics="ndcg"),
-    ],
-)
-@pytest.mark.parametrize("dtype", [np.int64, np.float32])
-def test_positions_passed_as_scores_warn(score, dtype):
-    with pytest.warns(PositionsAsScoresWarning, match="look like positions.* as ranks=") as record:
-        score(QUERIES.y, GOOD_RANKS.astype(dtype), groups=QUERIES.groups)
-    assert [warning.filename for warning in record] == [__file__]
-
-
-def test_positions_passed_to_a_comparison_warn():
-    ranks = GOOD_RANKS
-    with pytest.warns(PositionsAsScoresWarning, match="as_ranks=True") as record:
-        m.compare_rankings(QUERIES.y, ranks, -ranks, groups=QUERIES.groups, n_resamples=10)
-    assert [warning.filename for warning in record] == [__file__]
-    with pytest.warns(PositionsAsScoresWarning):
-        systems = {"a": ranks, "b": -ranks}
-        m.compare_systems(QUERIES.y, systems, groups=QUERIES.groups, n_resamples=10)
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_does_not_look_like_positions_passes_without_a_word():
-    y, groups = QUERIES.y, QUERIES.groups
-    wanted = m.ndcg_score(y, ranks=GOOD_RANKS, groups=groups)
-    for scores in (
-        SIZES + 1 - GOOD_RANKS,  # 1 .. r in every query, and larger is better
-        -GOOD_RANKS,
-        QUERIES.latent,
-    ):
-        assert m.ndcg_score(y, scores, groups=groups) == pytest.approx(wanted)
-    m.ndcg_score(y, GOOD_RANKS - 1, groups=groups)  # 0 .. r - 1
-    m.ndcg_score(y, np.where(np.arange(len(y)), GOOD_RANKS, 7), groups=groups)
-    m.ndcg_score([[2, 1, 0]], [[1, 2, 3]])  # one short query may be chance
-    m.dcg_score(np.ones(len(y)), GOOD_RANKS, groups=groups)  # no order is better than another
-
-
-def test_one_long_query_of_positions_warns():
-    with pytest.warns(PositionsAsScoresWarning):
-        m.ndcg_score([np.arange(12)[::-1]], [np.arange(1, 13)])
-
-
-@pytest.mark.parametrize("score", [m.ndcg_score, partial(m.evaluate_rankings, metrics="ndcg")])
-def test_rows_without_query_ids_are_one_query_with_a_warning(score):
-    with pytest.warns(MissingGroupsWarning, match="all 3 rows are scored as ONE query") as record:
-        without = score(Y, S)
-    assert [warning.filename for warning in record] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for said in (
-            score(Y, S, groups=np.zeros(3)),
-            score([Y], [S]),
-            score(relevance_labels(Y, [0, 0, 0]), S),
-        ):
-            assert said == without
-        score([1], [0.5])  # one row is one query
-
-
-@pytest.mark.parametrize("keyword", ["group", "qid", "query_id"])
-@pytest.mark.parametrize(
-    "call",
-    [
-        m.ndcg_score,
-        m.evaluate_rankings,
-        lambda y, scores, **groups: m.compare_rankings(y, scores, scores, **groups),
-        lambda y, scores, **groups: m.compare_systems(y, {"a": scores, "b": scores}, **groups),
-        lambda y, scores, **groups: CalibratedRanker(Ridge()).fit(scores[:, None], y, **groups),
-        lambda y, scores, **groups: fitted_ranker().predict(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().predict_order(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().decision_function(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().score(scores[:, None], y, **groups),
-        lambda y, scores, **groups: fitted_ranker("pd").decode_report(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker("pd").predict_preferences(
-            scores[:, None], **groups
-        ),
-        lambda y, scores, **groups: fitted_ranker().diagnose(scores[:, None], **groups),
-        lambda y, scores, **groups: m.get_ranking_scorer("ndcg")(
-            fitted_ranker(), scores[:, None], y, **groups
-        ),
-    ],
-)
-def test_group_keywords_of_other_libraries_are_named(call, keyword):
-    with pytest.raises(TypeError, match=f"no parameter '{keyword}'. Pass groups=<query id of each"):
-        call(QUERIES.y, QUERIES.latent, **{keyword: QUERIES.groups})
-
-
-def fitted_ranker(loss="ndcg"):
-    ranker = CalibratedRanker(PairwiseRidge() if loss == "pd" else Ridge(), loss=loss)
-    return ranker.fit(QUERIES.latent[:, None], QUERIES.y, QUERIES.groups)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda **q: m.compare_rankings(*[QUERIES.y] * 3, metric="ndcg@10", threshold=1, **q),
-            "'ndcg@10' has no parameter 'threshold'. Parameters of 'ndcg@10': k, gain. Metrics that"
-            " have it: auc, map, mrr, precision, recall",
-        ),
-        (
-            lambda **q: m.evaluate_rankings(
-                QUERIES.y, QUERIES.y, gain="linear", metrics="auc", **q
-            ),
-            "'auc' has no parameter 'gain'. Parameters of 'auc': threshold. .* have it: dcg, ndcg",
-        ),
-        (
-            lambda **q: m.evaluate_rankings(
-                QUERIES.y, QUERIES.y, gian="linear", metrics=["ndcg", "spearman"], **q
-            ),
-            "'ndcg' and 'spearman' have no parameter 'gian'.* 'spearman' has no parameters",
-        ),
-        (lambda **q: m.get_ranking_scorer("ndcg", shrinkage=0), "no parameter 'shrinkage'"),
-        (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "cutoff in its name; k=5 contradicts"),
-        (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, nothing=1, **q), "Its parameters: y_true"),
-        (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, gains="x", **q), "Did you mean 'gain'"),
-        (lambda **q: m.compare_systems(QUERIES.y, [QUERIES.y], **q), "map the name of each system"),
-    ],
-)
-def test_parameters_that_do_not_exist_are_named(call, message):
-    with pytest.raises(TypeError, match=message):
-        call(groups=QUERIES.groups)
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("ndgc", "Did you mean 'ndcg'?"),
-        ("NDCG@10", "Did you mean 'ndcg@10'?"),
-        ("ndgc@5", "Did you mean 'ndcg@5'?"),
-        ("ndcg10", "Did you mean 'ndcg@10'?"),
-        ("ndcg_cut_10", "Did you mean 'ndcg@10'?"),
-        ("P@5", "the nearest is 'precision@5'"),
-        ("pd", "the nearest is 'pairwise_disagreement'"),
-        ("wta", "the nearest is 'precision@1'"),
-        ("kendall", "the nearest is 'kendall_tau'"),
-        ("nothing like it", "Unknown metric 'nothing like it'. Known: auc"),
-    ],
-)
-def test_misspelt_metrics_get_the_nearest(name, hint):
-    for call in (m.get_ranking_scorer, lambda name: m.evaluate_rankings([Y], [S], metrics=[name])):
-        with pytest.raises(ValueError, match="Unknown metric") as error:
-            call(name)
-        assert hint in str(error.value)
-
-
 def test_values_per_query_come_with_their_ids():
     rng = np.random.default_rng(0)
     groups = rng.permutation(np.repeat(["q7", "q3", "q5"], 6))
@@ -739,119 +465,3 @@ def test_parameters_go_to_the_metrics_that_have_them():
     same = {"groups": QUERIES.groups}
     assert values["ndcg@5"] == m.ndcg_score(QUERIES.y, QUERIES.latent, k=5, gain="linear", **same)
     assert values["mrr"] == m.mrr_score(QUERIES.y, QUERIES.latent, threshold=3, **same)
-
-
-# -------------------------------------------------------------------- comparison
-
-
-def test_bootstrap_interval_matches_the_normal_one():
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(0.3, 1, 400), rng.normal(0, 1, 400)
-    result = m.paired_bootstrap(a, b, random_state=1)
-    half = 1.96 * (a - b).std() / 20
-    assert result.difference == pytest.approx((a - b).mean())
-    assert result.low == pytest.approx(result.difference - half, abs=0.02)
-    assert result.high == pytest.approx(result.difference + half, abs=0.02)
-    assert result.p_value < 0.05
-    swapped = m.paired_bootstrap(b, a, random_state=1)
-    assert swapped.low == pytest.approx(-result.high)
-    assert "400 queries" in str(result)
-
-
-def test_compare_rankings_counts_defined_queries_and_weights():
-    y, groups = [1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]
-    first, second = [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]
-    result = m.compare_rankings(y, first, second, metric="mrr", groups=groups, n_resamples=50)
-    assert (result.n_queries, result.first, result.second) == (2, 1.0, 0.75)
-    weighted = m.compare_rankings(
-        y,
-        first,
-        second,
-        metric="mrr",
-        groups=groups,
-        sample_weight=[3, 3, 1, 1, 1, 1],
-        n_resamples=50,
-    )
-    assert weighted.second == pytest.approx((3 * 0.5 + 1) / 4)
-    ranks = [1, 2, 1, 2, 1, 2]
-    assert m.compare_rankings(y, ranks, ranks, as_ranks=True, groups=groups).p_value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"first": [1.0], "second": [1.0, 2.0]}, "1-D and as many"),
-        ({"first": [np.nan], "second": [1.0]}, "no query"),
-        ({"first": [1.0], "second": [1.0], "confidence_level": 95}, "confidence_level"),
-        ({"first": [1.0], "second": [1.0], "n_resamples": 0}, "n_resamples"),
-        ({"first": [1.0], "second": [1.0], "weight": [-1.0]}, "non-negative"),
-    ],
-)
-def test_bad_bootstrap_input(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        m.paired_bootstrap(**arguments)
-
-
-def test_several_metrics_in_one_comparison():
-    rng = np.random.default_rng(0)
-    noisy = QUERIES.latent + rng.normal(size=len(QUERIES.y))
-    arguments = {"groups": QUERIES.groups, "n_resamples": 200}
-    found = m.compare_rankings(
-        QUERIES.y, QUERIES.latent, noisy, metric=["ndcg@5", "map"], threshold=2, **arguments
-    )
-    assert found["ndcg@5"] == m.compare_rankings(
-        QUERIES.y, QUERIES.latent, noisy, metric="ndcg@5", **arguments
-    )
-    assert found["map"] == m.compare_rankings(
-        QUERIES.y, QUERIES.latent, noisy, metric="map", threshold=2, **arguments
-    )
-
-
-def test_systems_are_compared_in_pairs_or_with_a_baseline():
-    rng = np.random.default_rng(0)
-    n = len(QUERIES.y)
-    systems = {
-        "best": QUERIES.latent,
-        "noisy": QUERIES.latent + rng.normal(size=n),
-        "noise": rng.normal(size=n),
-        "more noise": rng.normal(size=n),
-    }
-    arguments = {"groups": QUERIES.groups, "metrics": ["ndcg@5", "err"], "n_resamples": 500}
-    table = m.compare_systems(QUERIES.y, systems, **arguments)
-    assert {len(column) for column in table.values()} == {12}
-    for row in range(12):
-        names = [str(table[column][row]) for column in ("metric", "first", "second")]
-        single = m.compare_rankings(
-            QUERIES.y, systems[names[1]], systems[names[2]], metric=names[0],
-            groups=QUERIES.groups, n_resamples=500,
-        )  # fmt: skip
-        for column in ("difference", "low", "high", "p_value", "n_queries"):
-            assert table[column][row] == getattr(single, column)
-        assert table["first_mean"][row] == single.first
-    assert (table["adjusted_p_value"] >= table["p_value"]).all()
-    plain = m.compare_systems(QUERIES.y, systems, correction=None, **arguments)
-    np.testing.assert_array_equal(plain["adjusted_p_value"], table["p_value"])
-    against = m.compare_systems(QUERIES.y, systems, baseline="noise", **arguments)
-    assert against["first"].tolist() == ["best", "noisy", "more noise"] * 2
-    assert set(against["second"]) == {"noise"}
-
-
-def test_holms_correction():
-    """Holm (1979): step down, factors m, m - 1, .., 1, never decreasing, at most 1."""
-    got = _holm(np.array([0.01, 0.04, 0.03, 0.005]))
-    np.testing.assert_allclose(got, [0.03, 0.06, 0.06, 0.02])
-    np.testing.assert_allclose(_holm(np.array([0.9, 0.6])), [1.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"systems": {"a": S}}, "at least two rankings; got 1"),
-        ({"systems": {"a": S, "b": S}, "baseline": "c"}, "one of the systems, 'a', 'b'; got 'c'"),
-        ({"systems": {"a": S, "b": S}, "correction": "bonferroni"}, "'holm' or None"),
-        ({"systems": {"a": S, "b": S}, "metrics": []}, "metrics is empty"),
-    ],
-)
-def test_bad_comparisons_of_systems(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        m.compare_systems(Y, groups=[0, 0, 0], **arguments)
