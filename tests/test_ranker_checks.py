@@ -1,0 +1,89 @@
+"""Checks of scikit-learn's estimators and of rankers, on rankers with every part."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.estimator_checks import (
+    check_ranker,
+    expected_failed_checks,
+    yield_ranker_checks,
+)
+from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+
+CHECKED = [
+    CalibratedRanker(),
+    CalibratedRanker(Ridge()),
+    CalibratedRanker(Ridge(), loss="dcg"),
+    CalibratedRanker(Ridge(), loss="err"),
+    CalibratedRanker(Ridge(), loss=MAPByScores(threshold=1)),
+    CalibratedRanker(Ridge(), loss=Precision(threshold=1), context=None, center=False),
+    CalibratedRanker(DecisionTreeRegressor(max_depth=3)),
+    CalibratedRanker(LogisticRegression(), loss="dcg"),
+    CalibratedRanker(loss="pd", decoder="greedy_dag"),
+    CalibratedRanker(PairwiseRidge(), loss="pd"),
+    CalibratedRanker(BilinearPairs(), loss="pd"),
+    CalibratedRanker(loss=MAP(threshold=1)),
+    CalibratedRanker(BilinearPairs(symmetric=True), loss=MAP(threshold=1, shrinkage=0)),
+]
+
+
+# A ranker fitted without groups warns; scikit-learn's checks fit without groups.
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.MissingGroupsWarning")
+# check_estimators_overwrite_params and others feed tiny data on which lbfgs may stop early
+@pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge.*")
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+RANKERS = {
+    "default": CalibratedRanker(),
+    "ridge": CalibratedRanker(Ridge()),
+    "no context": CalibratedRanker(Ridge(), context=None),
+    "all contexts": CalibratedRanker(Ridge(), context=["zscore", "difference", "rank"]),
+    "uncentred trees": CalibratedRanker(DecisionTreeRegressor(max_depth=4), center=False),
+    "classifier": CalibratedRanker(LogisticRegression(), loss="dcg"),
+    "pipeline": CalibratedRanker(make_pipeline(StandardScaler(), Ridge())),
+    "model": CalibratedRanker(DocumentModel(Ridge(), context="rank")),
+    "pairs": CalibratedRanker(loss="pd"),
+    "closed form": CalibratedRanker(PairwiseRidge(), loss="pd", decoder="greedy_dag"),
+    "products": CalibratedRanker(loss=MAP(threshold=1)),
+}
+
+
+@pytest.mark.parametrize("check", [*yield_ranker_checks()], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", RANKERS)
+def test_ranker_checks(name, check):
+    check(RANKERS[name])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_passes_the_ranker_checks(name):
+    check_ranker(CalibratedRanker(Ridge(), loss=LOSSES[name]()))
+
+
+class _WorstFirst(CalibratedRanker):
+    def decision_function(self, X, groups=None):
+        return -super().decision_function(X, groups)
+
+    def _decode(self, X, queries):
+        return queries.broadcast(queries.sizes) + 1 - super()._decode(X, queries)
+
+
+class _ByRow(CalibratedRanker):
+    def _decode(self, X, queries):
+        return queries.rank(queries.sort(np.zeros(queries.n_rows)))
+
+
+def test_the_checks_catch_a_bad_ranker():
+    with pytest.raises(AssertionError, match="Kendall's tau"):
+        check_ranker(_WorstFirst(Ridge()))
+    with pytest.raises(AssertionError):
+        check_ranker(_ByRow(Ridge()))
