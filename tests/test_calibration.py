@@ -53,7 +53,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import flat_targets
 
 from . import oracles
-from .test_losses import SCORES_OF_PAIRS
+from .pair_scores import SCORES_OF_PAIRS
 
 
 def independent(distribution):

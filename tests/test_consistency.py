@@ -28,7 +28,7 @@ from sklearn_rankcal.losses import DCG, ERR, LOSSES, MAP, NDCG, PD, MAPByScores,
 from sklearn_rankcal.losses._pairs import SCORES
 
 from . import oracles
-from .test_losses import SCORES_OF_PAIRS
+from .pair_scores import SCORES_OF_PAIRS
 
 OPPOSED = LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
 TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
