@@ -1,4 +1,4 @@
-"""The score functions of pairs, each with a slow second implementation."""
+"""Score functions of preferences, each with a slow second implementation."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .named import named
 
 @named
 def saaty(weights):
-    """(n, r, r) to (n, r), as a user would write it."""
+    """Map weights (n, r, r) to scores (n, r), as a user would write it."""
     ratio = (weights + 0.5) / (weights.transpose(0, 2, 1) + 0.5)
     values, vectors = np.linalg.eig(ratio)
     first = np.argmax(values.real, axis=1)

@@ -1,4 +1,4 @@
-"""Preferences of a user: drawn ones, and all answers of `Preferences` compared with loops."""
+"""Random preferences of users, and a check that compares `Preferences` with loops."""
 
 import itertools
 
@@ -15,7 +15,7 @@ drawn = settings(max_examples=60, deadline=None, derandomize=True)
 
 @st.composite
 def judged(draw, min_pairs=1):
-    """(groups, pairs, weight): a few queries in any layout, pairs with repeats and cycles."""
+    """Draw groups of any layout, pairs with repeats and cycles, and the weights of the pairs."""
     groups = draw(st.lists(st.integers(0, 3), min_size=2, max_size=16))
     within = [p for part in oracles.split(groups) for p in itertools.permutations(part, 2)]
     if not within:
@@ -26,7 +26,7 @@ def judged(draw, min_pairs=1):
 
 
 def table(pairs, weight, n_rows):
-    """y_ij of all rows, by a loop."""
+    """Return the matrix of the weights y_ij of all rows, summed by a loop."""
     y = np.zeros((n_rows, n_rows))
     for (i, j), w in zip(pairs, weight, strict=True):
         y[i, j] += w
@@ -40,7 +40,7 @@ def table_of(preferences):
 
 
 def check(preferences, groups, y):
-    """Every answer of `preferences` against loops over the table y of all rows."""
+    """Compare every answer of `preferences` with loops over the matrix y of all rows."""
     parts = oracles.split(groups)
     np.testing.assert_array_equal(table_of(preferences), y)
     assert preferences.n_rows == len(groups)

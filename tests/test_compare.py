@@ -9,7 +9,7 @@ from sklearn_rankcal.metrics._compare import _holm
 from .metric_data import QUERIES, S, Y
 
 
-def test_bootstrap_interval_matches_the_normal_one():
+def test_the_bootstrap_interval_is_close_to_the_normal_interval():
     rng = np.random.default_rng(0)
     a, b = rng.normal(0.3, 1, 400), rng.normal(0, 1, 400)
     result = m.paired_bootstrap(a, b, random_state=1)
@@ -23,7 +23,7 @@ def test_bootstrap_interval_matches_the_normal_one():
     assert "400 queries" in str(result)
 
 
-def test_compare_rankings_counts_defined_queries_and_weights():
+def test_compare_rankings_uses_weights_and_only_defined_queries():
     y, groups = [1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]
     first, second = [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]
     result = m.compare_rankings(y, first, second, metric="mrr", groups=groups, n_resamples=50)
@@ -102,7 +102,10 @@ def test_systems_are_compared_in_pairs_or_with_a_baseline():
 
 
 def test_holms_correction():
-    """Holm (1979): step down, factors m, m - 1, .., 1, never decreasing, at most 1."""
+    """Holm (1979) multiplies the sorted p-values by m, m - 1, .., 1.
+
+    The results are made non-decreasing and are cut at 1.
+    """
     got = _holm(np.array([0.01, 0.04, 0.03, 0.005]))
     np.testing.assert_allclose(got, [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(_holm(np.array([0.9, 0.6])), [1.0, 1.0])

@@ -1,4 +1,4 @@
-"""Noise conditions, against loops over documents and against exact fractions."""
+"""Noise conditions, compared with loops over documents and with exact fractions."""
 
 import itertools
 
@@ -23,7 +23,7 @@ from sklearn_rankcal.losses._pairs import SCORES
 from . import oracles
 from .label_distributions import every_order, single_edges
 
-# ------------------------------------------------------------------ conditions against loops
+# ------------------------------------------------------------------ conditions, compared with loops
 
 
 def reinforce_by_loops(u):
@@ -74,8 +74,8 @@ def components_by_loops(u):
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
-def test_conditions_are_loops_over_documents(r):
-    """Whole numbers: ties are exact. Sparse graphs and dominant diagonals let conditions hold."""
+def test_conditions_equal_loops_over_documents(r):
+    """Whole numbers make ties exact. Sparse graphs and large diagonals let the conditions hold."""
     rng = np.random.default_rng(r)
     held = np.zeros((4, 2), int)
     for _ in range(400):
@@ -95,7 +95,7 @@ def test_conditions_are_loops_over_documents(r):
             assert got.violations == wanted
             assert bool(got) == got.holds == (not wanted)
             held[k, int(got.holds)] += 1
-        # low noise is inside P_f of the net Borda score, which is inside P_DAG
+        # Low noise implies P_f of the net Borda score, which implies P_DAG.
         borda = satisfies_score_condition(u, (u - u.T).sum(axis=1))
         assert not is_low_noise(u) or borda
         assert not borda or satisfies_dag(u)
@@ -130,19 +130,19 @@ def test_tolerance_is_relative_and_counts_as_equality():
 
 
 def tied_world(rng, r):
-    """Whole weights and counts that make many exact ties, whose decimals do not add up."""
+    """Draw whole weights and counts with many ties, which decimal probabilities would round."""
     m = int(rng.integers(2, 6))
     weights = rng.integers(0, 4, (m, r, r)) * (rng.random((m, r, r)) < rng.choice([0.15, 0.4]))
-    if rng.random() < 0.5:  # transitive, so that conditions hold
+    if rng.random() < 0.5:  # transitive weights, for which the conditions hold
         weights = np.triu(weights) * np.abs(np.subtract.outer(range(r), range(r)))
     weights[:, range(r), range(r)] = 0
-    if rng.random() < 0.5:  # every label opposed, in unequal parts
+    if rng.random() < 0.5:  # each label has an opposite one, drawn with its own count
         weights = np.concatenate([weights, weights.transpose(0, 2, 1)])
     return weights, [int(c) for c in rng.integers(1, 8, len(weights))]
 
 
 @pytest.mark.parametrize("r", [2, 3, 4])
-def test_conditions_of_distributions_are_those_of_exact_fractions(r):
+def test_conditions_of_distributions_equal_those_of_exact_fractions(r):
     rng = np.random.default_rng(10 + r)
     held = np.zeros((2 + len(SCORES), 2), int)
     for trial in range(150):
@@ -163,7 +163,7 @@ def test_conditions_of_distributions_are_those_of_exact_fractions(r):
         for k, (got, wanted) in enumerate(cases):
             assert got.violations == wanted, (weights, counts, got)
             held[k, int(got.holds)] += 1
-        # ties of the expected preferences are exact zeros
+        # Tied expected preferences have a difference of exactly 0.
         d = np.array(mean) - np.array(mean).T
         np.testing.assert_array_equal(expected_targets(world, "pd") != 0, d != 0)
         assert satisfies_dag(expected_targets(world, "pd")).violations == cases[0][1]
@@ -171,13 +171,13 @@ def test_conditions_of_distributions_are_those_of_exact_fractions(r):
 
 
 @pytest.mark.parametrize("r", [2, 3, 4, 5])
-def test_p_reinforce_of_distributions_is_that_of_exact_fractions(r):
+def test_p_reinforce_of_distributions_equals_that_of_exact_fractions(r):
     rng = np.random.default_rng(20 + r)
     held = np.zeros(2, int)
     for _ in range(300):
         labels = rng.integers(0, 2, (int(rng.integers(1, 6)), r))
         labels[0, 0] = 1
-        if rng.random() < 0.5:  # documents that are alike
+        if rng.random() < 0.5:  # two documents have the same relevance
             labels[:, 1] = labels[:, 0]
         counts = [int(c) for c in rng.integers(1, 8, len(labels))]
         got = satisfies_reinforce((labels, np.array(counts) / sum(counts)))
@@ -186,8 +186,8 @@ def test_p_reinforce_of_distributions_is_that_of_exact_fractions(r):
     assert held[1] > 20 and (r < 3 or held[0] > 10)
 
 
-def test_rare_preferences_and_rare_relevance_are_no_ties():
-    """The slack is relative to a pair's own terms, not to those of other pairs."""
+def test_rare_preferences_and_rare_relevance_are_not_ties():
+    """The tolerance is relative to the terms of the pair itself, not to those of other pairs."""
     rare = single_edges({(0, 1): 1e-12, (1, 2): 0.4, (0, 2): 0.6 - 1e-12})
     assert satisfies_score_condition(rare, "borda")
     cyclic = single_edges({(0, 1): 1e-12, (1, 2): 0.4, (2, 0): 0.6 - 1e-12})
@@ -197,7 +197,7 @@ def test_rare_preferences_and_rare_relevance_are_no_ties():
 
 
 def test_copeland_ties_are_not_broken_by_rounding():
-    """One of the world's two documents is preferred, and Copeland's expected scores tie them."""
+    """One of the two documents is preferred, and the expected Copeland scores tie them."""
     labels = np.zeros((4, 2, 2))
     labels[[0, 1, 2], [0, 1, 1], [1, 0, 0]] = 1, 3, 1
     world = (labels, np.array([3, 2, 1, 5]) / 11)
@@ -216,7 +216,7 @@ def test_copeland_ties_are_not_broken_by_rounding():
 
 
 def test_scores_whose_terms_cancel_inside_a_label_are_ties():
-    """Document 0 wins .1 and .2 and loses .3: its score is 5.6e-17, and counts as 0."""
+    """Document 0 wins .1 and .2 and loses .3, so its rounded score of 5.6e-17 counts as 0."""
     label = np.zeros((3, 3))
     label[0, 1], label[0, 2], label[2, 0] = 0.1, 0.2, 0.3
     assert label[0, 1] + label[0, 2] != label[2, 0]
@@ -227,7 +227,7 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
 
 
 def test_tied_worlds_have_low_noise():
-    """Each preference opposed by an equal one: there is no edge, and so no path."""
+    """Each preference is opposed by an equal one, so that there is no edge and no path."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         weights, counts = tied_world(rng, 4)
@@ -243,8 +243,8 @@ def test_tied_worlds_have_low_noise():
         assert ranking_regret(every_order(4)[1], world, "pd").tolist() == [0.0] * 24
 
 
-def test_best_rankings_of_terms_that_cancel():
-    """Spearman's rho is 1 or -1 here; rankings that tie at 0 are told apart by rounding alone."""
+def test_rankings_whose_terms_cancel_are_equally_good():
+    """Labels come in opposite pairs, so that all rankings tie at 0 except for rounding."""
     rng = np.random.default_rng(0)
     for _ in range(100):
         y, p = rng.permuted(np.tile(np.arange(3.0), (3, 1)), axis=1), rng.dirichlet(np.ones(3))

@@ -1,4 +1,4 @@
-"""Distributions and best rankings, against loops over rankings; the numbers of the papers."""
+"""Distributions and best rankings: numbers of the papers, and comparisons with loops."""
 
 from fractions import Fraction
 
@@ -55,8 +55,8 @@ INSIDE_DAG = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.
         (ERR(max_relevance=1), Fraction(43, 96), Fraction(41, 96)),
     ],
 )
-def test_theorem_3_3_of_p2(loss, mixed, apart):
-    """Calauzènes et al. print -1/12 and +1/24, the sums over both labels, for their means."""
+def test_theorem_3_3_of_calauzenes_et_al(loss, mixed, apart):
+    """The values are means; Calauzènes et al. print the sums over both labels, -1/12 and +1/24."""
     values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], TIED, loss)
     np.testing.assert_allclose(values, [float(mixed), float(apart)], atol=1e-14)
     printed = Fraction(-1, 12) if "map" in str(loss) else Fraction(1, 24)
@@ -67,7 +67,10 @@ def test_theorem_3_3_of_p2(loss, mixed, apart):
 
 
 def test_any_equivariant_score_ties_the_documents_of_theorem_3_3():
-    """By lemma B.2 of Calauzènes et al. it is y g(sum y) + h(sum y): the same mean for all four."""
+    """By lemma B.2 of Calauzènes et al. an equivariant score is y g(sum y) + h(sum y).
+
+    Its mean is the same for all four documents.
+    """
     for g, h in np.random.default_rng(0).normal(size=(10, 2)):
         expected = np.mean(g * np.array(TIED[0]) + h, axis=0)
         np.testing.assert_allclose(expected, expected[0])
@@ -90,7 +93,7 @@ def test_scores_fail_inside_p_dag(f):
 
 
 def minimiser(weight):
-    """Of sum_ij weight_ij log(1 + exp(s_j - s_i)), strictly convex up to a constant."""
+    """Minimise sum_ij weight_ij log(1 + exp(s_j - s_i)), strictly convex up to a constant."""
 
     def risk(s):
         return (weight * np.logaddexp(0, s - s[:, None])).sum() + 1e-6 * (s**2).sum()
@@ -99,7 +102,7 @@ def minimiser(weight):
 
 
 def test_logistic_pairs_fail_inside_p_dag_and_the_aggregated_graph_does_not():
-    """Equation 12 of Duchi et al. puts document 2 first as well; (23), on the mean graph, not."""
+    """Equation (12) of Duchi et al. puts document 2 first; (23), on the mean graph, does not."""
     distribution = single_edges(INSIDE_DAG)
     mean = np.einsum("m,mij->ij", distribution.probabilities, distribution.labels)
     assert np.argsort(-minimiser(mean)).tolist() == [1, 0, 2]
@@ -121,7 +124,7 @@ def test_every_equivariant_score_ties_two_documents_inside_p_dag():
         assert (0, 1) in satisfies_score_condition(distribution, f).violations
 
 
-def test_algorithm_1_outside_p_dag():
+def test_algorithm_1_fails_outside_p_dag():
     certain = ([SIX_EDGES], [1.0])
     assert satisfies_dag(SIX_EDGES).violations == ((0, 1, 2, 3),)
     greedy = decode_preferences(SIX_EDGES, "greedy_dag").ranks
@@ -131,7 +134,7 @@ def test_algorithm_1_outside_p_dag():
     assert ranking_risk([2, 4, 3, 1], certain, "pd") == 4
 
 
-def test_the_diagonal_outside_p_reinforce():
+def test_the_diagonal_fails_outside_p_reinforce():
     diagonal = expected_targets(OPPOSED, "map_by_scores")
     np.testing.assert_allclose(np.diag(expected_targets(OPPOSED, "map")), diagonal)
     sorts = [ranks for order, ranks in zip(*every_order(4), strict=True) if order[0] == 2]
@@ -150,7 +153,7 @@ def test_low_noise_with_equality():
     assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
 
 
-# ------------------------------------------------------------------ rankings against loops
+# ------------------------------------------------------------------ rankings, compared with loops
 
 RISKS = {
     "precision": lambda y, o: -oracles.precision(y, o, 2),
@@ -175,7 +178,7 @@ def example(name):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_risk_regret_and_best_ranking_are_loops_over_labels(name):
+def test_risk_regret_and_best_ranking_equal_loops_over_labels(name):
     rng = np.random.default_rng(0)
     loss = example(name)
     top = 2 if hasattr(loss, "threshold") else 3
@@ -185,7 +188,8 @@ def test_risk_regret_and_best_ranking_are_loops_over_labels(name):
             labels = np.vstack([rng.integers(0, top, (3, r)), rng.integers(0, 1, (1, r))])
             chance = rng.dirichlet(np.ones(4))
             risks = np.array([[RISKS[name](y, o) for o in orders] for y in labels.tolist()])
-            counts = ~np.isnan(risks[:, 0])  # labels for which the loss is undefined are left out
+            # Labels for which the loss is undefined are left out.
+            counts = ~np.isnan(risks[:, 0])
             if not counts.any():
                 with pytest.raises(ValueError, match="undefined for every label"):
                     ranking_risk(ranks, (labels, chance), loss)
@@ -218,7 +222,7 @@ def test_expected_targets_are_means():
     np.testing.assert_allclose(expected_targets((weights, p), "pd"), mean - mean.T)
     borda = (mean - mean.T).sum(axis=1) / 3
     np.testing.assert_allclose(expected_targets((weights, p), "pd_by_scores"), borda)
-    # an undefined label is left out, and does not merely count as 0
+    # A label for which the loss is undefined is left out; it does not count as 0.
     np.testing.assert_allclose(
         expected_targets(([[0, 0], [1, 0]], [0.5, 0.5]), "map_by_scores"), [1, 0]
     )
@@ -304,7 +308,7 @@ def test_bad_input(call, error, message):
         call()
 
 
-def test_printed_distributions_are_cut():
+def test_the_repr_of_long_distributions_is_cut():
     many = repr(LabelDistribution(np.ones((30, 2)), np.full(30, 1 / 30)))
     assert many.endswith("and 10 more labels") and len(many.splitlines()) == 22
     weights = repr(LabelDistribution([SIX_EDGES, np.zeros((4, 4))], [0.5, 0.5]))
@@ -316,7 +320,7 @@ def test_a_matrix_of_two_tuples_is_a_matrix():
 
 
 def test_a_label_of_probability_0_changes_nothing():
-    """Whatever would follow from it, as the largest relevance of ERR."""
+    """For example, the default max_relevance of ERR ignores the grades of such a label."""
     one = ranking_risk([1, 2], ([[1, 0]], [1.0]), "err")
     assert ranking_risk([1, 2], ([[1, 0], [5, 0]], [1.0, 0.0]), "err") == one
 
@@ -328,7 +332,7 @@ def test_a_distribution_keeps_its_own_numbers():
     assert distribution.labels.tolist() == [[1, 0]]
 
 
-def test_the_limits_of_exact_rankings_are_said():
+def test_the_limits_of_exact_rankings_warn_or_raise():
     weights = np.random.RandomState(0).rand(1, 40, 40) * (1 - np.eye(40))
     with pytest.warns(ConvergenceWarning):
         ranks = bayes_ranking((weights, [1.0]), "pd", time_limit=0.1)
@@ -337,7 +341,7 @@ def test_the_limits_of_exact_rankings_are_said():
         bayes_ranking((np.ones((1, 25)), [1.0]), "map")
 
 
-def test_odd_choices_of_a_counterexample():
+def test_unusual_arguments_of_find_counterexample():
     def spoils(y):
         y *= 0
         return y

@@ -37,8 +37,8 @@ def test_relevance_preferences(rows):
         check(relevance_preferences(y, queries, h), groups, relevance_table(y, groups, function))
 
 
-def test_relevance_of_many_sizes(monkeypatch):
-    """Sizes of several buckets, handled in several parts."""
+def test_relevance_of_queries_of_many_sizes(monkeypatch):
+    """The queries fall into several buckets of size and are converted in several blocks."""
     monkeypatch.setattr("sklearn_rankcal.labels._rankings._BLOCK_BYTES", 1600)
     rng = np.random.default_rng(3)
     for shuffle in (False, True):
@@ -89,7 +89,7 @@ def test_rankings_to_preferences(ranks, n_groups):
 @drawn
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4), ranks_drawn)
 def test_ranking_labels(groups, columns):
-    """Each column is a judgement, of the documents that it has ranking."""
+    """Each column is one judgement, which ranks the documents that are not NaN in it."""
     ranks, counted = np.array(columns).T, np.zeros((4, 4))
     for part in oracles.split(groups):
         for i, j in itertools.permutations(part, 2):
@@ -128,7 +128,7 @@ def test_bad_rankings(call, message):
         call()
 
 
-def test_a_judge_who_judged_nothing():
+def test_a_judge_may_have_judged_nothing():
     labels = ranking_labels([[np.nan, 2], [np.nan, 1]], [0, 0])
     assert labels["wins"][1].tolist() == [0] and labels["judgement"][1].tolist() == [1]
 

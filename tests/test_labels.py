@@ -1,4 +1,4 @@
-"""Preference labels: what the user's pairs become, after any splitter."""
+"""Preference labels: from the pairs of a user to `Preferences`, after any splitter."""
 
 import pickle
 
@@ -57,14 +57,14 @@ def test_structured_array_by_hand():
     ],
     ids=["uint8", "float", "frame", "tuples"],
 )
-def test_pairs_of_any_whole_numbers(pairs):
+def test_pairs_may_be_any_container_of_whole_numbers(pairs):
     preferences = read_preferences(preference_labels(pairs, pd.Series(G)))
     check(preferences, G, table(PAIRS, [1] * 5, 6))
 
 
 @drawn
 @given(judged())
-def test_round_trip(data):
+def test_preferences_read_from_labels_are_those_of_the_user(data):
     groups, pairs, weight = data
     labels = preference_labels(pairs, groups, weight)
     check(read_preferences(labels, len(groups)), groups, table(pairs, weight, len(groups)))
@@ -72,8 +72,8 @@ def test_round_trip(data):
 
 @drawn
 @given(judged(), st.data())
-def test_permuted_rows_and_whole_queries(data, more):
-    """Any order of the rows of any queries: the preferences are those of the rows chosen."""
+def test_labels_survive_permutations_of_rows_and_choices_of_queries(data, more):
+    """Labels of whole queries, in any order of rows, give the preferences of those rows."""
     groups, pairs, weight = data
     rows = np.array(more.draw(st.permutations(range(len(groups)))))
     kept = more.draw(st.sets(st.sampled_from(sorted(set(groups))), min_size=1))
@@ -90,7 +90,7 @@ def test_permuted_rows_and_whole_queries(data, more):
 
 @drawn
 @given(judged(), st.integers(0, 2**10))
-def test_select_is_that_of_queries(data, seed):
+def test_select_keeps_the_preferences_of_the_selected_queries(data, seed):
     groups, pairs, weight = data
     preferences = read_preferences(preference_labels(pairs, groups, weight))
     keep = np.random.RandomState(seed).rand(preferences.queries.n_queries) < 0.6
@@ -105,7 +105,7 @@ def test_select_is_that_of_queries(data, seed):
 
 @drawn
 @given(judged(), judged(), st.data())
-def test_put_together_is_refused(one, other, more):
+def test_labels_of_two_calls_put_together_are_refused(one, other, more):
     first = preference_labels(one[1], one[0], one[2])
     second = preference_labels(other[1], other[0], other[2])
     for labels in (np.concatenate([first, first]), np.concatenate([first, second])):
@@ -115,18 +115,19 @@ def test_put_together_is_refused(one, other, more):
 
 
 def test_parts_of_two_calls_are_refused():
-    # whole queries, so that sizes agree, but the rows are numbered alike
+    # The queries are whole, so that their sizes agree, but both calls number the rows from 0.
     one = preference_labels([[0, 1]], [5, 5, 6, 6])
     other = preference_labels([[2, 0]], [1, 2, 1, 2])
     labels = np.concatenate([one[one["query"] == 0], other[other["query"] == 1]])
     with pytest.raises(ValueError, match="a row occurs twice"):
         read_preferences(labels)
-    # a query of one row of each: row 0 beats one that is not here, or is in another query
+    # The query has one row of each call, and row 0 beats a row that is missing.
     mixed = np.concatenate([one[:1], other[3:]])
     mixed["query"] = 0
     with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(mixed)
-    beyond = preference_labels([[0, 9]], [0] * 10)[:2]  # 9 is above all rows that are here
+    # Row 9 is beyond all rows that are present.
+    beyond = preference_labels([[0, 9]], [0] * 10)[:2]
     beyond["size"] = 2
     with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
         read_preferences(beyond)
@@ -150,13 +151,13 @@ def test_a_cut_query_is_refused(data, more):
 def test_repeated_rows_are_refused():
     labels = preference_labels(PAIRS, G)
     with pytest.raises(ValueError, match="a row occurs twice"):
-        read_preferences(labels[[0, 0, 2]])  # as many rows as the query has
+        read_preferences(labels[[0, 0, 2]])  # there are as many rows as the query has
     with pytest.raises(ValueError, match="more rows than its labels say"):
         read_preferences(labels[[0, 2, 3, 3]])
 
 
 class Counts(BaseEstimator):
-    """Stands for a ranker: reads its labels wherever scikit-learn takes them."""
+    """A stand-in for a ranker: it reads the labels that scikit-learn's tools pass to it."""
 
     def __init__(self, level=0):
         self.level = level
@@ -201,7 +202,7 @@ def test_labels_survive_scikit_learn(n_jobs):
         Counts().fit(*train_test_split(X, labels, random_state=0)[::2])
 
 
-def test_other_reader_says_what_it_wants():
+def test_each_reader_refuses_the_labels_of_the_other():
     labels = preference_labels(PAIRS, G)
     with pytest.raises(ValueError, match=r"'wins'.*the labels of relevance_labels"):
         read_relevance(labels)
@@ -281,7 +282,7 @@ def test_queries_without_pairs_are_legal():
 
 
 def test_preferences_of_a_user_reach_a_decoder():
-    """From labels to the decoder of pairs: a cycle a > c > b > a loses its lightest edge."""
+    """The decoder contradicts the lightest edge, 2 > 0, of the cycle 0 > 1 > 2 > 0."""
     labels = preference_labels([[0, 1], [1, 2], [2, 0]], [0] * 3, [3, 2, 1])
     preferences = read_preferences(labels)
     assert isinstance(preferences, Preferences)

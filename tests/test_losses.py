@@ -1,4 +1,4 @@
-"""Losses: the registry is the parametrisation. Formulas, calibration, bounds, bad input."""
+"""Losses: formulas, calibration, bounds and bad input. The registry is the parametrisation."""
 
 import itertools
 
@@ -66,7 +66,7 @@ ORACLES = {
 }
 
 
-def test_every_registered_loss_has_an_example_here():
+def test_every_registered_loss_has_an_example():
     assert set(EXAMPLES) == set(LOSSES) == set(ORACLES)
 
 
@@ -92,7 +92,7 @@ def test_threshold_makes_graded_labels_binary(kind, threshold):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_measure_is_the_formula_written_out(name):
+def test_the_measure_equals_its_formula_written_out(name):
     random = np.random.RandomState(0)
     loss, oracle = EXAMPLES[name], ORACLES[name]
     for r in (1, 2, 3, 4):
@@ -105,7 +105,7 @@ def test_measure_is_the_formula_written_out(name):
                 np.testing.assert_allclose(got, oracle(y.tolist(), order), atol=1e-12)
 
 
-def test_targets_of_math():
+def test_targets_of_small_queries_by_hand():
     y, queries = np.array([3, 0, 1, 1.0]), Queries.from_groups(["a", "a", "a", "b"])
     z = 7 + 1 / np.log2(3)
     np.testing.assert_allclose(NDCG().encode(y, queries), [7 / z, 0, 1 / z, 1])
@@ -137,7 +137,7 @@ def test_shrinkage_tends_to_the_calibrated_targets(kind):
         return np.linalg.norm(moved) / np.linalg.norm(exact)
 
     assert distance(y, many) < 0.7 * distance(y[:40], few)
-    # the measure never changes, and shrinking never changes the order inside a query
+    # Shrinkage changes the training targets, and does not change the measure.
     ranks = many.rank(many.sort(rng.normal(size=4000)))
     np.testing.assert_array_equal(
         kind(shrinkage=1).metric(y, ranks, many), loss.metric(y, ranks, many)
@@ -148,7 +148,7 @@ def test_shrinkage_tends_to_the_calibrated_targets(kind):
         kind(shrinkage="none").check(y)
 
 
-def test_regret_constants():
+def test_regret_constants_are_the_largest_distances_of_discounts():
     # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
     for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):
         for r in (1, 2, 3, 5):
@@ -160,8 +160,8 @@ def test_regret_constants():
 
 
 @pytest.mark.parametrize("loss", [NDCG(), ERU(), Spearman()])
-def test_the_bound_is_attained_up_to_a_half(loss):
-    """Two documents, scores that just tie: regret / bound is 1 / sqrt(2) times what u allows."""
+def test_the_regret_bound_is_attained_when_two_scores_tie(loss):
+    """The scores of two documents tie, and the worse of their orders is chosen."""
     y, queries = np.array([1.0, 0.0]), Queries.single(2)
     expected = loss.encode(y, queries)
     tied = np.full(2, expected.mean())
@@ -196,7 +196,8 @@ def test_err_fails_on_dependent_documents():
     labels, chance = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5]
     loss = ERR(max_relevance=1)
     u = sum(p * loss.encode(y, Queries.single(4)) for p, y in zip(chance, labels, strict=True))
-    assert np.ptp(u) == 0  # every order sorts these scores, yet the orders are not equally good
+    # All scores are equal, so that every order sorts them, yet the orders are not equally good.
+    assert np.ptp(u) == 0
     assert expected_measure(loss, labels, chance, (0, 2, 1, 3)) == pytest.approx(43 / 96)
     assert expected_measure(loss, labels, chance, (0, 1, 2, 3)) == pytest.approx(41 / 96)
 
@@ -205,7 +206,8 @@ def test_err_is_calibrated_on_product_distributions():
     random = np.random.RandomState(0)
     loss = ERR(max_relevance=2)
     for _ in range(20):
-        chances = random.dirichlet(np.ones(3), size=3)  # P(grade) of each document
+        # the probability of each grade, for each document
+        chances = random.dirichlet(np.ones(3), size=3)
         labels = np.array(list(itertools.product(range(3), repeat=3)), dtype=float)
         chance = [np.prod([chances[d, int(g)] for d, g in enumerate(y)]) for y in labels]
         u = sum(p * loss.encode(y, Queries.single(3)) for p, y in zip(chance, labels, strict=True))
@@ -216,7 +218,7 @@ def test_err_is_calibrated_on_product_distributions():
 
 
 class _Unnormalised(NDCG):
-    """NDCG with DCG's targets: what regression on gains does."""
+    """NDCG with the targets of DCG, as in a regression on gains."""
 
     def encode(self, relevance, queries):
         return self.encode_documents(relevance)
@@ -283,7 +285,7 @@ ONE_PAIR = Preferences.from_pairs(np.array([0]), np.array([1]), np.ones(1), Quer
 @pytest.mark.parametrize("h", ["binary", "graded"])
 @pytest.mark.parametrize("f", ["borda", "row_sums", "copeland"])
 def test_targets_of_a_query_do_not_depend_on_the_size_of_its_neighbours(h, f):
-    """Whatever the magnitude of labels or of their offset, in the query or beside it."""
+    """One query is scaled by 2^60 and one is moved by 2^48: only the first changes its targets."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 50, size=(6, 5)).astype(float)
     loss = PDByScores(h, score_function=f)
@@ -403,7 +405,7 @@ def test_positional_reproduces_dcg():
     assert default == DCG(gain="linear").metric(y, ranks, queries)
 
 
-def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
+def test_ndcg_of_large_queries_with_a_cutoff():
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
     queries = Queries.from_groups(rng.integers(0, 3, 500))
@@ -415,7 +417,6 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
         order = rows[np.argsort(-scores[rows])]
         best = rows[np.argsort(-y[rows])]
         wanted = oracles.dcg(y, order.tolist(), 5) / oracles.dcg(y, best.tolist(), 5)
-        # the oracle's cutoff slices the order; k=None there would be len(y)
         assert value == pytest.approx(wanted)
 
 
@@ -424,7 +425,7 @@ def test_measure_of_large_query_with_a_cutoff_takes_the_short_way():
     [(NDCG(), 300), (Recall(2), 1000), (AUC(), 1000), (MAPByScores(), 1000), (MAP(), 1000)],
     ids=str,
 )
-def test_normalisers_are_drawn_to_their_mean_by_fewer_queries_more(loss, half):
+def test_normalisers_shrink_more_towards_their_mean_when_queries_are_few(loss, half):
     rng = np.random.default_rng(0)
     queries = Queries.uniform(100, 5)
     y = rng.integers(0, 2, size=500).astype(float)

@@ -1,4 +1,4 @@
-"""Metrics: against exhaustive means over tie orders, scikit-learn, SciPy and trec_eval."""
+"""Metrics, compared with means over all orders of ties, scikit-learn, SciPy and trec_eval."""
 
 import gzip
 import itertools
@@ -22,14 +22,14 @@ from sklearn_rankcal.queries import Queries, Ranking
 from . import oracles
 from .metric_data import QUERIES, S, Y
 
-# many tests score a single query, or small whole numbers, and mean it
+# Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
     "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
 )
 
 
-# public function, oracle, whether labels are binary
+# For each name: the public function, its oracle, and whether labels must be binary.
 CASES = {
     "precision": (partial(m.precision_at_k_score, k=2), partial(oracles.precision, k=2), True),
     "recall": (partial(m.recall_at_k_score, k=2), partial(oracles.recall, k=2), True),
@@ -78,7 +78,7 @@ query = st.integers(1, 6).flatmap(
 
 
 def stacked(queries, binary):
-    """Labels, scores and non-contiguous groups of several queries."""
+    """Return labels, scores and groups of several queries, whose rows are not contiguous."""
     y = np.concatenate([labels for labels, _ in queries])
     scores = np.concatenate([scores for _, scores in queries]).astype(float)
     groups = np.repeat(np.arange(len(queries)), [len(labels) for labels, _ in queries])
@@ -89,7 +89,7 @@ def stacked(queries, binary):
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=40, deadline=None)
 @given(st.lists(query, min_size=1, max_size=4))
-def test_ties_average_equals_the_mean_over_all_orders(name, queries):
+def test_the_average_of_ties_is_the_mean_over_all_their_orders(name, queries):
     metric, oracle, binary = CASES[name]
     y, scores, groups = stacked(queries, binary)
     got = metric(y, scores, groups=groups, return_per_query=True)
@@ -99,14 +99,15 @@ def test_ties_average_equals_the_mean_over_all_orders(name, queries):
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=20, deadline=None)
 @given(st.lists(query, min_size=1, max_size=3))
-def test_other_tie_rules(name, queries):
+def test_the_tie_rules_best_worst_and_first(name, queries):
     metric, oracle, binary = CASES[name]
     y, scores, groups = stacked(queries, binary)
     for rows in oracles.split(groups):
         labels, values = y[rows].tolist(), scores[rows].tolist()
         possible = [oracle(labels, order) for order in oracles.orders_of_scores(values)]
         sign = -1 if name in BEST_IS_MIN else 1
-        # the most relevant first is best for these measures, the least relevant first is worst
+        # These measures are best when the most relevant of the tied documents comes first, and
+        # worst when the least relevant one does.
         best = max(possible, key=lambda value: sign * value)
         worst = min(possible, key=lambda value: sign * value)
         first = sorted(range(len(rows)), key=lambda i: (-values[i], i))
@@ -135,7 +136,8 @@ def test_ranks_and_scores_agree_without_ties(name):
 def test_degenerate_queries(name):
     metric, oracle, _binary = CASES[name]
     y, scores = [0, 0, 1, 1, 1, 0], [3.0, 2.0, 1.0, 2.0, 1.0, 0.0]
-    groups = [0, 0, 1, 2, 2, 3]  # no relevant, one document, all equal, one irrelevant document
+    # no relevant document, a single document, equal labels, a single irrelevant document
+    groups = [0, 0, 1, 2, 2, 3]
     expected = oracles.per_query(oracle, y, scores, groups)
     values = metric(y, scores, groups=groups, return_per_query=True)
     np.testing.assert_allclose(values, expected)
@@ -150,7 +152,7 @@ def test_degenerate_queries(name):
         assert got == pytest.approx(filled.mean())
 
 
-def test_huge_weights_and_one_name():
+def test_huge_weights_do_not_overflow_and_one_metric_can_be_given_by_name():
     scores = m.evaluate_rankings(Y, S, metrics="mrr", sample_weight=[1e308] * 3)
     assert scores == {"mrr": 1.0}
 
@@ -222,8 +224,11 @@ def test_tied_err_of_a_large_block_against_simulation():
     )
 
 
-def test_known_values_of_p2_theorem_3_3():
-    """Half each of (1,1,0,0) and (0,0,1,1): 1,3,2,4 against 1,2,3,4 (math of P2, enumerated)."""
+def test_known_values_of_theorem_3_3_of_calauzenes_et_al():
+    """Calauzènes et al. (2013), theorem 3.3: the labels (1,1,0,0) and (0,0,1,1), half each.
+
+    The values of the positions 1,3,2,4 and 1,2,3,4 were enumerated by hand.
+    """
     y = [1, 1, 0, 0, 0, 0, 1, 1]
     groups = [0] * 4 + [1] * 4
     mixed, straight = [1, 3, 2, 4] * 2, [1, 2, 3, 4] * 2
@@ -237,7 +242,7 @@ def test_known_values_of_p2_theorem_3_3():
 
 
 def graded_disagreement(y, scores, normalize):
-    """The same in exact rationals."""
+    """Compute the graded pairwise disagreement of one query in exact fractions."""
     lost = total = Fraction(0)
     for i, j in itertools.permutations(range(len(y)), 2):
         if y[i] > y[j]:
@@ -265,7 +270,10 @@ def drawn_query(size, exponent, offset, few_labels, few_scores, seed):
 @given(st.lists(scaled_query, min_size=1, max_size=6), st.booleans())
 @settings(deadline=None, max_examples=150)
 def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn, normalize):
-    """Whatever the magnitudes: bit by bit the value of the query alone, which is accurate."""
+    """Whatever the magnitudes, each value has the same bits as that of the query alone.
+
+    The value is also compared with exact fractions.
+    """
     queries = [drawn_query(*each) for each in drawn]
     groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
     loss = partial(
@@ -301,7 +309,7 @@ def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
 
 
 def magnitudes(seed):
-    """A few queries whose labels differ by up to 30 orders of magnitude."""
+    """Yield a few queries whose labels differ by up to 30 orders of magnitude."""
     rng = np.random.default_rng(seed)
     for _ in range(rng.integers(2, 7)):
         size = rng.integers(1, 40)
@@ -349,7 +357,7 @@ def test_graded_disagreement_of_labels_whose_differences_overflow():
 
 
 def test_small_discounts_below_large_ones_keep_their_digits():
-    """The mean discount of tied places is no difference of sums over all places."""
+    """The mean discount of tied places is not computed as a difference of sums over all places."""
     loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
     queries = Queries.single(4)
     ranking = Ranking.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
@@ -361,7 +369,9 @@ def test_small_discounts_below_large_ones_keep_their_digits():
 # -------------------------------------------------------------------- trec_eval
 
 TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
-needs_trec = pytest.mark.skipif(not TREC.exists(), reason="trec_eval's test data is not here")
+needs_trec = pytest.mark.skipif(
+    not TREC.exists(), reason="the test data of trec_eval is not available"
+)
 
 
 def read_lines(name):
@@ -370,7 +380,10 @@ def read_lines(name):
 
 
 def trec_input(qrels_name):
-    """Labels, ranks and topics of the run, each topic followed by its unretrieved documents."""
+    """Return labels, ranks and topics of the run, and the number of documents retrieved per topic.
+
+    The documents that were judged but not retrieved follow the retrieved ones.
+    """
     relevance = {(t, d): float(r) for t, _, d, r in read_lines(qrels_name)}
     retrieved = {}
     for topic, _, document, _, score, _ in read_lines("results.test.gz"):
@@ -380,7 +393,7 @@ def trec_input(qrels_name):
         judged = {d for t, d in relevance if t == topic}
         if not judged:
             continue
-        # trec_eval: by score, ties by document number, both descending
+        # trec_eval sorts by score and then by document number, both in descending order.
         listed = [document for _, document in sorted(rows, reverse=True)]
         missing = sorted(judged - set(listed))
         for place, document in enumerate(listed + missing):
@@ -425,7 +438,7 @@ def test_agrees_with_trec_eval():
 # -------------------------------------------------------------------- several metrics at once
 
 
-def test_several_metrics_at_once_equal_one_by_one():
+def test_several_metrics_at_once_equal_single_metrics():
     rng = np.random.default_rng(0)
     y, scores, groups = rng.integers(0, 3, 200), rng.integers(0, 9, 200), rng.integers(0, 20, 200)
     names = ["ndcg@5", "map", "err@10", "precision@3", "kendall_tau", "pairwise_disagreement"]

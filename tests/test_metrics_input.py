@@ -1,4 +1,4 @@
-"""Input of metrics: what is refused, and what is easily mistaken for something else."""
+"""Input of metrics: errors for bad input, and warnings about input that is probably a mistake."""
 
 import warnings
 from functools import partial
@@ -14,7 +14,7 @@ from sklearn_rankcal.models import PairwiseRidge
 
 from .metric_data import GOOD_RANKS, QUERIES, SIZES, S, Y
 
-# many tests score a single query, or small whole numbers, and mean it
+# Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
     "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
@@ -70,7 +70,7 @@ def test_bad_input(call, message):
         call()
 
 
-# -------------------------------------------------------------------- what is easily mistaken
+# -------------------------------------------------------------------- probable mistakes
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_positions_passed_to_a_comparison_warn():
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_does_not_look_like_positions_passes_without_a_word():
+def test_scores_that_do_not_look_like_positions_do_not_warn():
     y, groups = QUERIES.y, QUERIES.groups
     wanted = m.ndcg_score(y, ranks=GOOD_RANKS, groups=groups)
     for scores in (
@@ -110,10 +110,10 @@ def test_what_does_not_look_like_positions_passes_without_a_word():
         QUERIES.latent,
     ):
         assert m.ndcg_score(y, scores, groups=groups) == pytest.approx(wanted)
-    m.ndcg_score(y, GOOD_RANKS - 1, groups=groups)  # 0 .. r - 1
+    m.ndcg_score(y, GOOD_RANKS - 1, groups=groups)  # positions start at 1, and these at 0
     m.ndcg_score(y, np.where(np.arange(len(y)), GOOD_RANKS, 7), groups=groups)
-    m.ndcg_score([[2, 1, 0]], [[1, 2, 3]])  # one short query may be chance
-    m.dcg_score(np.ones(len(y)), GOOD_RANKS, groups=groups)  # no order is better than another
+    m.ndcg_score([[2, 1, 0]], [[1, 2, 3]])  # one short query can look so by chance
+    m.dcg_score(np.ones(len(y)), GOOD_RANKS, groups=groups)  # all orders are equally good
 
 
 def test_one_long_query_of_positions_warns():
@@ -122,7 +122,7 @@ def test_one_long_query_of_positions_warns():
 
 
 @pytest.mark.parametrize("score", [m.ndcg_score, partial(m.evaluate_rankings, metrics="ndcg")])
-def test_rows_without_query_ids_are_one_query_with_a_warning(score):
+def test_rows_without_query_ids_are_one_query_and_warn(score):
     with pytest.warns(MissingGroupsWarning, match="all 3 rows are scored as ONE query") as record:
         without = score(Y, S)
     assert [warning.filename for warning in record] == [__file__]
@@ -134,7 +134,7 @@ def test_rows_without_query_ids_are_one_query_with_a_warning(score):
             score(relevance_labels(Y, [0, 0, 0]), S),
         ):
             assert said == without
-        score([1], [0.5])  # one row is one query
+        score([1], [0.5])  # a single row is always one query
 
 
 @pytest.mark.parametrize("keyword", ["group", "qid", "query_id"])
@@ -160,7 +160,7 @@ def test_rows_without_query_ids_are_one_query_with_a_warning(score):
         ),
     ],
 )
-def test_group_keywords_of_other_libraries_are_named(call, keyword):
+def test_errors_name_the_group_keywords_of_other_libraries(call, keyword):
     with pytest.raises(TypeError, match=f"no parameter '{keyword}'. Pass groups=<query id of each"):
         call(QUERIES.y, QUERIES.latent, **{keyword: QUERIES.groups})
 
@@ -197,7 +197,7 @@ def fitted_ranker(loss="ndcg"):
         (lambda **q: m.compare_systems(QUERIES.y, [QUERIES.y], **q), "map the name of each system"),
     ],
 )
-def test_parameters_that_do_not_exist_are_named(call, message):
+def test_errors_name_parameters_that_do_not_exist(call, message):
     with pytest.raises(TypeError, match=message):
         call(groups=QUERIES.groups)
 
@@ -217,7 +217,7 @@ def test_parameters_that_do_not_exist_are_named(call, message):
         ("nothing like it", "Unknown metric 'nothing like it'. Known: auc"),
     ],
 )
-def test_misspelt_metrics_get_the_nearest(name, hint):
+def test_errors_for_misspelt_metrics_suggest_the_nearest_name(name, hint):
     for call in (m.get_ranking_scorer, lambda name: m.evaluate_rankings([Y], [S], metrics=[name])):
         with pytest.raises(ValueError, match="Unknown metric") as error:
             call(name)

@@ -1,4 +1,4 @@
-"""Scores of pairs: `PDByScores` with every score function, and where scores fail."""
+"""`PDByScores` with every score function: its targets, and distributions on which it fails."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,10 @@ def weights_of(y, h):
 
 
 def check_scores_of_pairs(loss, labels, queries, weights, oracle):
-    """`weights` holds the matrix of each query, its documents in row order."""
+    """Compare the targets of `loss` with the oracle.
+
+    `weights` holds the matrix of each query, with its documents in the order of the rows.
+    """
     scores = loss.encode(labels, queries)
     for q, y in enumerate(weights):
         if loss.equal_queries and y.sum() > 0:
@@ -53,7 +56,7 @@ def test_scores_of_relevance(f, entries, normalize, monkeypatch):
         check_scores_of_pairs(loss, y, queries, weights, SCORES_OF_PAIRS[f])
 
 
-def test_what_stands_beside_a_row():
+def test_sums_of_the_differences_below_and_above_a_row():
     rng = np.random.default_rng(0)
     queries = shuffled_queries(rng)
     y = rng.integers(0, 4, queries.n_rows) / 2
@@ -70,7 +73,7 @@ def test_what_stands_beside_a_row():
 @pytest.mark.parametrize("entries", [1, 100, 2**21])
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_of_preferences(f, entries, normalize, monkeypatch):
-    """Isolated documents, parts that nothing connects, opposed pairs, even ones, weights of 0."""
+    """Random graphs have isolated documents, several components, opposed pairs and weights of 0."""
     monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(1)
     for share in (0.05, 0.2, 0.6, 1.0):
@@ -116,7 +119,7 @@ def test_queries_without_a_preference_have_scores_of_0():
 
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
-def test_every_f_passes_check_loss(f, normalize):
+def test_every_score_function_passes_check_loss(f, normalize):
     for h in ("binary", "graded", np.sqrt):
         check_loss(
             PDByScores(h, score_function=f, equal_queries=normalize),
@@ -126,7 +129,7 @@ def test_every_f_passes_check_loss(f, normalize):
 
 
 def outcomes(chances):
-    """Single preferences as labels of three documents each, and their probabilities."""
+    """Return labels of three documents with one preference each, and their probabilities."""
     pairs = np.array(list(chances))
     rows = pairs + 3 * np.arange(len(pairs))[:, None]
     queries = Queries.uniform(len(pairs), 3)
@@ -136,7 +139,10 @@ def outcomes(chances):
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_pd_by_scores_fails_outside_its_condition(f):
-    """Acyclic expected preferences 1 > 2 > 3, by .10, .14, .36; every named f puts 2 first."""
+    """The expected preferences are acyclic, 1 > 2 > 3, and every score function puts 2 first.
+
+    The expected differences are .10 (1 > 2), .14 (1 > 3) and .36 (2 > 3).
+    """
     chances = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
     labels, chance = outcomes(chances)
     expected = chance @ PDByScores(score_function=f).encode(labels, labels.queries).reshape(-1, 3)
@@ -147,7 +153,7 @@ def test_pd_by_scores_fails_outside_its_condition(f):
     }
     assert min(risk, key=risk.get) == (0, 1, 2)
     assert risk[1, 0, 2] - risk[0, 1, 2] == pytest.approx(0.10)
-    # no f can tell 1 from 2 here, although 1 is preferred to 2
+    # No score function can tell 1 from 2 here, although 1 is preferred to 2.
     labels, chance = outcomes(chances | {(1, 2): 0.35, (0, 2): 0.25})
     expected = chance @ PDByScores(score_function=f).encode(labels, labels.queries).reshape(-1, 3)
     assert expected[0] == pytest.approx(expected[1], abs=1e-12)
@@ -155,8 +161,8 @@ def test_pd_by_scores_fails_outside_its_condition(f):
 
 @pytest.mark.parametrize("r", [3, 4])
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
-def test_theorem_6(f, r):
-    """Inside P_f every sort of the expected scores loses least; outside, some lose more."""
+def test_theorem_6_of_ramaswamy_et_al(f, r):
+    """Inside P_f every sort of the expected scores has the least loss; outside, some have more."""
     rng = np.random.default_rng(0)
     n, m = 600, 4
     y = rng.integers(0, 3, (n, m, r, r)) * (rng.random((n, m, r, r)) < 0.5)
@@ -185,7 +191,7 @@ def test_theorem_6(f, r):
     assert inside > 30 and failed > 30
 
 
-def test_grid_search_over_f():
+def test_grid_search_over_score_functions():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(200, 3)), np.repeat(np.arange(40), 5)
     pairs = [(i, j) for i, j in rng.integers(0, 200, (3000, 2)) if i != j and i // 5 == j // 5]
@@ -201,7 +207,7 @@ def test_grid_search_over_f():
 
 
 def test_ties_cost_half_a_preference():
-    """Preferences as relevance: the mean over the orders that the ties allow."""
+    """Relevance given as preferences has the same loss, the mean over the orders of ties."""
     rng = np.random.default_rng(0)
     queries = shuffled_queries(rng)
     y, scores = rng.integers(0, 3, (2, queries.n_rows)).astype(float)

@@ -1,4 +1,4 @@
-"""Readers of preferences: the files of PrefLib, and edges."""
+"""Readers of preferences: files of PrefLib, and edges."""
 
 import gzip
 import itertools
@@ -24,7 +24,8 @@ from .preference_data import G, drawn, judged
 
 PREFLIB = Path(__file__).parents[2] / "shared" / "data" / "preferences" / "preflib"
 FILES = sorted(PREFLIB.iterdir()) if PREFLIB.exists() else []
-#: alternatives, orders, voters: counted in the files, whose headers are sometimes out of date
+#: The numbers of alternatives, orders and voters. They were counted in the files, because some
+#: headers are out of date.
 SHAPES = {
     "cities.soi": (36, 372, 392),
     "education_courses.soi": (13, 11, 12),
@@ -38,7 +39,7 @@ SHAPES = {
 
 
 def literal_orders(path):
-    """(count, {alternative: tier}) of each line, character by character."""
+    """Yield (count, {alternative: tier}) for each line, which is read character by character."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("#") or not line.strip():
             continue
@@ -89,10 +90,10 @@ def test_preflib_names():
         "The Mummy Returns",
         "Mission: Impossible II",
     ]
-    # 9 has no name here, nor is it listed; the others are named in another order
+    # Alternative 9 has no name and is not listed. The names of the others are in another order.
     names = read_preflib(PREFLIB / "education_courses2.soi").alternatives
     assert names[8] == "9" and names[0] == "Physics" and names[4] == "Computer Architecture"
-    # 12 has no name, but is listed
+    # Alternative 12 has no name, but it is listed.
     data = read_preflib(PREFLIB / "education_courses.toi")
     assert data.alternatives[11] == "12" and not np.isnan(data.ranks[:, 11]).all()
 
@@ -162,7 +163,10 @@ def test_read_edges_file(tmp_path, separator, packed):
 @drawn
 @given(judged())
 def test_read_edges_finds_the_rows(data):
-    """Ids of rows in, the same pairs of rows out; without rows, the same up to their order."""
+    """If the ids of the rows are given, edges between ids become the pairs of these rows.
+
+    Without them the pairs are the same, up to the order of the rows.
+    """
     groups, pairs, weight = data
     ids = [f"d{row % 7}{row}" for row in range(len(groups))]
     edges = [(groups[i], ids[i], ids[j], w) for (i, j), w in zip(pairs, weight, strict=True)]

@@ -1,4 +1,4 @@
-"""Checks of scikit-learn's estimators and of rankers, on rankers with every part."""
+"""Rankers of every kind pass scikit-learn's checks of estimators and our checks of rankers."""
 
 import numpy as np
 import pytest
@@ -34,9 +34,9 @@ CHECKED = [
 ]
 
 
-# A ranker fitted without groups warns; scikit-learn's checks fit without groups.
+# scikit-learn's checks fit without groups, which makes a ranker warn.
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.MissingGroupsWarning")
-# check_estimators_overwrite_params and others feed tiny data on which lbfgs may stop early
+# On the tiny data of check_estimators_overwrite_params and others, lbfgs may stop early.
 @pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge.*")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_checks(estimator, check):

@@ -86,7 +86,7 @@ def test_categories_and_missing_values_pass_through():
     np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
     encode = ColumnTransformer([("brand", OneHotEncoder(), ["brand"])])
     linear = CalibratedRanker(make_pipeline(encode, Ridge())).fit(frame, Y, G)
-    # three brands only: nearly all documents tie, and the tie rule reads text columns too
+    # With only three brands nearly all documents tie. The tie rule reads text columns as well.
     ranks = linear.predict(frame, G)
     np.testing.assert_array_equal(linear.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
 
@@ -103,7 +103,7 @@ def test_content_keys_do_not_depend_on_the_container():
     np.testing.assert_array_equal(hash_rows(values, rows[::-1]), keys[::-1])
 
 
-def test_importances_and_coefficients_per_input_column():
+def test_importances_and_coefficients_have_one_entry_per_input_column():
     groups = np.repeat(np.arange(50), 8)
     rng = np.random.default_rng(0)
     values = rng.normal(size=(400, 3)) * [1, 10, 1]
@@ -116,7 +116,7 @@ def test_importances_and_coefficients_per_input_column():
         linear = CalibratedRanker(Ridge(), context=context).fit(values, y, groups)
         assert linear.coef_.shape == (3,)
         assert np.abs(linear.coef_ * [1, 10, 1]).argmax() == 1
-    # with x - mean the score's order inside a query is that of x @ coef_
+    # With the context "difference" the scores order the rows of a query as x @ coef_ does.
     linear = CalibratedRanker(Ridge(), context="difference").fit(values, y, groups)
     np.testing.assert_array_equal(
         np.argsort(values[:8] @ linear.coef_),
@@ -203,7 +203,7 @@ def test_other_bad_input():
         CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
 
 
-# -------------------------------------------------------------------- what X may be
+# -------------------------------------------------------------------- kinds of X
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_other_bad_input():
     ],
     ids=str,
 )
-def test_what_needs_a_dense_table_takes_a_sparse_one(monkeypatch, ranker):
-    """`load_svmlight_file` returns one."""
+def test_models_that_need_a_dense_table_take_a_sparse_one(monkeypatch, ranker):
+    """`load_svmlight_file`, for example, returns a sparse table."""
     wanted = clone(ranker).fit(X, Y, groups=G).predict(X, groups=G)
     table = sparse.csr_array(X)
     found = clone(ranker).fit(table, Y, groups=G)
@@ -252,7 +252,7 @@ def test_errors_about_text_name_the_column():
     with pytest.raises((TypeError, ValueError)) as caught:
         CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
     assert caught.value.__notes__ == ["Columns of X with text or times: ['title', 'when']."]
-    # numbers in text, categories and booleans are none
+    # Numbers written as text, categories and booleans do not count as text.
     mixed = frame[["a", "b"]].assign(
         number=[str(i) for i in range(len(X))],
         kind=pd.Categorical(["x", "y"] * (len(X) // 2) + ["x"] * (len(X) % 2)),

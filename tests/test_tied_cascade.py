@@ -1,4 +1,4 @@
-"""ERR of blocks of tied documents: quadrature against the recursion over the documents."""
+"""ERR of blocks of tied documents, compared with the recursion over the documents."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
 
-# many tests score a single query, or small whole numbers, and mean it
+# Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
     "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
@@ -48,7 +48,7 @@ def test_err_of_a_tied_block_with_a_cutoff_inside(places):
 
 @pytest.mark.parametrize("k", [None, 5, 1200, 1900])
 def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
-    """The same value by the recursion alone and by all three ways."""
+    """The recursion alone gives the same value as the three methods together."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 3000)
     scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
@@ -61,7 +61,8 @@ def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
 
 def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
     def refuse(passing, places):
-        raise AssertionError(f"{passing.shape[-1]} documents, {places} places: quadratic")
+        size = passing.shape[-1]
+        raise AssertionError(f"The recursion took {size} documents over {places} places.")
 
     monkeypatch.setattr("sklearn_rankcal.measures._cascade.by_documents", refuse)
     monkeypatch.setattr("sklearn_rankcal.measures._tied_cascade.by_documents", refuse)
