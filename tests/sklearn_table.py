@@ -4,9 +4,12 @@ from sklearn.exceptions import FitFailedWarning
 
 from .sklearn_ways import WAYS
 
-# What each tool does. The ways: `groups`, plain y and groups=; `labels`, relevance_labels and
-# QueryKFold; `both`, relevance_labels, GroupKFold and groups=; `column`, a pandas frame with
-# group_column, GroupKFold and groups= for the splitter; `polars`, the same with polars.
+# What each tool does, as a key of MESSAGES or "right". The queries travel in one of five ways:
+#   groups   y is plain, and groups= is passed
+#   labels   relevance_labels and QueryKFold
+#   both     relevance_labels, GroupKFold and groups=
+#   column   a pandas frame with group_column, and GroupKFold, which gets groups=
+#   polars   the same with a polars frame
 #                         routing off                         routing on
 #                         groups labels both   column polars  groups labels both   column polars
 TABLE = """
@@ -65,9 +68,9 @@ CELLS = {
         strict=True,
     )
 }
-# What stands in the error; or, for those of NAN, in the warning that comes with NaN.
+# A pattern of the error or, for the keys of NAN, of the warning that comes with NaN.
 MESSAGES = {
-    # the refusal, not MissingGroupsWarning, which is an error here and has the same remedy
+    # This is the refusal. MissingGroupsWarning names the same remedy, but it is an error here.
     "remedy": r"(did not reach the ranker|and needs them|cannot tell the queries).*"
     r"relevance_labels\(y, groups\).*group_column.*enable_metadata_routing=True",
     "inner": "The 'groups' parameter should not be None",  # GroupKFold's own words

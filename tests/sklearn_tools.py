@@ -91,14 +91,14 @@ def use_cross_validate(way, scoring, on, make=make_ranker, **by_hand):
 
 
 def search_scores(search, way, measures):
-    """Scores per measure, candidate and fold; and the same by hand."""
+    """Return the scores for each measure, candidate and fold, and the same by hand."""
     results = search.cv_results_
     got = [[results[f"split{i}_test_{name}"] for i in range(N_FOLDS)] for name in measures]
     wanted = [
         np.transpose([fold_scores(way, m, p["regressor__alpha"]) for p in results["params"]])
         for m in measures.values()
     ]
-    # the ranker that predicts afterwards is the best one, fitted on everything
+    # The ranker that predicts afterwards is the best candidate, fitted on all rows.
     alpha = search.best_params_["regressor__alpha"]
     best = CalibratedRanker(Ridge(alpha), loss="ndcg@3").fit(X, Y, groups=G)
     mine = search.best_estimator_
@@ -125,7 +125,7 @@ def use_search(way, scoring, on, search=GridSearchCV, **options):
 
 
 def use_halving(way, scoring, on, **options):
-    """Halving with a resource that is not rows: no query is cut."""
+    """Run a halving search whose resource is not the rows, so that no query is cut."""
     what, measures = SCORINGS[scoring]
     search = options.pop("search", HalvingGridSearchCV)(
         make_ranker(way),
@@ -148,7 +148,7 @@ def use_nested(way, scoring, on, inner=inner_splitter):
     search = GridSearchCV(
         make_ranker(way), {"regressor__alpha": ALPHAS}, cv=inner(way), scoring=what, refit=refit
     )
-    # scoring=None of the outer loop is the search's own score, that is its refit measure
+    # scoring=None of the outer loop is the score of the search, which is its refit measure.
     got = cross_validate(search, way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on))
     choose = list(measures.values())[-1]
     wanted = []
@@ -190,7 +190,7 @@ def use_permutation_importance(way, scoring, on, **options):
     what, measures = SCORINGS[scoring]
     ranker = make_ranker(way).fit(way.X, way.y, **to_fit(way))
     with warnings.catch_warnings():
-        # permutation_importance makes an array of a polars frame
+        # permutation_importance converts a polars frame to an array
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         result = permutation_importance(
             ranker, way.X, way.y, scoring=what, n_repeats=2, random_state=0, **options
@@ -205,7 +205,7 @@ def use_permutation_importance(way, scoring, on, **options):
     seed = check_random_state(0).randint(np.iinfo(np.int32).max + 1)
     got, wanted = [], []
     for name, measure in measures.items():
-        got.append(result[name].importances[:5])  # the sixth column of a frame is the query
+        got.append(result[name].importances[:5])  # the sixth column of a frame has the query ids
         for column in range(5):
             random, table, shuffle = np.random.RandomState(seed), X.copy(), np.arange(len(Y))
             for _ in range(2):
@@ -303,7 +303,7 @@ def use_permutation_test(way, scoring, on):
     what, measures = SCORINGS[scoring]
     groups = to_function(way, on)
     if not on and way.groups is None:
-        groups = {"groups": G}  # so that labels are shuffled inside queries
+        groups = {"groups": G}  # labels are then shuffled inside queries
     score, permuted, _ = permutation_test_score(
         make_ranker(way),
         way.X,
@@ -343,46 +343,46 @@ def use_search_score(way, scoring, on):
 
 def use_integer_cv(way, scoring, on):
     with warnings.catch_warnings():
-        # since 1.7 scikit-learn says so when groups go to a splitter that does not use them
+        # scikit-learn warns since 1.7 if a splitter does not use the groups that it gets
         warnings.filterwarnings("ignore", "The groups parameter is ignored by KFold", UserWarning)
         cross_val_score(make_ranker(way), way.X, way.y, cv=N_FOLDS, **to_function(way, on))
-    pytest.fail("KFold cuts queries: no number is right")
+    pytest.fail("KFold cuts queries, and no score of cut queries is right.")
 
 
 def use_halving_of_rows(way, scoring, on):
     use_halving(way, scoring, on, resource="n_samples", min_resources=40, max_resources="auto")
-    pytest.fail("a fold of some rows of a query: no number is right")
+    pytest.fail("A fold with only some rows of a query was scored, and no such score is right.")
 
 
 def by_rows(use):
-    """The same tool with a splitter that cuts queries."""
+    """Return the same tool with a splitter that cuts queries."""
 
     def refused(way, scoring, on):
-        # GroupKFold's place holder of groups is ignored by KFold, which 1.7 says
+        # KFold ignores the groups that were meant for GroupKFold; scikit-learn warns since 1.7
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The groups parameter is ignored by KFold")
             use(way._replace(cv=KFold(N_FOLDS)), scoring, on)
-        pytest.fail("KFold cuts queries: no number is right")
+        pytest.fail("KFold cuts queries, and no score of cut queries is right.")
 
     return refused
 
 
 def use_importance_of_some_rows(way, scoring, on):
     use_permutation_importance(way, scoring, on, max_samples=0.5)
-    pytest.fail("half of the rows of a query: no number is right")
+    pytest.fail("Half of the rows of a query were scored, and no such score is right.")
 
 
 def use_wrapper(way, scoring, on, make):
-    """Fit a wrapper that is not seen through, and score what its predict returns."""
+    """Fit a wrapper in which the ranker is hidden, and score what its predict returns."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         wrapper = make(make_ranker(way, context=None)).fit(way.X, way.y, **to_fit(way))
     SCORER(wrapper, way.X, LABELS)
-    pytest.fail("positions of rows of several queries mixed: no number is right")
+    pytest.fail("Positions of several queries were combined, and no such score is right.")
 
 
 def use_stacked_scores(way, scoring, on):
-    """Stacking of the score view: positions never enter."""
+    """Stack the scores of the ranker; its positions are never used."""
     stack = StackingRegressor(
         [("ranker", ScoreRegressor(make_ranker(way, context=None)))],
         final_estimator=RelevanceRegressor(Ridge()),
@@ -405,7 +405,7 @@ def use_voting_on_scores(way, scoring, on):
 
 
 def use_partial_dependence(way, scoring, on):
-    """Of the score view of a fitted ranker."""
+    """Compute the partial dependence of the scores of a fitted ranker."""
     view = ScoreRegressor(make_ranker(way, context=None).fit(way.X, way.y, **to_fit(way)))
     found = partial_dependence(view, way.X, [0], grid_resolution=3)
     ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None).fit(X, Y, groups=G)
@@ -439,7 +439,7 @@ def use_query_cross_val_predict(way, scoring, on):
 
 
 def use_builtin_scorer(way, scoring, on):
-    """scikit-learn's own scorers take positions for predictions of y."""
+    """Score with a scorer of scikit-learn, which takes positions for predictions of y."""
     got = cross_val_score(
         make_ranker(way),
         way.X,
@@ -453,7 +453,7 @@ def use_builtin_scorer(way, scoring, on):
 
 # ------------------------------------------------------------------ the tools by name
 
-# name in TABLE: function, values of scoring= to try
+# For each name of TABLE: the function, and the values of scoring= to try.
 TOOLS = {
     "cross_val_score": (use_cross_val_score, ["score", "scorer"]),
     "cross_validate": (use_cross_validate, ["score", "scorer", "several"]),

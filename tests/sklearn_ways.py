@@ -74,7 +74,7 @@ def average_precision(y, ranks):
 
 NDCG_3, NDCG_10 = partial(ndcg, k=3), partial(ndcg, k=10)
 SCORER = get_ranking_scorer("ndcg@10")
-# scoring= of the tool, and the measures that it stands for
+# For each name: scoring= of the tool, and the measures that it stands for.
 SCORINGS = {
     "score": (None, {"score": NDCG_3}),
     "scorer": (SCORER, {"score": NDCG_10}),
@@ -86,7 +86,7 @@ SCORINGS = {
 
 
 def mean_measure(measure, ranks, rows, weight=None):
-    """Mean over the queries among `rows`, whose positions are `ranks`."""
+    """Return the mean over the queries of `rows`, where `ranks` holds the positions of the rows."""
     values, weights = [], []
     for query in np.unique(G[rows]):
         mine = G[rows] == query
@@ -98,7 +98,7 @@ def mean_measure(measure, ranks, rows, weight=None):
 
 
 def fold_score(measure, train, test, alpha=1.0, *, columns=None, scale=(), weight=None):
-    """Score on `test` of a ranker fitted on `train`, groups passed by hand."""
+    """Fit a ranker on `train` and score it on `test`, with the groups passed by hand."""
     key = (id(measure), train.tobytes(), test.tobytes(), alpha, repr(columns), repr(scale))
     key += () if weight is None else (weight.tobytes(),)
     if key not in _FOLD_SCORES:
@@ -106,7 +106,7 @@ def fold_score(measure, train, test, alpha=1.0, *, columns=None, scale=(), weigh
     return _FOLD_SCORES[key]
 
 
-_FOLD_SCORES: dict[Any, float] = {}  # many cells of the table ask for the same fold
+_FOLD_SCORES: dict[Any, float] = {}  # many cells of the table need the same fold
 
 
 def _fold_score(measure, train, test, alpha, columns, scale, weight):
@@ -133,11 +133,11 @@ def fold_scores(way, measure, alpha=1.0, **how):
 
 
 def to_function(way, on):
-    """Arguments that give the groups to cross_validate and the like."""
+    """Return the arguments that pass the groups to cross_validate and similar functions."""
     if not on:
         return {"groups": way.groups}
-    # an empty dict, not None: scikit-learn 1.6.0 trips over None (1.6.1 does not); drop when 1.7
-    # is the minimum
+    # The dict is empty, and not None, because scikit-learn 1.6.0 fails on None and 1.6.1 does not.
+    # Drop it when 1.7 is the minimum.
     return {"params": {} if way.groups is None else {"groups": way.groups}}
 
 
@@ -151,7 +151,7 @@ def ranks_by_hand(way, train, test):
 
 
 def eliminate(measure, train, test):
-    """Scores with 1, 2, ... 5 features, dropping the smallest coefficient each time."""
+    """Return the scores with 1, 2, .. 5 features; the smallest coefficient is dropped each time."""
     left, scores = np.arange(5), []
     while True:
         ranker = CalibratedRanker(Ridge(), loss="ndcg@3", context=None)
@@ -164,7 +164,7 @@ def eliminate(measure, train, test):
 
 
 def mean_score(way, measure, y):
-    """Mean score of the folds, the ranker fitted on and scored with other labels."""
+    """Return the mean score of the folds, where `y` holds the labels for fit and score."""
     scores = []
     for train, test in splits(way):
         ranker = CalibratedRanker(Ridge(), loss="ndcg@3").fit(X[train], y[train], groups=G[train])

@@ -1,7 +1,8 @@
-"""Calibration of every loss with every decoder of its space: the registries parametrise it.
+"""Calibration of every loss with every decoder of its space, as the registries list them.
 
-Inside the condition of its theorem a pair ranks best, by enumeration of all r! rankings, on
-thousands of distributions at r = 3, 4, 5; outside it a distribution is shown on which it does not.
+Inside the condition of its theorem, a loss with a decoder finds the best of all r! rankings on
+thousands of distributions with r = 3, 4 and 5. Outside, the tests show a distribution on which it
+does not.
 """
 
 import itertools
@@ -57,7 +58,7 @@ from .pair_scores import SCORES_OF_PAIRS
 
 
 def independent(distribution):
-    """Product measures: the probability of a label is the product of those of its grades."""
+    """Whether the probability of each label is the product of the probabilities of its grades."""
     y, p = distribution.labels, distribution.probabilities
     product = np.ones(len(y))
     for column in y.T:
@@ -66,7 +67,7 @@ def independent(distribution):
 
 
 def mean_graph(distribution):
-    """E[Y]; like `reinforced` much faster than `expected_targets`, of which there are many here."""
+    """Return E[Y]. Like `reinforced` it is much faster than `expected_targets`."""
     return np.tensordot(distribution.probabilities, distribution.labels, 1)
 
 
@@ -80,21 +81,21 @@ def acyclic(distribution):
 
 
 def totally_ordered(distribution):
-    """P_DAG, and no pair of documents is tied in expectation: a transitive tournament."""
+    """Whether P_DAG holds and no pair is tied in expectation, which makes a total order."""
     u = mean_graph(distribution)
     every = np.abs(u - u.T)[np.triu_indices(len(u), 1)] > 1e-9 * u.max()
     return every.all() and satisfies_dag(u)
 
 
 def ordered_by_scores(distribution, loss=None):
-    """The condition of the expected graph and of expected scores, which is faster to compute."""
+    """The score condition, from the expected graph and the expected scores, which is faster."""
     loss = PDByScores() if loss is None else loss
     scores = distribution.probabilities @ all_targets(loss, distribution.labels)
     return satisfies_score_condition(mean_graph(distribution), scores)
 
 
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
-def test_the_condition_of_scores_is_that_of_their_distribution(f):
+def test_the_score_condition_of_expectations_is_that_of_the_distribution(f):
     rng = np.random.default_rng(0)
     loss = PDByScores(score_function=f)
     holds = []
@@ -109,11 +110,12 @@ def test_the_condition_of_scores_is_that_of_their_distribution(f):
 
 
 def proved(distribution):
-    """Stands for: where the decoder itself says that its ranking is optimal."""
+    """A placeholder for the condition that the decoder itself reports an optimal ranking."""
     raise AssertionError
 
 
-#: Where a pair is calibrated, unless that is over all distributions.
+#: The condition inside which a loss is calibrated with a decoder. Where a loss and a decoder are
+#: calibrated over all distributions, there is no entry.
 CONDITIONS = {
     ("err", "sort"): independent,  # Duchi et al. (2013), lemma 1
     ("map_by_scores", "sort"): reinforced,  # Ramaswamy et al. (2013), corollary 5
@@ -126,9 +128,9 @@ CONDITIONS = {
     ("pd", "sort"): totally_ordered,
     ("pd", "local_search"): proved,
 }
-#: Distributions that a search draws, where there is something to find and where there is nothing.
+#: The number of distributions that a search draws, whether or not there is something to find.
 BUDGET = 2000
-#: Exact decoders: with them a loss that claims every distribution has to be calibrated over it.
+#: Exact decoders. A loss that claims all distributions must be calibrated over them with these.
 EXACT = ("sort", "exact", "auto")
 
 
@@ -137,15 +139,17 @@ def condition_of(name, loss, decoder):
         return partial(ordered_by_scores, loss=loss)
     if (name, decoder) in CONDITIONS:
         return CONDITIONS[name, decoder]
-    assert loss.calibrated_everywhere and decoder in EXACT, "say over what the pair is calibrated"
+    needs_none = loss.calibrated_everywhere and decoder in EXACT
+    assert needs_none, f"CONDITIONS has no entry for {name!r} with {decoder!r}."
     return None
 
 
 def variants():
-    """Every loss with every decoder of its space; a small cutoff where there is one."""
+    """Yield every loss with every decoder of its space, with a small cutoff if it has a cutoff."""
     for name, kind in LOSSES.items():
         losses = [kind(k=2)] if "k" in kind().get_params() else []
-        if name not in ("precision", "recall"):  # whose default cutoff is beyond these queries
+        # The default cutoff of precision and recall is larger than these queries.
+        if name not in ("precision", "recall"):
             losses += [kind()]
         if name == "pd_by_scores":
             losses = [kind(score_function=f) for f in SCORES_OF_PAIRS]
@@ -159,7 +163,7 @@ def variants():
 
 
 def pool_of(loss, r, rng):
-    """Labels: all of few grades, or preferences: single ones, total orders, graphs."""
+    """Return all labels of few grades or, for preferences, single ones, total orders and graphs."""
     if not loss.measure.takes_preferences:
         levels = range(2) if isinstance(loss.measure, BinaryMeasure) else range(3)
         return np.array(list(itertools.product(levels, repeat=r)), float)
@@ -172,7 +176,11 @@ def pool_of(loss, r, rng):
 
 
 def mixtures(pool, n, rng):
-    """Probabilities (n, m): few labels, even ones, one that dominates, product measures, orders."""
+    """Return probabilities (4 n, m) of the m labels of the pool, a quarter of each kind.
+
+    The kinds are few labels, few labels with equal probabilities, one label that dominates, and
+    either independent grades or preferences that agree with one order.
+    """
     m = len(pool)
     few = rng.gamma(0.7, size=(n, m)) * (rng.random((n, m)) < 4 / m)
     few[np.arange(n), rng.integers(m, size=n)] += 0.1
@@ -192,12 +200,16 @@ def mixtures(pool, n, rng):
 
 
 def decoded(loss, decoder, pool, chance, rng):
-    """The decoder's result near the expected targets, and its regret by enumeration."""
+    """Decode expected targets with a tiny noise, and enumerate the values of all rankings.
+
+    Returns the result, its regrets, and the ranges of the values.
+    """
     n, r = len(chance), pool.shape[1]
     loss = loss.resolve(as_queries(pool)[0])
     value = calibrated_values(loss, pool, all_ranks(r))
     u = chance @ all_targets(loss, pool)
-    u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)  # estimates break ties at random
+    # The noise breaks ties at random, as estimates do.
+    u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)
     result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
     chosen = ranking_numbers(result.ranks.reshape(n, r))
     expected = chance @ value
@@ -210,7 +222,7 @@ def defined(loss, pool):
 
 
 @pytest.mark.parametrize(("name", "loss", "decoder"), variants())
-def test_calibrated_inside_its_condition(name, loss, decoder):
+def test_a_loss_is_calibrated_inside_the_condition_of_its_decoder(name, loss, decoder):
     rng = np.random.default_rng(0)
     condition = condition_of(name, loss, decoder)
     for r in (3, 4, 5):
@@ -224,11 +236,11 @@ def test_calibrated_inside_its_condition(name, loss, decoder):
         elif condition is not None:
             inside = [bool(condition(LabelDistribution(pool[p > 0], p[p > 0]))) for p in chance]
         assert np.sum(inside) >= 100
-        assert (spread[inside] > 0.01).sum() >= 50  # there is something to lose
+        assert (spread[inside] > 0.01).sum() >= 50  # many rankings are worse than the best
         np.testing.assert_array_less(regret[inside], 1e-9)
 
 
-#: Pairs that have a condition, in a form that fails outside it at a size of r.
+#: For some pairs the loss, the decoder and the number of documents with which they fail outside.
 FAILURES = {
     ("pd", "greedy_dag"): (PD(), "greedy_dag", 4),  # deleting from a cycle of three is exact
     ("pd", "local_search"): (PD(), LocalSearchPreferences(n_perturbations=0), 5),
@@ -237,7 +249,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("name", "decoder"), CONDITIONS)
-def test_a_failure_outside_its_condition(name, decoder):
+def test_a_decoder_fails_outside_its_condition(name, decoder):
     loss, method, r = FAILURES.get((name, decoder), (LOSSES[name](), decoder, 3))
     found = find_counterexample(loss, method, r, n_trials=BUDGET, random_state=0)
     assert found.regret > 0.01
@@ -307,7 +319,7 @@ def test_the_search_finds_the_failures_of_the_papers():
 
 
 def test_the_search_finds_that_any_score_fails_for_err_and_average_precision():
-    """Calauzènes et al. (2013), theorem 3.3: by lemma B.2 a score is y g(n) + h(n), n = sum(y)."""
+    """Calauzènes et al. (2013), theorem 3.3. By lemma B.2 scores are y g(n) + h(n), n = sum(y)."""
     rng = np.random.default_rng(0)
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     for loss in (ERR(), MAPByScores(), MAP()):
@@ -322,15 +334,15 @@ def test_the_search_finds_that_any_score_fails_for_err_and_average_precision():
                 loss, score, 4, labels=labels, n_trials=5000, random_state=0
             )
             assert found.regret > 0.01
-            # the paper's own distribution is enough: the scores tie, and their sorts differ
+            # The distribution of the paper is enough. The scores tie, and their sorts differ.
             tied = labels[[3, 12]]
             found = find_counterexample(loss, score, 4, labels=tied, n_trials=500, random_state=0)
             assert found.regret == pytest.approx(1 / 48 if isinstance(loss, ERR) else 1 / 24)
             np.testing.assert_allclose(found.u, found.u[0], atol=1e-9)
 
 
-def test_disturbed_ties_are_what_the_search_is_about():
-    """Undisturbed, documents tied by the expected scores keep their order, which is best here."""
+def test_the_search_breaks_ties_at_random():
+    """Without noise, documents with tied scores keep their order, which happens to be best here."""
     tied = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
     assert ranking_regret([1, 2, 3, 4], (tied, [0.5, 0.5]), "map") == pytest.approx(0)
     found = find_counterexample("map", lambda y: y, 4, labels=tied, n_trials=500, random_state=0)
@@ -373,9 +385,10 @@ def test_bad_input_of_the_search(call, message):
         call()
 
 
-# ------------------------------------------------------------------ what gives calibration up
+# ------------------------------------------------------------------ what gives up calibration
 
-#: Worlds in which the normaliser of a query is uncertain: labels, how often each, regret at least.
+#: Distributions in which the normaliser of a query is uncertain: the labels, their counts, and a
+#: lower bound on the regret.
 UNCERTAIN = {
     NDCG: ([[0, 0, 1], [3, 0, 2]], [3, 1], 0.2),
     Recall: ([[0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0]], [3, 5, 4], 0.08),
@@ -390,7 +403,7 @@ def loss_of(kind, **parameters):
 
 
 def limit_regret(loss, labels, counts):
-    """Of the best fit to the targets of `fit`, when each label occurs as often as it should."""
+    """Return the regret of the mean training targets if labels occur in proportion to `counts`."""
     copies = 400
     y, queries = as_queries(np.repeat(np.array(labels, float), np.array(counts) * copies, axis=0))
     targets = flat_targets(loss.training_targets(y, queries))
@@ -401,7 +414,7 @@ def limit_regret(loss, labels, counts):
 
 
 @pytest.mark.parametrize("kind", UNCERTAIN)
-def test_a_fixed_shrinkage_gives_calibration_up_and_says_so(kind):
+def test_a_fixed_shrinkage_gives_up_calibration_and_reports_it(kind):
     labels, counts, least = UNCERTAIN[kind]
     for shrinkage in (0, 0.0, "auto"):
         loss = loss_of(kind, shrinkage=shrinkage)
@@ -414,7 +427,7 @@ def test_a_fixed_shrinkage_gives_calibration_up_and_says_so(kind):
         said = loss_of(kind, shrinkage=a).calibrated_over
         assert said.startswith("distributions that leave a query's normaliser certain, no others")
         assert said.endswith(loss_of(kind).calibrated_over)
-    # the targets without shrinking are what distributions are judged by: nothing is lost there
+    # Distributions are judged by the targets without shrinkage, which lose nothing.
     assert without_shrinkage(loss).calibrated_everywhere == (kind is not MAPByScores)
 
 
@@ -438,8 +451,8 @@ def test_beyond_eight_documents_the_best_ranking_does_not_depend_on_shrinkage():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in UNCERTAIN if kind is not MAP])
-def test_a_classifier_gives_calibration_up_and_says_so(kind):
-    """A tree that knows each document predicts the chances of its labels exactly."""
+def test_a_classifier_gives_up_calibration_and_reports_it(kind):
+    """A tree that can tell all documents apart predicts the probabilities of labels exactly."""
     labels, counts, least = UNCERTAIN[kind]
     y = np.repeat(labels, counts, axis=0)
     new = np.arange(y.shape[1])[:, None]
@@ -460,7 +473,10 @@ def test_a_classifier_gives_calibration_up_and_says_so(kind):
 
 
 def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
-    """Its targets are those of a regressor; and a normaliser that never varies changes no order."""
+    """Without a normaliser, the targets of a classifier are those of a regressor.
+
+    A normaliser that never varies changes no order either, so that no fit warns.
+    """
     y = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])
     X, groups = np.tile(np.arange(3), 3)[:, None], np.repeat(range(3), 3)
     rng = np.random.default_rng(0)
@@ -475,11 +491,11 @@ def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
             )
 
 
-# ------------------------------------------------------------------ what the claims leave out
+# ------------------------------------------------------------------ limits of the claims
 
 
 def test_query_context_does_not_tell_all_queries_apart():
-    """10 and 11 have the same columns in both; the better one is the other one."""
+    """Documents 10 and 11 have equal columns in both queries, but different ones are better."""
     values = np.array([[10, 11, 0, 4, 5], [10, 11, 1, 2, 6]], dtype=float)
     kinds = ("zscore", "difference", "rank")
     table, _ = add_context(values.reshape(-1, 1), Queries.uniform(2, 5), kinds)
@@ -491,14 +507,15 @@ def test_query_context_does_not_tell_all_queries_apart():
     groups = np.repeat(np.arange(2 * copies), 5)
     third = np.repeat((values**3).sum(axis=1), 5)[:, None]
     third = (third - third.mean()) / third.std()
-    nearest = KNeighborsRegressor(n_neighbors=1)  # knows every row that it has seen
+    nearest = KNeighborsRegressor(n_neighbors=1)  # it remembers every row
     for model, loss, context in ((nearest, "dcg", list(kinds)), (PairModel(nearest), "pd", None)):
         ranker = CalibratedRanker(model, loss=loss, context=context).fit(X, y, groups)
         ranks = ranker.predict(values.reshape(-1, 1), groups=np.repeat([0, 1], 5)).reshape(2, 5)
         assert (ranks[0, 0] < ranks[0, 1]) == (ranks[1, 0] < ranks[1, 1])
         regrets = [ranking_regret(ranks[q], (labels[[q]], [1.0]), "pd") for q in (0, 1)]
-        assert max(regrets) >= 1  # theorem 3's function of the whole query would have none
-        # richer context tells these two apart
+        # A function of the whole query, as in theorem 3, would have no regret.
+        assert max(regrets) >= 1
+        # A richer context, here with the third moment, tells the two queries apart.
         more = np.c_[X, np.tile(third, (copies, 1))]
         ranker = CalibratedRanker(model, loss=loss, context=None).fit(more, y, groups)
         ranks = ranker.predict(np.c_[values.reshape(-1, 1), third], groups=np.repeat([0, 1], 5))
@@ -506,7 +523,7 @@ def test_query_context_does_not_tell_all_queries_apart():
             assert ranking_regret(ranks.reshape(2, 5)[q], (labels[[q]], [1.0]), "pd") == 0
 
 
-def test_any_number_of_moments_leaves_queries_that_it_does_not_tell_apart():
+def test_three_moments_do_not_tell_all_queries_apart():
     one, other = np.array([0, 1, 2, 6, 9, 13]), np.array([0, 1, 3, 4, 11, 12])
     for k in (1, 2, 3):
         assert (one**k).sum() == (other**k).sum()
@@ -514,21 +531,21 @@ def test_any_number_of_moments_leaves_queries_that_it_does_not_tell_apart():
 
 
 def test_only_standardisation_functions_have_to_tie_the_documents_of_theorem_3_3():
-    """Calauzènes et al., lemma B.2, on scores that are best for every distribution.
+    """Lemma B.2 of Calauzènes et al. is about scores that are best for every distribution.
 
     Other scores need not tie.
     """
     world = (np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5])
     loss = Positional(lambda y, queries: (5 - (1 + queries.place)) * y)
     assert expected_targets(world, loss).tolist() == [2.0, 1.5, 1.0, 0.5]
-    # so it is no standardisation function: it is wrong for other distributions
+    # So it is not a standardisation function: it is wrong for other distributions.
     last = (np.array([[0, 1, 1, 1.0], [1, 0, 0, 0]]), [0.6, 0.4])
     ranks = np.argsort(np.argsort(-expected_targets(last, loss), kind="stable")) + 1
     assert ranking_regret(ranks, last, "map") > 0.01
 
 
 def test_copeland_and_sort_need_that_no_pair_is_tied():
-    """Acyclic, and every pair of documents compared, yet not exact: some pairs tie."""
+    """The graphs are acyclic and compare every pair, but the decoders fail as some pairs tie."""
     five = [[0, 2, 2, 2, 1], [1, 0, 1, 2, 1], [1, 1, 0, 2, 1], [1, 1, 1, 0, 2], [1, 1, 1, 1, 0]]
     three = [[0, 1, 1], [2, 0, 1], [1, 2, 0]]
     for weights, method, got, best in ((five, "copeland", 11, 10), (three, "sort", 4, 3)):

@@ -1,4 +1,8 @@
-"""Splitters of scikit-learn that cut queries: the ranker notices, and gives no number."""
+"""If a splitter of scikit-learn cuts queries, the ranker notices, and no tool returns a number.
+
+The ranker has two lines of defence. The first compares the queries that it scores or predicts with
+those that it was fitted on. The second looks at the local variables of scikit-learn's functions.
+"""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +20,7 @@ from .sklearn_ways import N_FOLDS, NAMES, SCORER, WAYS, G, X, Y, both_routings, 
 
 @pytest.fixture
 def no_second_line(monkeypatch):
-    """Without the look at local variables of scikit-learn's functions."""
+    """Switch off the second line, the look at local variables of scikit-learn's functions."""
     monkeypatch.setattr(_cut_queries, "split_under_way", lambda: None)
 
 
@@ -26,14 +30,14 @@ def no_second_line(monkeypatch):
     ["permutation_test_of_rows", "RFECV_of_rows", "cross_val_predict_of_rows"],
 )
 @pytest.mark.parametrize("way", ["column", "groups"])
-def test_the_ranker_itself_notices_that_queries_are_cut(routing, no_second_line, tool, way):
+def test_the_first_line_alone_notices_that_queries_are_cut(routing, no_second_line, tool, way):
     outcome = CELLS[tool, "on" if routing else "off", way]
     with pytest.raises(ValueError, match=f"(?s){MESSAGES[outcome]}"):
         TOOLS[tool][0](WAYS[way], "scorer", routing)
 
 
 @both_routings
-def test_the_first_line_gives_no_number_in_cross_validation(routing, no_second_line):
+def test_the_first_line_alone_gives_no_number_in_cross_validation(routing, no_second_line):
     way = WAYS["column"]
     by_rows = {"cv": KFold(N_FOLDS), "scoring": SCORER, "params": {}}  # {}: see to_function
     with pytest.warns(UserWarning, match="(?s)Scoring failed.*it cuts .* test queries, such as"):
@@ -44,8 +48,12 @@ def test_the_first_line_gives_no_number_in_cross_validation(routing, no_second_l
 
 @both_routings
 @pytest.mark.parametrize("splitter", ["rows in neither part", "mirrored"])
-def test_what_only_the_second_line_sees(routing, splitter):
-    """A test query of which other rows are nowhere; halves of all queries that look alike."""
+def test_some_cut_queries_are_found_by_the_second_line_only(routing, splitter):
+    """Two splitters that the first line cannot recognise.
+
+    With the first, a query has rows that are neither in training nor in test. With the second, the
+    halves of all queries have the same query ids in the same order.
+    """
     if splitter == "mirrored":
         groups, cv = np.tile(np.arange(6), 8), KFold(2)
         table = pd.DataFrame(X[:48], columns=NAMES).assign(qid=groups)
@@ -61,7 +69,7 @@ def test_what_only_the_second_line_sees(routing, splitter):
 
 
 def test_a_fitted_search_predicts_other_data_with_the_same_ids():
-    """Only inside the call that fitted the ranker are its queries remembered."""
+    """The ranker remembers its queries only inside the call that fitted it."""
     way = WAYS["column"]
     search = fitted_search(way, SCORER)
     some = way.X.iloc[::2]

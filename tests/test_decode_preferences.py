@@ -1,4 +1,4 @@
-"""Decoding preferences: against all orders, the literal algorithms, and published optima."""
+"""Decoders of preferences, compared with all orders, literal algorithms and published optima."""
 
 import csv
 import itertools
@@ -37,7 +37,7 @@ def small_matrices(draw):
 
 
 def many(family, sizes, n, seed=0):
-    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's are an order of magnitude slower
+    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's kernels are ten times slower
     rng = np.random.default_rng(seed)
     return [FAMILIES[family](r, rng) for r in sizes for _ in range(n)]
 
@@ -55,7 +55,7 @@ def best_known(u):
 
 
 def check(result, us):
-    """Every result is a permutation, with its true objective and a bound that is not above it."""
+    """Check that results are permutations, with their true objectives and bounds not above them."""
     assert len(result.ranks) == len(us)
     for k, u in enumerate(us):
         ranks = result.ranks[k]
@@ -82,7 +82,7 @@ def check_small(us):
             assert values is None or np.isnan(values).all()
 
 
-# ------------------------------------------------------------------ the oracles themselves
+# ------------------------------------------------------------------ the oracles
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -111,11 +111,11 @@ def test_chains_lose_what_their_blocks_lose(family):
     assert abs(oracles.least_preference_loss_by_sets(u.tolist()) - least) <= rounding(u)
 
 
-# ------------------------------------------------------------------ small, against all orders
+# ------------------------------------------------------------------ small matrices
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_against_all_orders(family):
+def test_decoders_against_all_orders(family):
     check_small(many(family, range(1, 8), 30))
 
 
@@ -133,7 +133,7 @@ def test_exact_against_all_sets(family):
         assert abs(objective - oracles.least_preference_loss_by_sets(u.tolist())) <= rounding(u)
 
 
-def test_outside_p_dag():
+def test_greedy_dag_fails_outside_p_dag():
     greedy = decode_preferences(SIX_EDGES, "greedy_dag")
     assert greedy.ranks.tolist() == [4, 2, 1, 3] and greedy.objective == 6
     assert not greedy.optimal and greedy.threshold == 3 and greedy.method == "greedy_dag"
@@ -170,7 +170,7 @@ def test_greedy_dag_is_algorithm_1_on_larger_graphs(family):
 
 @drawn
 @given(st.lists(small_matrices(), min_size=1, max_size=4))
-def test_drawn_graphs_greedy_dag(us):
+def test_greedy_dag_is_algorithm_1_on_drawn_graphs(us):
     check_greedy_dag(us)
 
 
@@ -189,7 +189,10 @@ def test_greedy_dag_is_algorithm_1_where_scores_explain_nearly_all(n_against):
 
 
 def test_greedy_dag_costs_a_sort_and_a_check_where_scores_explain_all():
-    """Measured: 1.3 times the time of "auto", and 40 times when it deleted edges to find none."""
+    """It was measured to take 1.3 times the time of "auto".
+
+    It took 40 times as long when it deleted edges before it found that there was no cycle.
+    """
     r = 1500
     scores = np.random.default_rng(0).normal(size=r)
     u = scores[:, None] - scores
@@ -206,7 +209,7 @@ def test_greedy_dag_costs_a_sort_and_a_check_where_scores_explain_all():
 @pytest.mark.parametrize("family", ["acyclic", "acyclic_sparse", "zero"])
 @pytest.mark.parametrize("method", ["greedy_dag topological", "greedy_dag", "exact", "auto"])
 def test_acyclic_graphs_are_decoded_exactly(family, method):
-    """Ramaswamy et al. (2013), theorem 7."""
+    """This is theorem 7 of Ramaswamy et al. (2013) for greedy_dag."""
     method, *order = method.split()
     options = {"order": order[0]} if order else {}
     us = many(family, (1, 2, 3, 5, 8, 30, 130), 12)
@@ -237,7 +240,8 @@ def test_sums_signs_and_sort_by_their_definitions(family):
         for better, worse in itertools.pairwise(order_of(sort.ranks[k])):
             assert d[worse, better] <= 0
         sums = [sum(d[i]) for i in range(r)]
-        whole = (4 * u == np.round(4 * u)).all()  # such sums are exact, their ties too
+        # Sums of such entries are exact, and so are their ties.
+        whole = (4 * u == np.round(4 * u)).all()
         slack = 0 if whole else 1e-13 * np.abs(u).sum()
         for better, worse in itertools.pairwise(order_of(borda.ranks[k])):
             assert sums[better] >= sums[worse] - slack
@@ -289,11 +293,14 @@ def test_local_search_is_not_worse_than_where_it_starts(family):
             assert max([*up, *down]) <= 10 * rounding(u)
 
 
-# ------------------------------------------------------------------ larger
+# ------------------------------------------------------------------ larger matrices
 
 
 def chain(family, n_blocks, heavy, scale=1):
-    """A strongly connected matrix, its smallest loss, and its error (0 for integers)."""
+    """Return a strongly connected matrix, its smallest loss, and the rounding error of that loss.
+
+    The error is 0 for integers.
+    """
     blocks = many(family, [7] * n_blocks, 1, seed=3)
     u, added = matrices.chained(blocks, heavy)
     least = scale * (added + sum(best_known(block) for block in blocks))
@@ -315,11 +322,11 @@ def test_exact_on_chains_of_known_optimum(family, scale, heavy):
 
 @pytest.mark.parametrize("heavy", [1, 1000, 1e7])
 @pytest.mark.parametrize("family", ["uniform", "ties", "negative"])
-def test_no_claim_beyond_what_is_proved(family, heavy):
-    """Weights of many sizes: an error that is small relative to their sum is large for the loss."""
+def test_bounds_and_optimality_are_never_claimed_wrongly(family, heavy):
+    """An error that is small relative to the sum of all weights may be large for the loss."""
     for n_blocks, limit in ((3, 1e-3), (5, 1e-3), (5, 0.3), (6, 1e-3), (8, 1e-3)):
         u, least, slack = chain(family, n_blocks, heavy)
-        with warnings.catch_warnings():  # some are proved within any limit
+        with warnings.catch_warnings():  # some are proved within the limit and do not warn
             warnings.simplefilter("ignore", ConvergenceWarning)
             result = decode_preferences(u, "exact", time_limit=limit)
         assert result.lower_bound - slack <= least <= result.objective + slack
@@ -345,7 +352,7 @@ def test_exact_and_local_search_on_medium_sizes(family):
 
 
 LOLIB = Path(__file__).parents[2] / "shared" / "data" / "linear_ordering"
-needs_lolib = pytest.mark.skipif(not LOLIB.exists(), reason="the LOLIB instances are not here")
+needs_lolib = pytest.mark.skipif(not LOLIB.exists(), reason="the LOLIB instances are not available")
 
 
 def lolib(name):
@@ -376,7 +383,7 @@ def test_local_search_near_the_published_optima():
     names, us, least = zip(*lolib_optima(), strict=True)
     result = check(decode_preferences(list(us), "local_search"), us)
     for name, u, best, objective in zip(names, us, least, result.objective, strict=True):
-        kept = u.sum() - np.trace(u) - best  # LOLIB's own measure: the sum above the diagonal
+        kept = u.sum() - np.trace(u) - best  # the measure of LOLIB, the sum above the diagonal
         assert best <= objective <= best + 1e-3 * kept, name
     assert (result.lower_bound <= least).all()
 
@@ -412,7 +419,7 @@ def exact_losses(u, orders):
 
 @pytest.mark.parametrize("seed", [15, 44, 148, 155, 167, 174, 245, 250, 256, 290])
 def test_tied_orders_that_differ_by_rounding_are_proved(seed):
-    """Orders of equal weight, whose sums of 0.1 and 0.3 - 0.2 differ in the last bit."""
+    """Orders of equal weight have sums that differ in the last bit, such as 0.1 and 0.3 - 0.2."""
     r = 17 if seed == 15 else 17 + seed % 6
     u = np.random.default_rng(seed).choice([0.0, 0.1, 0.2, 0.3, 0.7], (r, r))
     result = decode_preferences(u, "exact")
@@ -425,8 +432,8 @@ def test_tied_orders_that_differ_by_rounding_are_proved(seed):
 
 @pytest.mark.parametrize("programme", [False, True], ids=["sets", "programme"])
 @pytest.mark.parametrize("denominator", [1, 3, 7, 10, 60, 1000])
-def test_proved_in_exact_arithmetic(monkeypatch, denominator, programme):
-    """For votes, averages and decimals no order is better at all, although floats round them."""
+def test_optimal_results_are_optimal_in_exact_arithmetic(monkeypatch, denominator, programme):
+    """For votes, averages and decimals no order is better, even though floats round the weights."""
     if programme:
         monkeypatch.setattr(_preferences, "DP_SIZE", 2)
     rng = np.random.default_rng(denominator)
@@ -439,7 +446,7 @@ def test_proved_in_exact_arithmetic(monkeypatch, denominator, programme):
         losses = exact_losses(counts.tolist(), orders)
         found = exact_losses(counts.tolist(), [order_of(result.ranks)])[0]
         assert result.optimal and found == min(losses)
-        # compare the floats, not the numbers that they stand for: within what `optimal` promises
+        # For the rounded weights, the loss exceeds the least by no more than `optimal` allows.
         exactly = [[Fraction(x) for x in row] for row in u.tolist()]
         losses = exact_losses(exactly, orders)
         found = exact_losses(exactly, [order_of(result.ranks)])[0]
@@ -492,7 +499,8 @@ def test_numbers_wider_than_floats_are_subtracted_first():
     third, tenth = Fraction(1, 3), Decimal("0.1")
     few = Fraction(1, 10**30)
     u = [[0, third + few, tenth], [third, 0, 2**60 + few], [tenth + Decimal("1e-25"), 2**60, 0]]
-    result = decode_preferences(u)  # 0 > 1 > 2 by 1e-30, 2 > 0 by 1e-25
+    # 0 is preferred to 1 and 1 to 2 by 1e-30, and 2 to 0 by 1e-25
+    result = decode_preferences(u)
     assert result.ranks.tolist() == [2, 3, 1] and result.optimal
     mixed = decode_preferences([[0, -2048, 0], [2**63, 0, 2**62 + 1], [0, 2**62, 0]])
     assert mixed.ranks.tolist() == [2, 1, 3]
@@ -507,11 +515,11 @@ def test_numbers_wider_than_floats_are_subtracted_first():
         decode_preferences([[0, 10**400], [0, 0]])
 
 
-# ------------------------------------------------------------------ extremes
+# ------------------------------------------------------------------ extreme weights and sizes
 
 
 def test_weights_too_far_apart_for_one_sum():
-    """Heavy preferences that every good order keeps, 1e324 times the others."""
+    """Some preferences are 1e324 times as heavy as the others, and every good order keeps them."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
         d = differences(matrices.negative(22, rng))
@@ -537,7 +545,7 @@ def test_subnormal_weights():
 
 @pytest.mark.parametrize(("method", "r"), [("exact", 300), ("exact", 700), ("local_search", 700)])
 def test_time_limit_of_large_components(method, r):
-    """The bound, which takes O(r^3), and one check of the clock may exceed the limit."""
+    """Only the bound, which takes O(r^3), and one check of the clock may exceed the limit."""
     u = matrices.uniform(r, np.random.default_rng(0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,7 +1,7 @@
-"""scikit-learn's tools over a ranker: the right number, or an error with the remedy.
+"""scikit-learn's tools on a ranker return the right number, or raise an error with the remedy.
 
 `sklearn_table.TABLE` says what each tool does, for every way in which the queries can travel, with
-metadata routing off and on. What the table leaves out follows.
+metadata routing off and on. The other tests check what the table leaves out.
 """
 
 import warnings
@@ -55,8 +55,8 @@ from .sklearn_ways import (
     to_function,
 )
 
-# Up to scikit-learn 1.7, routing with scoring=None asks a router (a pipeline, a search) nothing
-# about groups: NaN with a warning. Drop when 1.8 is the minimum.
+# Up to scikit-learn 1.7, routing with scoring=None does not pass groups to a router, such as a
+# pipeline or a search. The score is NaN, with a warning. Drop this when 1.8 is the minimum.
 OLD_DEFAULT_SCORER = parse_version(sklearn.__version__) < parse_version("1.8")
 ROUTERS = {"Pipeline", "ColumnTransformer", "nested"}
 
@@ -79,7 +79,7 @@ def cells():
 @pytest.mark.parametrize(
     ("tool", "routing", "way", "scoring", "outcome"), cells(), indirect=["routing"]
 )
-def test_the_right_number_or_the_remedy(tool, routing, way, scoring, outcome):
+def test_a_tool_is_right_or_raises_with_the_remedy(tool, routing, way, scoring, outcome):
     use = partial(TOOLS[tool][0], WAYS[way], scoring, routing)
     if outcome == "right":
         got, wanted = use()
@@ -88,7 +88,7 @@ def test_the_right_number_or_the_remedy(tool, routing, way, scoring, outcome):
         with pytest.warns(NAN[outcome], match=f"(?s){MESSAGES[outcome]}"):
             got, wanted = use()
         assert np.isnan(got).any()
-        # what is not NaN is right
+        # The scores that are not NaN are right.
         np.testing.assert_allclose(np.where(np.isnan(got), wanted, got), wanted)
     else:
         errors = (ValueError, TypeError, AttributeError)
@@ -101,7 +101,7 @@ def test_the_right_number_or_the_remedy(tool, routing, way, scoring, outcome):
 
 @only_off
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_groups_lost_on_the_way_raise_with_the_remedy_also_from_workers(routing, n_jobs):
+def test_lost_groups_raise_an_error_with_the_remedy_also_in_workers(routing, n_jobs):
     ranker = make_ranker(WAYS["groups"])
     what = {"cv": GroupKFold(N_FOLDS), "n_jobs": n_jobs}
     message = f"(?s)All the 3 fits failed.*{MESSAGES['remedy']}"
@@ -139,7 +139,7 @@ def test_groups_are_passed_in_params_when_routing_is_on(routing):
 
 @only_off
 def test_groups_for_fit_alone_give_no_number(routing):
-    """params= reaches fit with routing off, but not score."""
+    """If routing is off, params= reaches fit, but not score."""
     ranker = make_ranker(WAYS["groups"])
     what = {"cv": GroupKFold(N_FOLDS), "groups": G, "params": {"groups": G}}
     for scoring in (None, SCORER):
@@ -159,7 +159,7 @@ def test_nested_search_over_a_frame_needs_the_labels_too(routing, scoring):
 
 @both_routings
 @pytest.mark.parametrize("way", ["column", "polars"])
-def test_a_group_column_lost_in_a_transformer_is_named(routing, way):
+def test_errors_name_a_group_column_lost_in_a_transformer(routing, way):
     way = WAYS[way]
     for remainder, names in (("drop", r"\['a', 'b'\]"), ("passthrough", "remainder__qid")):
         transformer = ColumnTransformer(
@@ -174,8 +174,8 @@ def test_a_group_column_lost_in_a_transformer_is_named(routing, way):
 
 @both_routings
 @pytest.mark.parametrize("scoring", ["score", "scorer"])
-def test_sample_weight(routing, scoring):
-    """Weights reach fit and score: with routing by request, without it as fit parameters."""
+def test_sample_weight_reaches_fit_and_score(routing, scoring):
+    """Weights reach fit and score, by request if routing is on, and as fit parameters if off."""
     weight = np.random.RandomState(1).uniform(0.1, 3.0, size=len(Y))
     what, measures = SCORINGS[scoring]
     way = WAYS["both"]
@@ -189,7 +189,7 @@ def test_sample_weight(routing, scoring):
     search = GridSearchCV(ranker, {"center": [True]}, cv=way.cv, scoring=what)
     search.fit(way.X, way.y, groups=G, sample_weight=weight)
     got = [search.cv_results_[f"split{i}_test_score"][0] for i in range(N_FOLDS)]
-    # without routing, scikit-learn passes weights to scorers since 1.7
+    # If routing is off, scikit-learn passes weights to scorers since 1.7.
     weighted = routing or parse_version(sklearn.__version__) >= parse_version("1.7")
     wanted = weighted_scores(way, measures["score"], weight, weight if weighted else None)
     np.testing.assert_allclose(got, wanted)
@@ -213,7 +213,7 @@ def weighted_scores(way, measure, fit_weight, score_weight):
 
 @both_routings
 def test_selection_inside_a_pipeline(routing):
-    """RFE as a step: structured labels tell it the queries."""
+    """RFE is a step of a pipeline, and takes the queries from the structured labels."""
     way = WAYS["labels"]
     first = make_ranker(way, context=None)
     pipe = make_pipeline(RFE(first, n_features_to_select=1), make_ranker(way, context=None))
@@ -233,8 +233,8 @@ def test_selectors_that_would_guess_are_refused(routing):
 @pytest.mark.xfail(
     strict=True,
     reason="f_classif, the default of SelectKBest, takes each (relevance, query, size) for a "
-    "class of its own: columns chosen at random, silently. It is scikit-learn's; say it in the "
-    "docs",
+    "class of its own, and chooses columns at random without an error. Only scikit-learn can "
+    "change this; the documentation says so",
 )
 def test_select_k_best_refuses_structured_labels():
     with pytest.raises((TypeError, ValueError)):
@@ -273,7 +273,7 @@ def test_cross_val_predict_of_scores_is_refused_with_a_reason(routing, way):
 
 @both_routings
 def test_validation_curve_hides_errors_unless_asked(routing):
-    """scikit-learn's, and in the docs: NaN without a warning; never a number."""
+    """scikit-learn returns NaN without a warning, and never a number, as the documentation says."""
     way = WAYS["column"]._replace(cv=KFold(N_FOLDS), groups=None)
     curves = validation_curve(
         make_ranker(way),
@@ -288,7 +288,7 @@ def test_validation_curve_hides_errors_unless_asked(routing):
 
 
 def top_relevance(estimator, X, y):
-    """A scorer of a user's own, which knows that predict returns positions."""
+    """Score as a user would who knows that predict returns positions."""
     return float(np.mean(y[estimator.predict(X) == 1]))
 
 
@@ -312,7 +312,7 @@ def test_scorers_of_the_users_own(routing, scoring):
 
 @both_routings
 def test_workers_lose_warnings_so_that_a_failed_score_is_a_bare_nan(routing):
-    """scikit-learn's, and in the docs: error_score="raise" shows the error."""
+    """joblib's workers do so, as the documentation says; error_score="raise" shows the error."""
     way = WAYS["labels"]
     use = partial(
         cross_val_score,
