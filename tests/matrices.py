@@ -30,7 +30,7 @@ def sparse(r, rng):
 
 
 def acyclic(r, rng, density=1.0):
-    """Weights of a hidden order, below pairs of opposed weights that cancel exactly."""
+    """Weights of a hidden order, plus pairs of opposed weights that cancel exactly."""
     above = rng.integers(1, 6, size=(r, r)) * (rng.random((r, r)) < density)
     shift = rng.integers(0, 4, size=(r, r))
     hidden = rng.permutation(r)
@@ -82,12 +82,13 @@ FAMILIES = {
     )
 }  # fmt: skip
 
-# P1, Algorithm 1 outside P_DAG: 4->1 6, 3->2 5, 2->4 4, 1->3 3, 4->3 2, 1->2 1
+# Outside P_DAG, where Algorithm 1 of Ramaswamy et al. (2013) fails. The edges, with documents
+# counted from 1, are 4->1 (6), 3->2 (5), 2->4 (4), 1->3 (3), 4->3 (2) and 1->2 (1).
 SIX_EDGES = np.array([[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]], dtype=float)
 
 
 def relevance(r, rng):
-    """E[Y Y' / sum Y] over a few label vectors."""
+    """Return E[Y Y' / sum Y] over a few label vectors."""
     labels = np.unique((rng.random((4, r)) < rng.random()).astype(int), axis=0)
     labels = labels[labels.any(axis=1)] if labels.any() else np.ones((1, r), dtype=int)
     return outcomes(labels, rng.dirichlet(np.ones(len(labels))))
@@ -132,7 +133,8 @@ SYMMETRIC_FAMILIES = {
     )
 }  # fmt: skip
 
-# P1, section 4 outside P_reinforce: every diagonal sort puts the third document first
+# Outside P_reinforce (Ramaswamy et al., 2013, section 4): every sort by the diagonal puts the third
+# document first.
 OPPOSED = outcomes([(0, 0, 1, 0), (1, 1, 0, 1)], (0.3, 0.7))
 
 
@@ -158,7 +160,7 @@ def _average_precision_table(r):
 
 
 def preference_losses(u):
-    """`oracles.preference_loss` of every order, as `all_ranks` lists them."""
+    """Return `oracles.preference_loss` of every order, as `all_ranks` lists them."""
     return _preference_table(len(u)) @ u.reshape(-1)
 
 
@@ -167,19 +169,19 @@ def average_precision_losses(u):
 
 
 def insertion_losses(losses, u, ranks):
-    """The losses (small r only) of the orders one insertion away."""
+    """Return the losses of the orders that are one insertion away, for small r only."""
     known = dict(zip(map(tuple, all_ranks(len(u)).tolist()), losses, strict=True))
     order = np.argsort(ranks).tolist()
     return [known[tuple(oracles.ranks_of(other))] for other in oracles.insertions(order)]
 
 
 def rounding(u):
-    """What sums of the entries of u may be off by."""
+    """Return a bound on the rounding error of sums of entries of u."""
     return 1e-12 * np.abs(u - np.diag(np.diag(u))).sum() if len(u) > 1 else 0.0
 
 
 def chained(blocks, heavy):
-    """One strongly connected matrix of blocks (at least three), and what it adds to their losses.
+    """Join at least three blocks to a strongly connected matrix; also return the loss that it adds.
 
     The blocks follow each other over heavy edges, all of which the best order keeps; one edge of
     weight 1 leads from the last document back to the first.

@@ -18,7 +18,7 @@ def all_orders(r):
 
 
 def orders_of_scores(scores):
-    """Every order that ties in the scores allow."""
+    """Return every order that sorts the scores, where ties allow several."""
     return [
         order
         for order in all_orders(len(scores))
@@ -125,7 +125,7 @@ def kendall_tau(y, order):
 
 
 def spearman(y, order):
-    """Pearson's correlation of the labels' midranks (1 = most relevant) with the positions."""
+    """Return Pearson's correlation of labels' midranks (1 = most relevant) with the positions."""
     r = len(y)
     middle = [
         sum(other > value for other in y) + (sum(other == value for other in y) + 1) / 2
@@ -137,7 +137,7 @@ def spearman(y, order):
 
 
 def tied_mean(measure, y, scores, **parameters):
-    """The mean of a measure over every order that ties allow."""
+    """Return the mean of a measure over every order that ties allow."""
     values = [measure(y, order, **parameters) for order in orders_of_scores(scores)]
     return float(np.mean(values))
 
@@ -146,7 +146,7 @@ def tied_mean(measure, y, scores, **parameters):
 
 
 def split(groups):
-    """Row indices of each query, in order of first appearance."""
+    """Return the row indices of each query, in order of first appearance."""
     found = {}
     for row, group in enumerate(groups):
         found.setdefault(group, []).append(row)
@@ -188,7 +188,7 @@ def log_odds(y, c=0.5):
 
 
 def least_squares(y):
-    """The shortest x with x_i - x_j nearest to y_ij - y_ji over the pairs that are compared."""
+    """Return the x of least norm whose x_i - x_j fit y_ij - y_ji best, over the compared pairs."""
     pairs = [(i, j) for i in range(len(y)) for j in range(i) if y[i][j] > 0 or y[j][i] > 0]
     rows = [[(d == i) - (d == j) for d in range(len(y))] for i, j in pairs]
     if not pairs:
@@ -197,7 +197,7 @@ def least_squares(y):
 
 
 def principal_eigenvector(y, c=0.5):
-    """Saaty's scores, by the power method."""
+    """Compute Saaty's scores by the power method."""
     r = len(y)
     ratio = [[(y[i][j] + c) / (y[j][i] + c) for j in range(r)] for i in range(r)]
     x = [1.0] * r
@@ -211,7 +211,7 @@ def principal_eigenvector(y, c=0.5):
 
 
 def preference_loss(u, order):
-    """What u loses by the order: u_ij counts when j is placed before i."""
+    """Return the loss of the order for u: the sum of u_ij over the pairs with j placed before i."""
     ranks, r = ranks_of(order), len(order)
     return sum(u[i][j] for i in range(r) for j in range(r) if i != j and ranks[i] > ranks[j])
 
@@ -228,7 +228,7 @@ def least_loss(loss, u):
 
 
 def least_preference_loss_by_sets(u):
-    """A document placed after a set loses what the set lost to it, whatever the set's order."""
+    """Minimise over sets: the loss of the next document does not depend on the order of a set."""
     return _least_by_sets(len(u), lambda d, placed: sum(u[d][other] for other in placed))
 
 
@@ -249,7 +249,7 @@ def _least_by_sets(r, cost):
 
 
 def insertions(order):
-    """Every order in which one document has moved to another place."""
+    """Return every order in which one document has moved to another place."""
     for start in range(len(order)):
         rest = [*order[:start], *order[start + 1 :]]
         for stop in range(len(order)):
@@ -258,7 +258,7 @@ def insertions(order):
 
 
 def preference_edges(u):
-    """(weight, i, j) of every strict preference, in document order."""
+    """Return (weight, i, j) of every strict preference, in the order of the documents."""
     r = len(u)
     return [
         (u[i][j] - u[j][i], i, j)
@@ -285,7 +285,10 @@ def has_cycle(r, edges):
 
 
 def literal_greedy_dag(u):
-    """Algorithm 1 of P1 to the letter: the heaviest weight deleted (0: none) and the edges kept."""
+    """Run Algorithm 1 of Ramaswamy et al. (2013) literally.
+
+    Returns the heaviest weight that was deleted (0 if none was) and the edges that were kept.
+    """
     edges, threshold = preference_edges(u), 0.0
     while has_cycle(len(u), edges):
         lightest = min(edges, key=lambda edge: edge[0])  # the first of equal ones
@@ -295,7 +298,7 @@ def literal_greedy_dag(u):
 
 
 def ranked_pairs(u):
-    """Edges inserted in the reverse of the order in which Algorithm 1 would delete all of them."""
+    """Insert edges in the reverse of the order in which Algorithm 1 would delete all of them."""
     inserted = []
     for weight, i, j in sorted(preference_edges(u), key=lambda edge: edge[0])[::-1]:
         if not reaches(j, i, inserted):
@@ -304,7 +307,7 @@ def ranked_pairs(u):
 
 
 def heaviest_lightest_edge(u):
-    """The largest, over all cycles, of the lightest edge of the cycle; 0 without cycles."""
+    """Return the largest, over all cycles, of the lightest edge of the cycle; 0 without cycles."""
     weight = {(i, j): w for w, i, j in preference_edges(u)}
     found = [0.0]
     for size in range(3, len(u) + 1):
@@ -321,7 +324,7 @@ def is_topological(order, edges):
 
 
 def first_topological_order(r, edges):
-    """At every place the smallest document that nothing left has to precede."""
+    """At each place, put the document of smallest index that no remaining document must precede."""
     order = []
     while len(order) < r:
         left = [d for d in range(r) if d not in order]
@@ -334,7 +337,7 @@ def first_topological_order(r, edges):
 
 
 def exact_mean(matrices, counts):
-    """The mean of matrices of whole numbers, as fractions; counts say how often each occurs."""
+    """Return the mean of integer matrices, each repeated as `counts` says, as fractions."""
     n = sum(counts)
     r, width = len(matrices[0]), len(matrices[0][0])
     return [
@@ -345,7 +348,7 @@ def exact_mean(matrices, counts):
 
 
 def exact_products(labels, counts):
-    """E[Y_i Y_j / sum(Y)] of binary labels, as fractions; labels without a 1 are left out."""
+    """Return E[Y_i Y_j / sum(Y)] of binary labels as fractions; labels without a 1 are left out."""
     kept = [(y, c) for y, c in zip(labels, counts, strict=True) if sum(y)]
     n, r = sum(c for _, c in kept), len(labels[0])
     return [
@@ -355,7 +358,7 @@ def exact_products(labels, counts):
 
 
 def exact_scores(f, weights, counts):
-    """Numbers in the order of E[f_i(Y)] of whole weights, exactly."""
+    """Return exact numbers that have the same order as E[f_i(Y)], for whole weights."""
     r = len(weights[0])
     scores = []
     for i in range(r):
@@ -379,7 +382,7 @@ def exact_scores(f, weights, counts):
 
 
 def exact_least_squares(y):
-    """Thurstone-Mosteller scores as fractions, centred in each part that comparisons connect."""
+    """Return Thurstone-Mosteller scores as fractions, centred in each connected component."""
     r = len(y)
     compared = [[y[i][j] > 0 or y[j][i] > 0 for j in range(r)] for i in range(r)]
     part = list(range(r))

@@ -1,4 +1,4 @@
-"""LowRankClassifier and its costs: against frequencies, by name, and in scikit-learn's tools."""
+"""LowRankClassifier and its costs, compared with frequencies, and in scikit-learn's tools."""
 
 import pickle
 import tracemalloc
@@ -33,7 +33,7 @@ def distance(classes):
 
 @named
 def seldom_one(classes):
-    """Costs with a negative part, that depend on the label alone too."""
+    """Costs that are partly negative, and partly depend on the label alone."""
     return distance(classes) * (1.0 + np.arange(len(classes)))[:, None] - 1
 
 
@@ -49,8 +49,8 @@ def seldom_one(classes):
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_scikit_learn_checks(estimator, check):
-    # what draws rows, or folds of them, treats weights as repetitions in expectation only; whether
-    # the few predictions of this check differ depends on the version
+    # An estimator that draws rows or folds treats weights as repetitions only in expectation.
+    # Whether the few predictions of this check differ depends on the version.
     drawn = isinstance(estimator.regressor, BlendedRegressor) or (
         estimator.loss_matrix is seldom_one and estimator.n_folds is not None
     )
@@ -60,7 +60,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def cells(n_cells, n_classes, size, rng):
-    """Indicators of a cell, and classes drawn from a distribution of the cell."""
+    """Draw indicators of a cell, and classes from the distribution of the cell."""
     cell = np.append(np.arange(n_cells), rng.integers(n_cells, size=size))
     p = rng.dirichlet(np.full(n_classes, 0.7), size=n_cells)
     y = np.array([rng.choice(n_classes, p=p[i]) for i in cell])
@@ -70,8 +70,8 @@ def cells(n_cells, n_classes, size, rng):
 
 @pytest.mark.parametrize("kind", ["real", "abstaining", "ordinal", "one target", "zero-one"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_frequencies_are_decided_by_their_costs(kind, weighted):
-    """Where the regressor knows the frequencies, so do the expected costs, and the best target."""
+def test_decisions_minimise_the_expected_cost_of_the_frequencies(kind, weighted):
+    """A regressor that gives the frequencies leads to their mean costs and to the best target."""
     rng = np.random.default_rng(0)
     for n in (2, 3, 5):
         X, y = cells(8, n, 300, rng)
@@ -94,13 +94,14 @@ def test_frequencies_are_decided_by_their_costs(kind, weighted):
         chosen = clf.predict(np.eye(8))
         np.testing.assert_allclose(expected[np.arange(8), chosen], expected.min(axis=1), atol=1e-10)
         values = L[y, clf.predict(X)]
-        values = values - np.minimum(L.min(axis=1), 0)[y]  # costs below 0 count from the least one
+        # The score counts costs from the least cost of the label if that is negative.
+        values = values - np.minimum(L.min(axis=1), 0)[y]
         assert clf.score(X, y, weight) == pytest.approx(1 - np.average(values, weights=weight))
         assert clf.score(X, y) == pytest.approx(1 - values.mean())
 
 
-def test_only_what_the_targets_need_is_regressed():
-    """Outputs go with the rank; what all targets cost alike has a regressor of its own."""
+def test_the_regressor_has_only_the_outputs_that_targets_need():
+    """The rank gives the number of outputs; a cost common to all targets has its own regressor."""
     rng = np.random.default_rng(0)
     X, y = cells(5, 4, 100, rng)
     for costs, outputs, shared in (
@@ -136,7 +137,7 @@ def test_the_default_is_good(load, least):
 
 
 def test_a_thousand_classes_take_five_outputs():
-    """Nothing as large as samples by classes is held: chunks of 2^22 numbers are the largest."""
+    """No array of samples by classes is held; the largest chunks have 2^22 numbers."""
     rng = np.random.default_rng(0)
     n_classes, n = 20_000, 50_000
     alpha, beta = rng.normal(size=(n_classes, 5)), rng.normal(size=(n_classes, 5))
@@ -209,7 +210,7 @@ def test_data_frames_and_sparse_text():
 
 
 def test_grid_search_by_cost_over_folds_that_lack_a_class():
-    """Unshuffled, the test folds of iris have one class each, and training lacks it."""
+    """The data are not shuffled, so that each test fold of iris is a class that training lacks."""
     X, y = load_iris(return_X_y=True)
     costs = np.array([[0, 1.0, 5], [1, 0, 1], [2, 1, 0]])
     scorer = make_cost_scorer(costs, classes=[0, 1, 2])
@@ -248,10 +249,10 @@ def test_mean_cost_by_name():
 
 
 def test_recalibration_makes_costs_pay_on_digits():
-    """Least squares is cautious: it takes probabilities of its predictions to be rid of that."""
+    """Least squares shrinks its predictions; probabilities of these predictions correct that."""
     X, y = load_digits(return_X_y=True)
     costs = 1 - np.eye(10)
-    costs[9, :9] = 10  # a nine that is missed
+    costs[9, :9] = 10  # the cost of missing a nine
     train, test = slice(None, None, 2), slice(1, None, 2)
     ridge = make_pipeline(StandardScaler(), Ridge())
     scorer = make_cost_scorer(costs, classes=range(10))
@@ -267,8 +268,8 @@ def test_recalibration_makes_costs_pay_on_digits():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_recalibration_written_out(weighted):
-    """Classes that y lacks have no probability; a constant part of the cost needs no regressor."""
+def test_recalibration_equals_its_formula_written_out(weighted):
+    """Classes missing from y have probability 0; a constant part of the cost needs no regressor."""
     rng = np.random.default_rng(0)
     X, y = load_iris(return_X_y=True)
     y += y > 0  # class 1 is missing
@@ -294,8 +295,8 @@ def test_recalibration_written_out(weighted):
     np.testing.assert_allclose(clf.predict_cost(X), q @ costs, rtol=1e-4)
 
 
-def test_recalibration_only_where_it_is_better():
-    """Cells have exact frequencies: nothing is to be won but noise."""
+def test_recalibration_is_used_only_where_it_is_better():
+    """The frequencies of cells are exact, so that recalibration could only add noise."""
     rng = np.random.default_rng(0)
     chosen = []
     for _ in range(6):
@@ -361,7 +362,7 @@ def test_costs_that_differ_alike_in_all_classes_need_no_regressor():
 
 
 def test_a_score_is_at_most_1():
-    """Factored costs of right answers are 0 up to rounding, or up to the error of few factors."""
+    """Factored costs of right answers are 0 up to rounding, or the error of too few factors."""
     rng = np.random.default_rng(0)
     X, y = np.eye(6), np.arange(6)
     for _ in range(20):

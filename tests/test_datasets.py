@@ -1,4 +1,4 @@
-"""Generated data: the ranking called Bayes must be the best; and the readers."""
+"""Generated data, whose Bayes ranking must be the best, and the readers of data files."""
 
 import gzip
 import itertools
@@ -48,8 +48,8 @@ def test_grades_follow_the_stated_probabilities():
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_bayes_ranking_is_the_best_of_all(name):
-    """Expected measure over all label vectors, for every ranking of a few small queries."""
+def test_the_bayes_ranking_is_the_best_of_all_rankings(name):
+    """Compare the expected measure of every ranking, over all label vectors, on small queries."""
     binary = name in ("precision", "recall", "auc", "map", "map_by_scores")
     levels = 2 if binary else 3
     data = make_ranking(6, 3, 4, n_informative=2, n_levels=levels, noise=0.8, random_state=1)
@@ -199,7 +199,7 @@ def test_mq2008_reads_whole():
 
 
 def matrices_of(data):
-    """(rows, P) of each query."""
+    """Yield the rows and the matrix P of each query."""
     return zip(oracles.split(data.groups.tolist()), data.probabilities, strict=True)
 
 
@@ -208,7 +208,7 @@ def order_of(ranks):
 
 
 def check_bayes(probabilities, ranks, shares=None):
-    """The ranking contradicts as little as any of all orders, and what `shares` says."""
+    """Check that no order contradicts less than the ranking; append its share to `shares`."""
     for P, position in zip(probabilities, ranks, strict=True):
         assert sorted(position) == list(range(1, len(P) + 1))
         off = ~np.eye(len(P), dtype=bool)
@@ -234,7 +234,7 @@ def test_bayes_ranking_of_preferences(kind, noise):
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_clockwise_is_exact_beyond_brute_force(clustered):
-    """The closed form of the circle against dynamic programming, and in degenerate places."""
+    """Compare the closed form on the circle with dynamic programming, also for clustered angles."""
     rng = np.random.default_rng(0)
     for r in (3, 6, 11, 14):
         angle = rng.uniform(0, 2 * np.pi, size=(20, r))
@@ -247,7 +247,8 @@ def test_clockwise_is_exact_beyond_brute_force(clustered):
         for k in range(20):
             loss = oracles.preference_loss(w[k].tolist(), order_of(ranks[k]))
             assert loss == pytest.approx(best.objective[k], abs=1e-9)
-    even = np.arange(6)[None] * np.pi / 3  # the vectors sum to 0: all starts are as good
+    # The vectors sum to 0, so that all starts are equally good.
+    even = np.arange(6)[None] * np.pi / 3
     w = np.maximum(np.sin(even[0][:, None] - even[0]), 0).tolist()
     least = oracles.least_loss(oracles.preference_loss, w)
     assert oracles.preference_loss(w, order_of(_clockwise(even)[0])) == pytest.approx(least)
@@ -261,21 +262,22 @@ def test_preferences_follow_the_stated_probabilities(kind):
     np.add.at(table, tuple(data.pairs.T), 1)
     for rows, P in matrices_of(data):
         np.testing.assert_allclose(table[np.ix_(rows, rows)] / n, P, atol=4.5 * 0.5 / np.sqrt(n))
-    # y holds the same, judgement by judgement, and each judges every pair once
+    # The labels y hold the same pairs, and each judgement has every pair once.
     assert len(data.pairs) == n * sum(len(P) * (len(P) - 1) // 2 for P in data.probabilities)
     preferences = read_preferences(data.y)
     np.testing.assert_array_equal(table[preferences.winner, preferences.loser], preferences.weight)
     for judge in (0, n - 1):
         pairs = data.pairs[data.judgement == judge]
         assert len({frozenset(pair) for pair in pairs.tolist()}) == len(pairs)
-    if kind in ("plackett_luce", "mallows"):  # orders: as many wins as places below
+    # These two kinds draw orders, in which a document wins against all documents below it.
+    if kind in ("plackett_luce", "mallows"):
         pairs = data.pairs[data.judgement == 7]
         wins = np.bincount(pairs[:, 0], minlength=len(table))
         assert all(sorted(wins[rows]) == list(range(len(rows))) for rows, _ in matrices_of(data))
 
 
 def test_mallows_draws_are_those_of_the_model():
-    """Shares of all 24 orders, and the pairs of the closed form, against the definition."""
+    """Compare the shares of all 24 orders, and the closed form of pairs, with the definition."""
     noise, n = 1.3, 40_000
     centre = np.array([3, 1, 4, 2])
     ranks = draw_mallows(np.tile(centre, (n, 1)), noise, np.random.RandomState(0))
@@ -333,7 +335,8 @@ def test_cyclic_is_bilinear_and_no_score_is_enough():
         borda = oracles.preference_loss(P.tolist(), np.argsort(-P.sum(axis=1)).tolist())
         best = oracles.preference_loss(P.tolist(), order_of(data.bayes_ranks[rows]))
         lost += borda > best + 1e-9
-    assert lost > 10  # of 60 queries, where even the best sum of preferences is wrong
+    # In more than 10 of the 60 queries even the true sums of preferences give a worse order.
+    assert lost > 10
     np.testing.assert_allclose((data.X[:, :2] ** 2).sum(axis=1), 1)
 
 
@@ -391,7 +394,7 @@ def test_bayes_ranking_of_labels(kind, n_labels):
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
 def test_rankings_follow_the_stated_probabilities(kind, missing):
-    """Samples whose probability of a pair is alike, against the share in which it is so."""
+    """Samples are grouped by the probability of a pair, and compared with the share that has it."""
     n = 20_000
     data = make_label_ranking(n, 4, 2, kind=kind, noise=0.8, missing=missing, random_state=3)
     above = data.Y if kind == "btl" else rankings_to_preferences(data.Y)
@@ -467,7 +470,7 @@ BENCHMARK = Path(__file__).parents[2] / "shared" / "data" / "label_ranking"
 
 @pytest.mark.skipif(not BENCHMARK.exists(), reason="the label ranking benchmark is not here")
 @pytest.mark.parametrize(("name", "load"), [("iris", load_iris), ("wine", load_wine)])
-def test_the_benchmark_was_made_so(name, load):
+def test_label_rankings_from_classes_reproduce_the_benchmark(name, load):
     with gzip.open(BENCHMARK / f"{name}.csv.gz", "rt") as file:
         columns = file.readline().strip().split(",")
         table = np.loadtxt(file, delimiter=",")

@@ -1,4 +1,4 @@
-"""Decoding average precision: against all orders, and the diagonal's own theorem."""
+"""Decoders of average precision, compared with all orders; the theorem of the diagonal."""
 
 from fractions import Fraction
 
@@ -27,7 +27,7 @@ def small_matrices(draw):
 
 
 def many(family, sizes, n, seed=0):
-    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's are an order of magnitude slower
+    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's kernels are ten times slower
     rng = np.random.default_rng(seed)
     return [SYMMETRIC_FAMILIES[family](r, rng) for r in sizes for _ in range(n)]
 
@@ -111,7 +111,7 @@ def test_diagonal_by_its_definition(family):
 
 
 def is_reinforced(u):
-    """P_reinforce: a larger diagonal entry outweighs what the rest of the row may lack."""
+    """Whether P_reinforce holds: a larger diagonal entry outweighs what the row may lack."""
     r = len(u)
     return all(
         u[i, i] >= u[j, j] + sum(max(u[j, g] - u[i, g], 0) for g in range(r) if g not in (i, j))
@@ -122,7 +122,7 @@ def is_reinforced(u):
 
 
 def test_diagonal_is_exact_inside_p_reinforce():
-    """Ramaswamy et al. (2013), theorem 4. Outside its condition, the diagonal sometimes loses."""
+    """This is theorem 4 of Ramaswamy et al. (2013). Outside its condition the diagonal may fail."""
     rng = np.random.default_rng(0)
     us = []
     for _ in range(3000):
@@ -140,7 +140,7 @@ def test_diagonal_is_exact_inside_p_reinforce():
     assert min(inside.sum(), (~inside).sum()) > 200
 
 
-def test_outside_p_reinforce():
+def test_the_diagonal_fails_outside_p_reinforce():
     assert not is_reinforced(OPPOSED)
     diagonal = decode_average_precision(OPPOSED, "diagonal")
     assert diagonal.ranks[2] == 1 and not diagonal.optimal
@@ -190,7 +190,7 @@ def test_beyond_the_exact_size():
 
 
 def test_no_proof_beside_a_heavy_document():
-    """An error that is small relative to the matrix can be large relative to the value."""
+    """An error that is small relative to the matrix may be large relative to the value."""
     u = np.zeros((5, 5))
     u[1:, 1:] = matrices.OPPOSED
     for heavy in (1.0, 1e6, 1e9):
@@ -222,7 +222,7 @@ def exact_value(u, order):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("unit", [5e-324, 2.0**-1060, 2.0**-500, 2.0**950])
 def test_scale_of_the_entries_does_not_matter(method, unit):
-    """The smallest floats cannot be divided: 5e-324 / 3 is 0."""
+    """The smallest floats cannot be divided, since 5e-324 / 3 is 0."""
     rng = np.random.default_rng(0)
     counts = [matrices.symmetric_ties(r, rng) for r in (2, 3, 3, 4, 4, 4, 5, 5, 20)]
     wanted = decode_average_precision(counts, method)

@@ -1,4 +1,4 @@
-"""Decoding matrices: one or many, lists, padding, threads, invariances, input, registry."""
+"""Forms of input of decoders: one matrix or many, lists and padding; invariances; bad input."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ every_way = pytest.mark.parametrize(("decode", "options"), WAYS, ids=id_of)
 
 
 def batch(decode, sizes=(3, 1, 12, 7, 2, 7, 16, 5), seed=0):
-    """Matrices of quarters, whose sums and differences are exact and often tied."""
+    """Draw matrices of multiples of 1/4, whose sums and differences are exact and often tied."""
     rng = np.random.default_rng(seed)
     make = matrices.symmetric_ties if decode is decode_average_precision else matrices.ties
     return [make(r, rng) / 4 for r in sizes]
@@ -119,7 +119,7 @@ def test_scale_changes_the_objective_only(decode, options):
 
 
 @pytest.mark.parametrize(("decode", "options"), WAYS[: len(PREFERENCES) + 1], ids=id_of)
-def test_preferences_are_their_differences(decode, options):
+def test_preferences_count_by_their_differences_only(decode, options):
     rng = np.random.default_rng(2)
     us = batch(decode)
     whole = decode(us, **options)
@@ -193,7 +193,7 @@ def test_bad_input(decode, u, options, message):
 
 
 @pytest.mark.parametrize("method", AVERAGE_PRECISION)
-def test_average_precision_wants_symmetry(method):
+def test_average_precision_needs_symmetric_matrices(method):
     u = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.3, 1.0]])
     with pytest.raises(ValueError, match="symmetric"):
         decode_average_precision(u, method)
@@ -217,7 +217,7 @@ MATRIX_DECODERS = [
 
 
 def interleaved(space, sizes=(3, 1, 6, 5, 2, 4, 9), seed=0):
-    """Groups in shuffled rows, integers as predictions, and one matrix a query."""
+    """Return groups in shuffled rows, a matrix for each query, and the predictions as integers."""
     rng = np.random.default_rng(seed)
     groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     us, flat = [], []

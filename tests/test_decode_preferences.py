@@ -383,7 +383,7 @@ def test_local_search_near_the_published_optima():
     names, us, least = zip(*lolib_optima(), strict=True)
     result = check(decode_preferences(list(us), "local_search"), us)
     for name, u, best, objective in zip(names, us, least, result.objective, strict=True):
-        kept = u.sum() - np.trace(u) - best  # the measure of LOLIB, the sum above the diagonal
+        kept = u.sum() - np.trace(u) - best  # LOLIB's own measure: the sum above the diagonal
         assert best <= objective <= best + 1e-3 * kept, name
     assert (result.lower_bound <= least).all()
 

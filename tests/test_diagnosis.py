@@ -1,4 +1,4 @@
-"""`diagnose`: conditions against the consistency module, errors and bounds against known worlds."""
+"""`diagnose`, compared with the consistency module and with known distributions."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_scores_suffice_where_the_theorems_condition_holds(monkeypatch, symmetri
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("loss", [DCG(gain="linear"), PD("graded"), MAP(), get_loss("recall@2")])
 def test_several_labels_give_the_squared_distance_without_bias(loss, m):
-    """Mean over many queries that are copies of one, against the expectation written out."""
+    """Compare the mean over many copies of one query with the expectation written out."""
     rng = np.random.default_rng(0)
     n, r = 20_000, 4
     queries = Queries.uniform(n, r)
@@ -151,8 +151,8 @@ def test_pairs_have_shares_gaps_and_agree_with_the_report():
     assert labelled.regret_bound == pytest.approx(upper + gap.mean() + half * gap.std(ddof=1))
 
 
-def test_judges_of_preferences_take_their_noise_out():
-    """Two structured labels, the same judgements twice: their variance is 0 and so is the noise."""
+def test_several_labels_of_preferences_remove_their_noise():
+    """If the same judgements are given twice, their variance and the estimated noise are 0."""
     options = {"n_documents": 6, "n_features": 3, "kind": "cyclic", "noise": 0.3}
     train, test = (make_preferences(60, **options, random_state=seed) for seed in (0, 1))
     ranker = CalibratedRanker(BilinearPairs(), loss="pd").fit(train.X, train.y)
@@ -161,7 +161,7 @@ def test_judges_of_preferences_take_their_noise_out():
 
 
 def test_the_bound_is_not_below_the_regret_when_the_estimate_is():
-    """Two documents that almost tie, five judges: 0 is often the estimate, and wrong."""
+    """With two documents that nearly tie and five judges, the estimate is often 0, and wrong."""
     below = 0
     for seed in range(30):
         rng = np.random.RandomState(seed)
@@ -178,8 +178,11 @@ def test_the_bound_is_not_below_the_regret_when_the_estimate_is():
     assert below <= 3
 
 
-def test_queries_left_out_of_the_bound_do_not_thin_the_gap():
-    """math.md: Algorithm 1 contradicts 6 of 21, and 4 is best; one-document queries beside it."""
+def test_queries_left_out_of_the_bound_do_not_reduce_the_gap():
+    """Algorithm 1 contradicts 6 of 21 and the best ranking 4.
+
+    Queries of one document are added, which are left out of the bound.
+    """
     weights = {(3, 0): 6, (2, 1): 5, (1, 3): 4, (0, 2): 3, (3, 2): 2, (0, 1): 1}
     pairs = [(4 * q + i, 4 * q + j) for q in range(40) for i, j in weights]
     groups = np.append(np.repeat(np.arange(40), 4), 40 + np.arange(400))
@@ -244,13 +247,13 @@ def test_frame_and_plot(world):
     assert len(left.patches) == 3 and len(right.lines) == 1
 
 
-def test_a_cycle_of_rounding_errors_is_none(monkeypatch):
-    """What scores explain is acyclic (P_f is a part of P_DAG), also where documents tie."""
+def test_a_cycle_of_rounding_errors_does_not_count(monkeypatch):
+    """Preferences that scores explain are acyclic (P_f implies P_DAG), also if documents tie."""
     data = make_ranking(n_queries=20, n_documents=5, random_state=0)
     ranker = CalibratedRanker(loss="pd").fit(data.X, data.y, groups=data.groups)
     X, groups = np.arange(8.0)[:, None] * np.ones(data.X.shape[1]), np.repeat([0, 1], 4)
     noise = np.zeros((4, 4))
-    noise[[0, 1, 2], [1, 2, 0]] = 1e-17  # documents 0, 1 and 2 tie, 3 is behind
+    noise[[0, 1, 2], [1, 2, 0]] = 1e-17  # documents 0, 1 and 2 tie, and 3 is last
     noise -= noise.T
     noise[:3, 3], noise[3, :3] = 1.0, -1.0
     real = noise * np.where(np.abs(noise) < 1e-9, 1e13, 1)

@@ -1,4 +1,4 @@
-"""LowRankLoss: theorem 3 of Ramaswamy et al. (2013) on random matrices, by enumerating targets."""
+"""LowRankLoss on random matrices: theorem 3 of Ramaswamy et al. (2013), by enumerating targets."""
 
 from itertools import permutations, product
 
@@ -17,7 +17,10 @@ ROUNDING = 1e-10
 
 
 def steps_apart(parent, a, b):
-    """Edges between two leaves of a tree, given the parent of each node (the root's is itself)."""
+    """Count the edges between two leaves of a tree.
+
+    `parent` holds the parent of each node, and the parent of the root is the root.
+    """
     above = []
     for node in (a, b):
         path = [node]
@@ -29,7 +32,7 @@ def steps_apart(parent, a, b):
 
 
 def random_costs(kind, rng):
-    """A loss matrix with at most six labels and targets."""
+    """Draw a loss matrix with at most six labels and six targets."""
     n, k = rng.integers(2, 7, size=2)
     if kind == "real":
         return rng.normal(size=(n, k))
@@ -55,7 +58,7 @@ KINDS = (
 
 
 def distributions(n, rng, size=12):
-    """Random distributions, some with few labels, and each label for sure."""
+    """Draw distributions, some with few labels, and add the distributions of a single label."""
     some = rng.dirichlet(np.full(n, rng.choice([0.2, 1.0, 5.0])), size=size)
     return np.concatenate([some, np.eye(n)])
 
@@ -66,7 +69,10 @@ def regrets(L, p, targets):
 
 
 def adversarial(loss, u, rng):
-    """Predictions as near to u as any at which some target ties with the best, a little beyond."""
+    """Return predictions at which a random target has just overtaken the best target of u.
+
+    They are, but for a factor of 1.001, the nearest predictions to u at which the two tie.
+    """
     best = loss.decode(u)
     other = rng.integers(len(loss.beta), size=len(u))
     apart = loss.beta[other] - loss.beta[best]
@@ -77,7 +83,7 @@ def adversarial(loss, u, rng):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorem_3(kind):
-    """From E[alpha] the decoder minimises the risk; from any u it loses at most the bound."""
+    """Given E[alpha] the decoder minimises the risk; given any u its regret is within the bound."""
     rng = np.random.default_rng(KINDS.index(kind))
     for _ in range(400):
         L = random_costs(kind, rng)
@@ -146,8 +152,8 @@ def test_twice_the_error_can_be_lost():
     assert regrets(L, np.ones((1, 1)), loss.decode([[1.0]])) == 2 * loss.error
 
 
-def test_the_rank_is_the_least_there_is():
-    """Constructed ranks are found, with and without constants of labels, which lower no further."""
+def test_the_rank_is_the_least_possible():
+    """Constructed ranks are found, and no other constant of each label gives a lower rank."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         n, k = rng.integers(4, 12, size=2)
@@ -173,7 +179,7 @@ def test_the_rank_is_the_least_there_is():
 
 
 def test_a_known_intercept_saves_an_output():
-    """Squared distances are y^2 - 2 y t + t^2: one output, y, and two without an intercept."""
+    """Squared distances y^2 - 2 y t + t^2 need the output y, and one more without an intercept."""
     L = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
     loss = LowRankLoss.from_matrix(L)
     assert loss.alpha.shape == (9, 1) and np.any(loss.intercept)
@@ -181,7 +187,7 @@ def test_a_known_intercept_saves_an_output():
     assert two.alpha.shape == (2, 1)
     p = np.random.default_rng(0).dirichlet(np.ones(2), size=100)
     assert set(two.decode(p @ two.alpha).tolist()) == {0, 1, 2}
-    # no intercept where it saves nothing
+    # There is no intercept if it saves nothing.
     assert LowRankLoss.from_matrix(1 - np.eye(4)).intercept == 0
     rng, saved = np.random.default_rng(1), 0
     for trial in range(700):
@@ -206,8 +212,8 @@ def test_an_intercept_is_checked_cloned_and_counts_for_ties():
         LowRankLoss([[1.0]], [[1.0], [2.0]], intercept=np.nan).decode([[1.0]])
 
 
-def test_rounding_errors_are_no_costs_that_are_lost():
-    """.3 - .2 - .1 is 2.8e-17 and 0 is meant; 1 beside 1e18 in another row is a cost."""
+def test_rounding_errors_do_not_count_as_lost_costs():
+    """0.3 - 0.2 - 0.1 is 2.8e-17 and stands for 0, but a 1 is a cost even beside 1e18."""
     rounded = 0.3 - 0.2 - 0.1
     assert rounded != 0
     rng = np.random.default_rng(0)
@@ -235,7 +241,10 @@ def ranking_matrix(labels, r, loss):
 
 @pytest.mark.parametrize("r", [2, 3, 4])
 def test_ranking_losses_have_the_rank_that_their_targets_say(r):
-    """Ramaswamy et al., sections 4, 6 and 7; a constant sum of a ranking's beta saves one."""
+    """Sections 4, 6 and 7 of Ramaswamy et al. give the rank of their targets.
+
+    It is less by one if the entries of beta have the same sum for all rankings.
+    """
     labels = [np.array(y) for y in product((0, 1), repeat=r)]
     for q in range(1, r):
         L = ranking_matrix(labels, r, lambda y, order, q=q: 1 - oracles.precision(y, order, q))
@@ -251,7 +260,7 @@ def test_ranking_losses_have_the_rank_that_their_targets_say(r):
     assert LowRankLoss.from_matrix(L).alpha.shape[1] == r * (r - 1) // 2
 
 
-def test_it_decodes_rankings_as_the_decoders_do():
+def test_a_low_rank_loss_decodes_rankings_as_the_decoders_do():
     rng = np.random.default_rng(0)
     r = 4
     labels = np.array(list(product((0, 1), repeat=r)))[1:]
@@ -308,7 +317,7 @@ def test_many_targets_are_decoded_in_chunks(monkeypatch):
 
 
 def test_ties_go_to_the_first_target():
-    """Equal columns stay equal, though the factors of the one are rounded otherwise."""
+    """Equal columns tie, although their factors are rounded differently."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         L = rng.uniform(size=(5, 4))
@@ -320,7 +329,7 @@ def test_ties_go_to_the_first_target():
     assert LowRankLoss.from_matrix(1 - np.eye(4)).decode(np.zeros((2, 3))).tolist() == [0, 0]
 
 
-def test_it_is_cloned_and_printed():
+def test_a_loss_is_cloned_and_printed():
     loss = LowRankLoss.from_matrix([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]], rank=1)
     twin = clone(loss)
     assert twin.error == loss.error > 0
@@ -358,8 +367,8 @@ def test_bad_ranks(rank):
         LowRankLoss.from_matrix(1 - np.eye(4)[:3], rank=rank)
 
 
-def test_free_targets_that_are_fine():
-    """Any matrix has factors; a target that never costs anything is the answer to everything."""
+def test_targets_may_be_free():
+    """Any matrix has factors. A target that never costs anything is always decoded."""
     free = LowRankLoss.from_matrix([[0, 1, 0, 0], [1, 0, 0, 2]])
     p = np.random.default_rng(0).dirichlet(np.ones(2), size=50)
     assert set(free.decode(p @ free.alpha).tolist()) == {2}

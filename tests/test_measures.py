@@ -1,4 +1,4 @@
-"""Measures by name, the spaces of targets, and the size of blocks of pairs."""
+"""Measures by name, spaces of targets, and the size of blocks of pairs."""
 
 import copy
 import pickle
@@ -190,7 +190,7 @@ def test_get_measure_passes_parameters():
         ("ndcg@1.5", "must be a whole number >= 1"),
     ],
 )
-def test_get_measure_refuses_what_is_no_name(name, message):
+def test_get_measure_refuses_unknown_names(name, message):
     for call in (lambda: get_measure(name), lambda: get_measures([name], {})):
         with pytest.raises(ValueError) as error:
             call()
@@ -198,7 +198,7 @@ def test_get_measure_refuses_what_is_no_name(name, message):
 
 
 @pytest.mark.parametrize("name", [None, 3, measures.NDCG()])
-def test_get_measure_wants_a_string(name):
+def test_get_measure_needs_a_string(name):
     with pytest.raises(TypeError, match="metric must be a name such as 'ndcg@10'; got"):
         get_measure(name)
 
@@ -267,7 +267,7 @@ CASES = [(name, parameters) for name in PARAMETERS for parameters in PARAMETERS[
 
 
 def ranked_data(binary):
-    """Labels, scores with ties and group ids; some queries have no relevant row, or one row."""
+    """Return labels, tied scores and groups; some queries have no relevant row, or a single row."""
     rng = np.random.RandomState(4)
     groups = np.repeat(np.arange(30), rng.randint(1, 8, 30))
     y = rng.randint(0, 2 if binary else 4, len(groups)).astype(float)
@@ -395,7 +395,7 @@ def places_of(blocks):
 
 
 def largest_block(blocks, pair_bytes=8):
-    """Bytes of the largest array (queries, width, width), and its number of queries."""
+    """Return the bytes of the largest array (queries, width, width) and its number of queries."""
     return max((pair_bytes * len(inside) * inside.shape[1] ** 2, len(inside)) for inside in blocks)
 
 

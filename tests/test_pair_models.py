@@ -162,7 +162,7 @@ def test_which_pairs_are_drawn_depends_on_the_seed():
 
 
 def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
-    """Otherwise the regressor would get the same pairs of each such query, in the same order."""
+    """Queries with equal features and labels do not all show the same pairs in the same order."""
     X, groups = np.tile(np.arange(5.0), 400)[:, None], np.repeat(range(400), 5)
     for y in (np.tile([0, 1, 2, 3, 4], 400), np.random.default_rng(0).integers(0, 3, 2000)):
         ranker = CalibratedRanker(PairModel(Remember(), max_pairs=1000), loss=PD("graded"))
@@ -293,7 +293,11 @@ def circle(n_queries, r, rng):
 
 
 def test_cycles_need_more_than_a_score():
-    """Whose target is a document's lead over the mean direction of its query, seen by no one."""
+    """Models of pairs fit cyclic preferences, and a score does not.
+
+    The target of a score would be the lead of a document over the mean direction of its query,
+    which no feature shows.
+    """
     rng = np.random.default_rng(0)
     angle, difference = circle(300, 6, rng)
     queries, X = Queries.uniform(300, 6), np.c_[np.cos(angle.ravel()), np.sin(angle.ravel())]

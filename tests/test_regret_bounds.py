@@ -1,4 +1,4 @@
-"""Regret bounds: never exceeded, by random predictions or adversarial ones, and attained."""
+"""Regret bounds hold for random and for adversarial predictions, and are attained."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ class Problem:
         self.decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
 
     def regret(self, chance, u):
-        """Of the rankings decoded from predictions u (n, d), by enumeration."""
+        """Return the regrets of the rankings decoded from predictions u (n, d), by enumeration."""
         n = len(u)
         ranks = self.decoder.decode(u.ravel(), Queries.uniform(n, self.r)).ranks.reshape(n, -1)
         chosen = ranking_numbers(ranks)
@@ -38,7 +38,7 @@ class Problem:
         return expected.max(axis=1) - expected[np.arange(n), chosen]
 
     def ratio(self, chance, u):
-        """regret / bound, and a check that it is not above 1."""
+        """Return regret / bound, and check that it is not above 1."""
         distance = ((u - chance @ self.targets) ** 2).sum(axis=1)
         regret, bound = self.regret(chance, u), regret_bound(self.loss, distance, self.r)
         assert (regret <= bound + 1e-9).all()
@@ -46,8 +46,8 @@ class Problem:
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-def test_never_exceeded_by_random_predictions(name):
-    """2,000 of every size, from near the expected targets to far away."""
+def test_the_bound_holds_for_random_predictions(name):
+    """For each size there are 2,000 predictions, from near the expected targets to far away."""
     rng = np.random.default_rng(0)
     for r in (2, 3, 4, 5):
         problem = Problem(name, r)
@@ -58,7 +58,7 @@ def test_never_exceeded_by_random_predictions(name):
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-def test_never_exceeded_by_hill_climbing(name):
+def test_the_bound_holds_for_predictions_found_by_hill_climbing(name):
     """Each of 60 climbers keeps the disturbance that raises its ratio, 40 times."""
     rng = np.random.default_rng(1)
     for r in (3, 5):
@@ -73,11 +73,11 @@ def test_never_exceeded_by_hill_climbing(name):
             tried = shrunk + scale * 0.5 * 0.93**step * rng.normal(size=u.shape)
             ratio = problem.ratio(chance, tried)
             u[ratio > best], best = tried[ratio > best], np.maximum(best, ratio)
-        assert best.mean() > first.mean() + 0.05  # they do climb
+        assert best.mean() > first.mean() + 0.05  # the climbers do climb
 
 
 def gradient(problem):
-    """Goals of all rankings above that of the first, as linear functions of the targets."""
+    """Fit the values of all rankings, minus that of the first, as linear functions of targets."""
     above = problem.value - problem.value[:, :1]
     beta = np.linalg.lstsq(problem.targets, above, rcond=1e-10)[0]
     return beta, above - problem.targets @ beta
@@ -85,7 +85,7 @@ def gradient(problem):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_constant_is_the_diameter_of_the_loss(name):
-    """Theorem 3 needs loss = <alpha, beta> + c(y): so it is where the loss claims all of p."""
+    """Theorem 3 needs loss = <alpha, beta> + c(y), as all losses calibrated everywhere have it."""
     for r in (2, 3, 4):
         problem = Problem(name, r)
         beta, rest = gradient(problem)
@@ -100,17 +100,17 @@ def test_the_constant_is_the_diameter_of_the_loss(name):
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-def test_attained_in_the_limit(name):
-    """All documents nearly tie; predictions point the wrong way by a millionth of the lead."""
+def test_the_bound_is_attained_in_the_limit(name):
+    """All documents nearly tie, and predictions are wrong by a millionth of the lead."""
     for r in (2, 3, 4, 5):
         problem = Problem(name, r)
         m = len(problem.pool)
         beta, _ = gradient(problem)
-        wrong = beta[:, 0] - beta[:, -1]  # the last ranking is the reverse of the first
+        wrong = beta[:, 0] - beta[:, -1]  # the last ranking reverses the first
         if not wrong.any():
             assert regret_bound(problem.loss, 1.0, r) == 0  # precision@2 of two documents
             continue
-        # a mixture at which all rankings tie, moved towards the first one
+        # Take a distribution at which all rankings tie, and move it towards the first ranking.
         members = np.arange(r * (r - 1) if problem.loss.measure.takes_preferences else m)
         symmetric = np.bincount(members, minlength=m) / len(members)
         rows = np.vstack([problem.targets[members].T, np.ones(len(members))])
@@ -132,13 +132,13 @@ def test_diameters_of_average_precision_and_disagreement():
         product = 1 / np.maximum(ranks[:, i], ranks[:, j])
         turned = (ranks[:, i] > ranks[:, j])[:, i < j]
         for loss, beta in ((MAP(), product), (PD(), turned.astype(float))):
-            # by symmetry the farthest pair has the first ranking in it
+            # By symmetry one of the two rankings farthest apart can be the first.
             far = np.linalg.norm(beta - beta[0], axis=1).max()
             assert loss.regret_constant(r) == pytest.approx(far, abs=1e-12)
 
 
 def test_the_bound_with_a_gap():
-    """Algorithm 1's rankings and wrong weights: the regret is within the bound plus the gap."""
+    """For rankings of Algorithm 1 on wrong weights, the regret is within the bound plus the gap."""
     rng = np.random.default_rng(0)
     beyond = 0
     for _ in range(300):
@@ -152,7 +152,7 @@ def test_the_bound_with_a_gap():
         gap = max(result.objective - best.objective, 0.0)
         assert lost - min(losses) <= regret_bound("pd", distance, 5, gap) + 1e-9
         beyond += lost - min(losses) > regret_bound("pd", distance, 5) + 1e-9
-    assert beyond > 3  # without the gap the bound would not hold
+    assert beyond > 3  # without the gap the bound does not hold
 
 
 def test_shapes_and_bad_input():

@@ -1,4 +1,4 @@
-"""Weights and targets of any magnitude: only ratios matter; nothing underflows or overflows."""
+"""Weights and targets of any magnitude: only ratios matter, without underflow or overflow."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ PAIRS = np.array(
 PAIR_WEIGHT = np.random.default_rng(1).uniform(0.5, 2, len(PAIRS))
 EXPONENTS = [-1000, -660, -300, -90, -30, 30, 90, 300, 660, 1000]  # of 2, so that all is exact
 
-# the loss and regressor of every fit in which the scale of sample_weight does not count
+# The regressors and losses for which the scale of sample_weight does not matter.
 INVARIANT = {
     "PairwiseRidge": (PairwiseRidge(), "pd"),
     "PairwiseRidge, penalty": (PairwiseRidge(alpha=10.0), PD(equal_queries=True)),
@@ -56,7 +56,7 @@ INVARIANT = {
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize("name", INVARIANT)
 def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
-    """Products of two weights used to underflow, sums to overflow, and trees got zero weights."""
+    """Products of two weights used to underflow, sums overflowed, and trees got weights of 0."""
     regressor, loss = INVARIANT[name]
     ranker = CalibratedRanker(regressor, loss=loss)
     wanted = ranker.fit(X, Y, groups=G, sample_weight=WEIGHT).predict(X, groups=G)
@@ -84,7 +84,7 @@ def test_a_regressor_of_the_user_needs_weights_of_an_ordinary_scale(regressor, e
 
 
 def test_a_regressor_of_the_user_gets_the_weights_as_they_are():
-    """The penalty is relative to the sum of the weights: weight 2 equals two copies of a row."""
+    """The penalty is relative to the sum of the weights, so that weight 2 equals two copies."""
     one, two = (
         CalibratedRanker(Ridge(), loss="dcg", context=None)
         .fit(X[rows], Y[rows], groups=G[rows], sample_weight=weight)
@@ -106,7 +106,7 @@ class Recorder(LinearRegression):
 
 
 @pytest.mark.parametrize("value, passed", [(1.0, False), (3.0, True)])
-def test_weights_that_are_all_1_are_not_handed_on(value, passed):
+def test_weights_that_are_all_1_are_not_passed_on(value, passed):
     """Histogram boosting takes many times longer with weights."""
     weight = np.full(len(Y), value)
     weight[:3] = 0  # such rows are left out
@@ -121,7 +121,7 @@ def test_weights_that_are_all_1_are_not_handed_on(value, passed):
 
 
 @pytest.mark.parametrize("loss", ["ndcg", "pd", MAP(threshold=2)], ids=str)
-def test_the_default_regressor_gets_no_weights_where_all_are_equal(monkeypatch, loss):
+def test_the_default_regressor_gets_no_weights_if_all_are_equal(monkeypatch, loss):
     seen = []
     fit = HistGradientBoostingRegressor.fit
 
@@ -150,7 +150,7 @@ def test_the_default_regressor_gets_no_weights_where_all_are_equal(monkeypatch, 
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
-    """Squares of tiny targets used to underflow: the penalty was arbitrary, trees did not split."""
+    """Squares of tiny targets used to underflow: penalties were arbitrary, trees did not split."""
     ranker = CalibratedRanker(regressor, loss=loss)
     first = ranker.fit(X, preference_labels(PAIRS, G, PAIR_WEIGHT))
     wanted = first.predict(X, groups=G)

@@ -1,4 +1,4 @@
-"""RankingScorer; on relevance labels with scikit-learn's tools: test_sklearn_tools.py."""
+"""RankingScorer. test_sklearn_tools.py uses it on relevance labels in scikit-learn's tools."""
 
 import pickle
 
@@ -72,7 +72,7 @@ def test_other_estimators_are_scored_by_their_predictions():
     assert scorer(plain, X, Y, groups=G) == pytest.approx(wanted)
 
 
-def test_pipelines_searches_and_group_columns_are_looked_into():
+def test_scorers_find_rankers_in_pipelines_and_searches():
     scorer = get_ranking_scorer("ndcg")
     wanted = scorer(RANKER, X, Y, groups=G)
     pipe = make_pipeline(make_pipeline(StandardScaler(with_mean=False, with_std=False), RANKER))
@@ -87,7 +87,7 @@ def test_pipelines_searches_and_group_columns_are_looked_into():
     assert scorer(make_pipeline("passthrough", by_column), frame, Y) == pytest.approx(wanted)
 
 
-def test_it_raises_without_queries_and_never_guesses():
+def test_a_scorer_without_queries_raises_and_never_guesses():
     with pytest.raises(ValueError, match=r"cannot tell the queries of the rows.*relevance_labels"):
         get_ranking_scorer("ndcg")(RANKER, X, Y)
     with pytest.warns(MissingGroupsWarning):
@@ -119,7 +119,7 @@ def _quiet(scorer, ranker, X, Y, G):
         return scorer(ranker, X, Y, groups=G)
 
 
-def test_scikit_learns_protocol():
+def test_scorers_follow_the_protocol_of_scikit_learn():
     scorer = get_ranking_scorer("err@3", max_relevance=4)
     assert scorer == pickle.loads(pickle.dumps(scorer)) and hash(scorer) == hash(scorer)
     assert clone(scorer, safe=False) == scorer
@@ -156,7 +156,7 @@ def test_bad_parameters():
 
 
 def random_preferences(seed=0):
-    """Weighted pairs of rows, opposed and repeated ones too; and their weights as a matrix."""
+    """Return weighted pairs, of which some are opposed or repeated, and the matrix of weights."""
     rng = np.random.default_rng(seed)
     i, j = rng.integers(0, len(Y), (2, 4000))
     i, j = np.stack([i, j])[:, (i != j) & (G[i] == G[j]) & (G[i] % 7 > 0)]
@@ -170,7 +170,7 @@ PREFERENCES, WEIGHT = random_preferences()
 
 
 def kept(scores):
-    """Of each query: the share of the weight that the scores keep; a tied pair keeps half."""
+    """Return the share of the weight of each query that the scores keep; a tie keeps half."""
     shares = []
     for rows in oracles.split(G):
         total = sum(WEIGHT[i, j] for i in rows for j in rows)
@@ -184,7 +184,7 @@ def kept(scores):
 
 
 class GivenScores(BaseEstimator):
-    """Another package's ranker: its predict returns scores."""
+    """A ranker of another package, whose predict returns scores."""
 
     def fit(self, X, y):
         self.fitted_ = True
@@ -249,7 +249,7 @@ SCORERS = {name: get_ranking_scorer(name) for name in ("kendall_tau", "pairwise_
 
 
 def by_hand(estimator, splits, labels, groups):
-    """Kendall's tau of every fold."""
+    """Return Kendall's tau of every fold, computed by hand."""
     taus = []
     for train, test in splits:
         fitted = clone(estimator).fit(X[train], labels[train])
@@ -356,7 +356,7 @@ def test_tau_of_label_rankings_is_the_rankers_score(Y):
 
 @pytest.mark.parametrize("name", get_ranking_scorer_names())
 def test_every_metric_of_label_rankings(name):
-    """A row is a query, and the relevance of a label r - rank."""
+    """A row is a query, and the relevance of a label is r - rank."""
     base = name.removeprefix("neg_")
     full = base + ("@2" if has_cutoff(base) else "")
     threshold = {"threshold": 2} if issubclass(MEASURES[base], BinaryMeasure) else {}

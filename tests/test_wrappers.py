@@ -1,4 +1,4 @@
-"""Rankers inside others: scorers that refuse, scores as a regressor, out-of-fold scores."""
+"""Rankers inside other estimators: scorers that refuse them, ScoreRegressor, out-of-fold scores."""
 
 import functools
 import pickle
@@ -58,7 +58,7 @@ both_routings = pytest.mark.parametrize("routing", [False, True])
 
 
 class Forwards(RegressorMixin, BaseEstimator):
-    """A wrapper of somebody else's, which forwards predict to what it keeps somewhere."""
+    """A wrapper of another package, which forwards predict to an object that it keeps."""
 
     def __init__(self, kept=None):
         self.kept = kept
@@ -71,7 +71,7 @@ class Forwards(RegressorMixin, BaseEstimator):
 
 
 class Slotted:
-    """Attributes that vars() does not list."""
+    """A wrapper with an attribute that vars() does not list."""
 
     __slots__ = ("model",)
 
@@ -93,8 +93,8 @@ def objects(*items):
     expected_failed_checks=lambda estimator: (
         {
             f"check_sample_weight_equivalence_on_{kind}_data": (
-                "the targets of a ranker depend on the whole query: weights are regression "
-                "weights, not repetitions"
+                "the targets of a ranker depend on the whole query; weights are weights of the "
+                "regression and not repetitions"
             )
             for kind in ("dense", "sparse")
         }
@@ -102,7 +102,8 @@ def objects(*items):
         else {}
     ),
 )
-@pytest.mark.filterwarnings("ignore::sklearn_rankcal.MissingGroupsWarning")  # no groups there
+# The checks fit without groups.
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.MissingGroupsWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -143,7 +144,7 @@ HIDDEN["closure"] = SimpleNamespace(predict=BY_CLOSURE)
 @pytest.mark.parametrize("how", ["labels", "groups"])
 def test_a_scorer_refuses_positions_read_as_scores(where, how):
     wrapper = HIDDEN[where]
-    assert np.isfinite(wrapper.predict(FRAME)).all()  # it does forward positions
+    assert np.isfinite(wrapper.predict(FRAME)).all()  # the wrapper does forward positions
     y, groups = (LABELS, {}) if how == "labels" else (Y, {"groups": G})
     with pytest.raises(ValueError, match=r"holds a ranker \(CalibratedRanker\).*ScoreRegressor"):
         SCORER(wrapper, FRAME, y, **groups)
@@ -159,14 +160,15 @@ def test_a_ranker_of_another_package_is_known_by_its_tag():
             tags.estimator_type = "ranker"
             return tags
 
-    # alone its predict is read as scores, as that of LGBMRanker; behind a wrapper nobody knows
+    # Its own predictions are read as scores, as those of LGBMRanker are. Behind a wrapper nobody
+    # knows what they are.
     assert SCORER(Other(), X, LABELS) == pytest.approx(ndcg_score(Y, X[:, 0], k=10, groups=G))
     with pytest.raises(ValueError, match=r"holds a ranker \(Other\)"):
         SCORER(Forwards(Other()), X, LABELS)
 
 
-def test_what_is_no_ranker_is_not_refused():
-    """Scores of any kind; a ranker that only selects columns; minus the positions."""
+def test_estimators_that_are_not_rankers_are_not_refused():
+    """Scores of any kind are accepted, and so is a ranker that only selects columns."""
     selects = make_pipeline(RFE(PLAIN, n_features_to_select=2), Ridge())
     for estimator in (
         Ridge(),
@@ -210,7 +212,7 @@ def test_without_scores_voting_and_stacking_say_that_a_ranker_is_no_regressor(ro
                 ensemble([("ranker", CalibratedRanker(Ridge()))]).fit(X, LABELS)
 
 
-# -------------------------------------------------------------------- the view
+# -------------------------------------------------------------------- ScoreRegressor
 
 
 def test_the_view_of_a_fitted_ranker_is_its_scores():
@@ -303,7 +305,7 @@ def test_stacking_of_scores(routing):
             clone(stack).set_params(cv=KFold(3)).fit(X, LABELS)
 
 
-def test_what_has_no_scores_is_refused_with_the_way_out():
+def test_rankers_without_scores_are_refused_with_an_alternative():
     ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
     with pytest.raises(TypeError, match=r"loss='pd'.*no scores.*'pd_by_scores'"):
         ScoreRegressor(ranker).fit(X, LABELS)
