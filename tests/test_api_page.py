@@ -11,12 +11,12 @@ import sklearn_rankcal
 
 PAGE = Path(__file__).parent.parent / "doc" / "api.rst"
 ROOMS = [module.name for module in pkgutil.iter_modules(sklearn_rankcal.__path__)]
-#: The functions by which the other rooms read labels are not for users.
+#: Subpackages that are not for users: `labels` has the functions by which the others read labels.
 NOT_FOR_USERS = {"labels"}
 
 
 def listed_objects():
-    """Objects that the page lists, by identity; names that do not exist are left out."""
+    """Return the objects that the page lists, by their ids, without names that do not exist."""
     module, found = "sklearn_rankcal", {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if current := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):

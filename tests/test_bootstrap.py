@@ -1,4 +1,4 @@
-"""Inputs of the paired bootstrap, and of other small helpers, at their edges."""
+"""Unusual and bad input of the paired bootstrap and of other small helpers."""
 
 import numpy as np
 import pytest
@@ -45,6 +45,6 @@ def test_orders_and_ranks_have_one_dimension(function, bad):
 
 
 @pytest.mark.parametrize("name", ["ties", "zero_division"])
-def test_an_array_is_no_option(name):
+def test_an_array_is_not_an_option(name):
     with pytest.raises(ValueError, match=name):
         ndcg_score([1, 0], [0.5, 0.25], groups=[0, 0], **{name: np.array([0, 1])})

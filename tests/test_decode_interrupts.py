@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits: how soon a decoder stops."""
+"""How soon a decoder stops after Ctrl-C or at a time limit."""
 
 import json
 import time
@@ -63,7 +63,7 @@ print(json.dumps(took))
 
 
 def test_interrupts():
-    """Measured: 0.1 s at most. The linear program of 100 documents took 100 s to notice."""
+    """Stopping took at most 0.1 s, where the linear program of 100 documents once took 100 s."""
     run = run_python(INTERRUPTED, timeout=90)
     assert run.returncode == 0, run.stderr
     took = json.loads(run.stdout)
@@ -117,7 +117,7 @@ def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
     ],
 )
 def test_time_limits_of_large_queries(decode, method, r):
-    """Measured: 0.02 to 0.2 s beyond the limit, most of it passes over the matrix."""
+    """Decoders were measured to stop 0.02 to 0.2 s late, mostly for passes over the matrix."""
     u = matrices.uniform(r, np.random.default_rng(0))
     u = u + u.T if decode is decode_average_precision else u
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""`check_loss` finds each kind of broken promise. The registered losses are in test_losses.py."""
+"""`check_loss` finds each kind of broken promise. test_losses.py checks the registered losses."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ from sklearn_rankcal.queries import Queries
 
 @pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-100, 5e-324, 0.3, 0.5, 1.0, 7.0])
 def test_exponential_gains_are_precise_for_small_labels(label):
-    # 2**y rounds to 1 for small y: the gain was 0, and the query undefined without a word
+    # For small y, 2**y rounds to 1. The gain was 0, and the query became undefined silently.
     wanted = math.expm1(label * math.log(2))
     assert dcg_score([label], [1.0], groups=[0]) == pytest.approx(wanted, rel=1e-12, abs=0)
 
@@ -82,7 +82,7 @@ def test_targets_of_small_labels_keep_their_ratios(loss):
 
 
 def test_labels_of_very_different_size_do_not_tie():
-    # scaled by the largest, -5e-159 and -3e-179 became the same number
+    # Once divided by the largest label, -5e-159 and -3e-179 became the same number.
     y, scores = [-8e-74, 7e180, -5e-159, -3e-179], [0, 1, 2, 1]
     assert kendall_tau_score(y, scores, groups=[0] * 4) == kendall_tau_score(
         [0, 3, 1, 2], scores, groups=[0] * 4
@@ -91,7 +91,7 @@ def test_labels_of_very_different_size_do_not_tie():
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-300, 1.0, 1e300])
 def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
-    # half of 15e-324 is no number: a tie lost 2/3 of the weight instead of half of it
+    # Half of 15e-324 cannot be represented. A tie lost 2/3 of the weight instead of half of it.
     y = np.array([0.0, 3.0, 1.0, 2.0]) * scale
     found = pairwise_disagreement_loss(
         y,

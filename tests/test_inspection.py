@@ -21,7 +21,7 @@ X, Y, G = DATA.X, DATA.y, DATA.groups
 
 
 class ByColumn:
-    """Ranks by one column, and counts no other; by its mean if asked to."""
+    """A regressor that predicts a single column of X."""
 
     def __init__(self, column):
         self.column = column
@@ -33,7 +33,7 @@ class ByColumn:
         return LinearRegression().__sklearn_tags__()
 
 
-def test_only_the_column_that_counts_counts():
+def test_only_the_column_that_is_used_has_importance():
     result = permutation_importance(ByColumn(2), X, X[:, 2] > 0.5, groups=G, random_state=0)
     others = np.arange(6) != 2
     assert result.baseline == 1 and result.importances_mean[2] > 0.1
@@ -45,9 +45,9 @@ def test_only_the_column_that_counts_counts():
 
 
 def test_values_are_shuffled_inside_queries():
-    """A column that is constant there changes nothing, and every query is measured by itself."""
+    """A column that is constant inside queries has no importance."""
     table = X.copy()
-    table[:, 1] = G  # other queries' values would change the order
+    table[:, 1] = G  # values of other queries would change the order
     seen = []
 
     class Recorder(ByColumn):
@@ -68,7 +68,7 @@ def test_values_are_shuffled_inside_queries():
     assert (seen[1] != table).any() and (seen[1] != seen[2]).any()
 
 
-def test_the_importance_is_what_the_metric_loses():
+def test_the_importance_is_the_loss_of_the_metric():
     ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
     weight = np.random.default_rng(0).uniform(0.1, 3, len(Y))
     for metric in ("ndcg@3", "mrr", "pairwise_disagreement", "precision@2"):
@@ -99,8 +99,8 @@ def test_the_importance_is_what_the_metric_loses():
         np.testing.assert_array_equal(result.queries, pd.unique(G))
 
 
-def test_every_way_to_say_the_queries_and_every_table():
-    order = np.random.default_rng(0).permutation(len(Y))  # queries are not contiguous
+def test_every_way_to_give_the_queries_and_every_kind_of_table():
+    order = np.random.default_rng(0).permutation(len(Y))  # the rows of a query are not contiguous
     table, y, g = X[order], Y[order], G[order]
     ranker = CalibratedRanker(Ridge(), context=None).fit(table, y, groups=g)
     wanted = permutation_importance(ranker, table, y, g, random_state=3)
@@ -193,7 +193,7 @@ def test_a_replaced_column_keeps_the_container():
     np.testing.assert_array_equal(found.toarray(), wanted)
 
 
-def test_preferences_go_with_the_metrics_that_read_them():
+def test_preferences_need_a_metric_that_reads_them():
     labels = preference_labels([(0, 1)], [0, 0, 0])
     with pytest.raises(ValueError, match="'ndcg@10' needs a relevance of every row"):
         permutation_importance(ByColumn(0), X[:3], labels)

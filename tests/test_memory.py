@@ -7,12 +7,13 @@ import pytest
 from sklearn_rankcal.utils import _memory
 from sklearn_rankcal.utils._memory import check_memory, container_memory
 
-UNLIMITED = 9223372036854771712  # what version 1 of control groups writes for no limit
+# Version 1 of control groups writes this number if there is no limit.
+UNLIMITED = 9223372036854771712
 
 
 @pytest.fixture
 def cgroups(tmp_path, monkeypatch):
-    """A function that writes the file of own groups and the limits, and makes them count."""
+    """Return a function that writes control groups and their limits, and reads the memory limit."""
 
     def write(own, limits):
         (tmp_path / "own").write_text(own)
@@ -38,7 +39,7 @@ V1 = "9:name=systemd:/\n4:cpu,memory:/docker/abc\n"
         ("0::/\n", {"memory.max": 2**30}, 2**30),
         ("0::/\n", {"memory.max": "max"}, None),
         ("0::/\n", {}, None),
-        # the smallest limit of a group and of those around it
+        # the smallest limit of a group and of the groups around it
         ("0::/job/step\n", {"job/memory.max": 2**29, "job/step/memory.max": "max"}, 2**29),
         ("0::/job/step\n", {"job/memory.max": 2**30, "job/step/memory.max": 2**29}, 2**29),
         # a group outside of the container's view

@@ -1,4 +1,4 @@
-"""QueryKFold: whole queries, equally many in every fold."""
+"""QueryKFold keeps queries whole and puts equally many into every fold."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Moments of models in closed form: adding the parts of the data equals fitting the whole."""
+"""Moments of models in closed form: adding those of parts of the data equals fitting the whole."""
 
 from functools import reduce
 from operator import add
@@ -45,7 +45,7 @@ def relative_error(found, wanted):
     model=st.sampled_from(["pairwise ridge", "skew-symmetric", "symmetric"]),
 )
 def test_parts_add_up_to_the_whole(part_of, seed, weighted, model):
-    """Any split of whole queries; each part scales its weights by a power of two of its own."""
+    """Queries are split into parts, and each part scales its weights by its own power of two."""
     X, y, groups, weight = make_data(seed)
     symmetric = model == "symmetric"
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers from users: what is no number, or would become another one, is refused."""
+"""Arrays of numbers from users. Entries that are not numbers, or would change, are refused."""
 
 import datetime
 import fractions
@@ -73,7 +73,7 @@ NOT_NUMBERS = {
 
 
 def entry_points():
-    """Every argument of numbers of the public functions: three documents, or three pairs."""
+    """Yield every argument of public functions that holds numbers, of three documents or pairs."""
     y, groups = [2, 1, 0], [0, 0, 0]
     pairs = [[0, 1], [0, 2], [1, 2]]
     return {
@@ -91,7 +91,7 @@ def entry_points():
 
 @pytest.mark.parametrize("entry", entry_points())
 @pytest.mark.parametrize("case", NOT_NUMBERS)
-def test_what_is_no_number_is_refused(entry, case):
+def test_entries_that_are_not_numbers_are_refused(entry, case):
     values, message = NOT_NUMBERS[case]
     whole = entry in ("ranks", "judgement")
     if whole and case in ("negative ones", "integers that tie"):
@@ -100,7 +100,7 @@ def test_what_is_no_number_is_refused(entry, case):
         entry_points()[entry](values)
 
 
-def test_masks_of_two_dimensions_are_seen():
+def test_masks_of_two_dimensions_are_not_ignored():
     y = np.array([[3.0, 2, 0, 1], [0, 1, 2, 3]])
     masked = np.ma.array(y, mask=y == 2)
     inside = [np.ma.array(y[0], mask=y[0] == 2), y[1]]
@@ -218,13 +218,13 @@ def test_other_things_are_refused(values, message):
         ([Decimal("0.5")], "whole numbers; it has Decimal"),
     ],
 )
-def test_what_is_not_whole_is_refused(values, message):
+def test_numbers_that_are_not_whole_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
         read_whole(values, "k")
 
 
 def test_long_text_is_refused_before_an_array_is_made_of_it():
-    # as an array of text of one width this would take 4 * 10^7 * 10^5 bytes
+    # An array of text of a fixed width would take 4 * 10^7 * 10^5 bytes.
     texts = ["x" * 10**7] + ["y"] * 10**5
     with pytest.raises(ValueError, match="not text"):
         relevance_labels(texts, [0] * len(texts))
@@ -267,7 +267,7 @@ NO_MATRIX = {
 
 @pytest.mark.parametrize("entry", MATRICES)
 @pytest.mark.parametrize("case", NO_MATRIX)
-def test_what_is_no_matrix_is_refused(entry, case):
+def test_arguments_that_are_not_matrices_are_refused(entry, case):
     values, message = NO_MATRIX[case]
     if entry in ("label ranker", "ranks of labels") and case == "mask":
         pytest.skip("masked entries are missing there")
@@ -279,7 +279,7 @@ def test_what_is_no_matrix_is_refused(entry, case):
         MATRICES[entry](values)
 
 
-def test_masks_of_tables_and_classes_are_seen():
+def test_masks_of_tables_and_classes_are_not_ignored():
     X = np.ma.array([[1.0], [2.0], [3.0]], mask=[[0], [1], [0]])
     with pytest.raises(ValueError, match="X has masked entries"):
         CalibratedRanker(Ridge()).fit(X, [1, 0, 2], [0, 0, 0])
@@ -298,7 +298,7 @@ def test_masks_of_tables_and_classes_are_seen():
         regret_bound("ndcg", 0.1, np.ma.array([2, 3], mask=[0, 1]))
 
 
-def test_what_functions_of_a_user_return_is_checked():
+def test_return_values_of_functions_of_a_user_are_checked():
     distribution = ([[2, 1, 0]], [1.0])
     for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
         with pytest.raises(ValueError, match="what gain returned"):

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn where, and what is refused."""
+"""Plots: what is drawn where, and which input is refused."""
 
 import builtins
 

@@ -1,4 +1,4 @@
-"""Average precision in r^2 dimensions: models of symmetric pairs, and rankings from them."""
+"""Average precision with r^2 targets: models of symmetric pairs, and rankings from them."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def products(y, groups):
 
 
 def matrices_of(flat, queries):
-    """The matrix of each query, from its upper triangle."""
+    """Return the matrix of each query, given its upper triangle."""
     start = 0
     for r in queries.sizes:
         matrix = np.zeros((r, r))
@@ -52,7 +52,7 @@ def matrices_of(flat, queries):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_products_of_scores_are_least_squares(data, weighted):
-    """With a huge penalty on the pairs, only the formula in the scores is left."""
+    """A huge penalty on the form of pairs leaves only the formula in the scores."""
     X, y, groups, weight = data
     targets, queries = products(y, groups)
     model = ResidualProductModel(
@@ -76,7 +76,7 @@ def test_products_of_scores_are_least_squares(data, weighted):
     np.testing.assert_allclose(model.predict(X, queries), u, atol=1e-6)
 
 
-def test_what_products_leave_is_for_the_form_of_pairs(data):
+def test_the_form_of_pairs_fits_the_residuals_of_products(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
     model = ResidualProductModel(
@@ -143,7 +143,7 @@ def test_diagonal_of_any_targets(data):
 
 
 def two_intents(n_queries, seed):
-    """Three documents of one kind and one of another; a random one of the kinds is relevant."""
+    """Draw queries of three documents of one kind and one of another; one kind is relevant."""
     rng = np.random.default_rng(seed)
     kind = rng.permuted(np.tile([1.0, 1.0, 0.0, 1.0], (n_queries, 1)), axis=1)
     wanted = rng.random(n_queries) < 0.7
@@ -161,7 +161,7 @@ def two_intents(n_queries, seed):
     ],
     ids=str,
 )
-def test_pairs_find_what_scores_cannot(regressor):
+def test_models_of_pairs_find_rankings_that_scores_cannot(regressor):
     """The condition P_reinforce of Ramaswamy et al. (2013) does not hold.
 
     Sorting by scores reaches an average precision of .7472, and models of pairs reach .775.

@@ -171,7 +171,7 @@ def test_bad_groups(groups, message):
 def test_texts_keep_their_own_lengths():
     queries = Queries.from_groups(["a", "a\0", "a", "a\0"])
     assert queries.sizes.tolist() == [2, 2] and queries.ids.tolist() == ["a", "a\0"]
-    # an array of text of one width would take 4 * 10^7 * 10^5 bytes
+    # An array of text of a fixed width would take 4 * 10^7 * 10^5 bytes.
     queries = Queries.from_groups(["x" * 10**7] + ["y"] * 10**5)
     assert queries.sizes.tolist() == [1, 10**5]
     assert Queries.from_groups([b"a", b"a\0"]).n_queries == 2
@@ -202,7 +202,7 @@ def test_conversions():
         order_to_ranks([1, 1, 2])
 
 
-def test_query_ids_are_no_sizes():
+def test_query_ids_are_not_taken_for_sizes():
     ids = np.repeat(np.arange(10_001, 10_101), 20)  # as in a LETOR file: 2,000 rows
     with pytest.raises(ValueError, match=r"2000 sizes add up to 20101000 rows\. They look"):
         sizes_to_groups(ids)
@@ -213,7 +213,7 @@ def test_query_ids_are_no_sizes():
         sizes_to_groups(ids, n_rows=len(ids))
     with pytest.raises(ValueError, match=r"would take .* GiB, and this machine has"):
         sizes_to_groups([2**60], n_rows=2**60)
-    # sizes that look like ids: few rows, or confirmed by n_rows
+    # Sizes that look like ids are accepted if they have few rows, or if n_rows confirms them.
     assert len(sizes_to_groups([2, 2, 3, 3])) == 10
     sizes = np.repeat([20_000, 30_000], 20)
     assert len(sizes_to_groups(sizes, n_rows=1_000_000)) == 1_000_000

@@ -1,4 +1,4 @@
-"""Files as strangers write them: read as they are meant, or refused by name and line."""
+"""Files of any origin are read as they are meant, or refused with the name and the line."""
 
 import bz2
 import gzip
@@ -29,7 +29,7 @@ def write(tmp_path):
 
 
 def peak(call):
-    """The most memory in use, in bytes, and the seconds that a call took."""
+    """Return the largest memory in use, in bytes, and the seconds that a call took."""
     tracemalloc.start()
     started = time.perf_counter()
     try:
@@ -54,7 +54,7 @@ def test_lines_have_their_numbers(write, monkeypatch, end, chunk):
     assert list(LineReader(write(""))) == []
 
 
-def test_bytes_that_are_no_text_are_named_by_line(write):
+def test_errors_name_the_line_of_bytes_that_are_not_text(write):
     path = write(b"caf\xc3\xa9\n\n\nb\xff\n")
     with pytest.raises(ValueError, match=r"a\.txt, line 4: byte 0xff is not text in UTF-8"):
         list(LineReader(path))
@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text_are_named_by_line(write):
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
-def test_damaged_archives_are_named_by_line(write, damage):
+def test_errors_name_the_line_where_an_archive_is_damaged(write, damage):
     text = "".join(f"q d{k} d{k + 1} {k}.5\n" for k in range(50_000)).encode()
     packed = bytearray(gzip.compress(text))
     if damage == "cut":
@@ -192,7 +192,7 @@ def test_ids_may_be_tuples_and_text_of_any_length():
     assert same.pairs.tolist() == [[0, 1]] and same.documents.tolist() == ["a", "a\0"]
     rows = read_edges([("q", "a", "a\0")], groups=["q", "q"], documents=["a\0", "a"])
     assert rows.pairs.tolist() == [[1, 0]]
-    # as arrays of text of one width these would take 4 * 10^6 * 10^4 bytes
+    # Arrays of text of a fixed width would take 4 * 10^6 * 10^4 bytes.
     long = "x" * 10**6
     many = [("q", long, f"d{k}") for k in range(10**4)]
     assert peak(lambda: read_edges(many))[0] < 200 * 2**20
@@ -224,7 +224,7 @@ def test_tabs_and_quotes_in_edge_files(write):
     assert data.documents.tolist() == ["a b", "c"] and data.pairs.tolist() == [[0, 1], [1, 0]]
     data = read_edges(write('q,"a,1",b, 2\n'))
     assert data.documents.tolist() == ["a,1", "b"] and data.weight.tolist() == [2]
-    data = read_edges(write("q 0 -0\n"))  # two texts, which integers would make one
+    data = read_edges(write("q 0 -0\n"))  # two texts that would be one integer
     assert data.documents.tolist() == ["0", "-0"]
 
 

@@ -1,4 +1,4 @@
-"""Saving rankers: pickles say their versions, arrays do not need them."""
+"""Saving rankers: pickles record their versions, and arrays do not depend on versions."""
 
 import io
 import json
@@ -59,7 +59,7 @@ def pickled_elsewhere(estimator, monkeypatch, where, version):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_a_pickle_of_another_scikit_learn_says_so(monkeypatch, name):
+def test_a_pickle_of_another_version_of_scikit_learn_warns(monkeypatch, name):
     ranker = clone(RANKERS[name]).fit(X, Y, groups=G)
     data = pickled_elsewhere(ranker, monkeypatch, sklearn, "1.5.99")
     with pytest.warns(InconsistentVersionWarning) as caught:
@@ -71,7 +71,7 @@ def test_a_pickle_of_another_scikit_learn_says_so(monkeypatch, name):
 
 
 @pytest.mark.parametrize("estimator", OTHERS, ids=lambda one: type(one).__name__)
-def test_every_estimator_says_so(monkeypatch, estimator):
+def test_pickles_of_every_estimator_warn_about_other_versions(monkeypatch, estimator):
     data = pickled_elsewhere(estimator, monkeypatch, sklearn, "1.5.99")
     with pytest.warns(InconsistentVersionWarning, match=f"{type(estimator).__name__} from version"):
         pickle.loads(data)
@@ -84,13 +84,13 @@ def test_every_estimator_says_so(monkeypatch, estimator):
 
 
 class Stubborn(Ridge):
-    """Like scikit-learn's trees, whose pickles other versions do not load."""
+    """An estimator like scikit-learn's trees, whose pickles other versions cannot load."""
 
     def __setstate__(self, state):
         raise ValueError("node array from the pickle has an incompatible dtype")
 
 
-def test_the_warning_comes_before_what_does_not_load(monkeypatch):
+def test_the_warning_comes_before_the_error_of_loading(monkeypatch):
     data = pickled_elsewhere(CalibratedRanker(Stubborn()), monkeypatch, sklearn, "1.5.99")
     with (
         pytest.warns(InconsistentVersionWarning, match="CalibratedRanker from version"),
@@ -138,7 +138,7 @@ def test_closed_forms_survive_as_arrays(name, frame):
             again.predict(table.rename(columns={"a": "z"}))
 
 
-def test_the_arrays_are_what_their_docstrings_say():
+def test_the_arrays_are_those_of_their_docstrings():
     ranker = CalibratedRanker(BilinearPairs(n_components=3), loss="pd").fit(X, Y, groups=G)
     arrays = ranker.to_arrays()
     first = np.flatnonzero(G == G[0])
