@@ -249,7 +249,7 @@ def _least_by_sets(r, cost):
 
 
 def insertions(order):
-    """Return every order in which one document has moved to another place."""
+    """Yield every order in which one document has moved to another place."""
     for start in range(len(order)):
         rest = [*order[:start], *order[start + 1 :]]
         for stop in range(len(order)):

@@ -352,7 +352,7 @@ def test_a_target_that_costs_nothing_is_always_predicted_with_a_warning():
     assert set(free.predict(X).tolist()) == {"d"} and free.score(X, y) == pytest.approx(1)
 
 
-def test_costs_that_differ_alike_in_all_classes_need_no_regressor():
+def test_equal_differences_of_costs_in_all_classes_need_no_regressor():
     X, y = load_iris(return_X_y=True)
     costs = np.array([[2.0, 1.0, 3.0], [5.0, 4.0, 6.0], [2.5, 1.5, 3.5]])
     clf = LowRankClassifier(Ridge(), loss_matrix=costs, targets=["a", "b", "c"]).fit(X, y)

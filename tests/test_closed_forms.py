@@ -140,7 +140,7 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_what_is_constant_inside_queries_is_no_feature(symmetric):
+def test_columns_that_are_constant_inside_queries_are_not_used(symmetric):
     """The differences of such a column are rounding errors, which must not be standardised."""
     for seed in range(6):
         rng = np.random.RandomState(seed)

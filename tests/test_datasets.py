@@ -199,7 +199,7 @@ def test_mq2008_reads_whole():
 
 
 def matrices_of(data):
-    """Yield the rows and the matrix P of each query."""
+    """Iterate over the rows and the matrix P of each query."""
     return zip(oracles.split(data.groups.tolist()), data.probabilities, strict=True)
 
 

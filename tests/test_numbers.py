@@ -73,7 +73,7 @@ NOT_NUMBERS = {
 
 
 def entry_points():
-    """Yield every argument of public functions that holds numbers, of three documents or pairs."""
+    """Return a call for each argument of public functions that holds three numbers."""
     y, groups = [2, 1, 0], [0, 0, 0]
     pairs = [[0, 1], [0, 2], [1, 2]]
     return {
@@ -270,7 +270,7 @@ NO_MATRIX = {
 def test_arguments_that_are_not_matrices_are_refused(entry, case):
     values, message = NO_MATRIX[case]
     if entry in ("label ranker", "ranks of labels") and case == "mask":
-        pytest.skip("masked entries are missing there")
+        pytest.skip("masked entries count as missing in label rankings")
     if entry == "decode_preferences" and case == "integers that tie":
         pytest.skip("they are subtracted before they are rounded: see test_decode_preferences")
     if entry in ("first", "a discount") and case == "a mask in rows":

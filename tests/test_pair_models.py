@@ -85,7 +85,7 @@ def test_pair_model_is_antisymmetric(data, features):
         assert there.shape == (1,) and there[0] == -back[0]
 
 
-def test_pair_model_draws_pairs_alike():
+def test_pair_model_draws_all_pairs_with_equal_probability():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(30), rng.integers(2, 30, size=30))
     queries = Queries.from_groups(groups)
@@ -161,7 +161,7 @@ def test_which_pairs_are_drawn_depends_on_the_seed():
     assert not np.isin(seen[2][:, 0], seen[0][:, 0]).all()
 
 
-def test_pairs_of_queries_that_are_alike_are_drawn_and_shown_one_by_one():
+def test_pairs_of_equal_queries_are_drawn_independently():
     """Queries with equal features and labels do not all show the same pairs in the same order."""
     X, groups = np.tile(np.arange(5.0), 400)[:, None], np.repeat(range(400), 5)
     for y in (np.tile([0, 1, 2, 3, 4], 400), np.random.default_rng(0).integers(0, 3, 2000)):

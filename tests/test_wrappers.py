@@ -205,7 +205,7 @@ def test_ensembles_that_draw_rows_are_refused(routing, ensemble, view):
 
 
 @both_routings
-def test_without_scores_voting_and_stacking_say_that_a_ranker_is_no_regressor(routing):
+def test_voting_and_stacking_refuse_rankers_because_they_are_not_regressors(routing):
     with sklearn.config_context(enable_metadata_routing=routing):
         for ensemble in (VotingRegressor, StackingRegressor):
             with pytest.raises(ValueError, match="should be a regressor"):
@@ -371,7 +371,7 @@ def test_order_as_a_frame():
 
 
 @both_routings
-def test_the_score_of_a_pipeline_says_who_dropped_the_groups(routing):
+def test_the_error_of_a_pipelines_score_names_what_dropped_the_groups(routing):
     with sklearn.config_context(enable_metadata_routing=routing):
         pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge())).fit(X, LABELS)
         if routing:
