@@ -10,7 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
-from sklearn_rankcal.models._bilinear_pairs import _PENALTIES, _query_folds
+from sklearn_rankcal.models._bilinear_pairs import _PENALTIES
+from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
 
@@ -116,7 +117,7 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
             return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
 
         model = BilinearPairs(scaler).fit(X, targets(slice(None), queries), queries)
-        fold_of = _query_folds(X, queries, 5)
+        fold_of = query_folds(X, queries, 5)
         assert np.bincount(fold_of).tolist() == [4] * 5
         shuffle = rng.permutation(80)
         other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])

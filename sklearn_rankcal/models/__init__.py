@@ -4,7 +4,8 @@
 regressor to one row per pair of documents. `PairwiseRidge` and `BilinearPairs` are fitted to all
 pairs of every query in closed form, through `PairMoments` and `BilinearMoments`, which are sums
 over queries. `ResidualPairModel`, for pairwise disagreement, and `ResidualProductModel`, for
-average precision, fit scores first and then pairs to the residuals. `BlendedRegressor` is a
+average precision, fit scores first and then pairs to the residuals. `StackedModel` combines the
+scores of several models by weights that it learns on held-out queries. `BlendedRegressor` is a
 regressor with many outputs, for label ranking.
 """
 
@@ -18,6 +19,7 @@ from sklearn_rankcal.models._moments import PairMoments
 from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
 from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
+from sklearn_rankcal.models._stacked import StackedModel, default_members
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "PairwiseRidge",
     "ResidualPairModel",
     "ResidualProductModel",
+    "StackedModel",
+    "default_members",
     "default_model",
     "default_regressor",
     "is_model",

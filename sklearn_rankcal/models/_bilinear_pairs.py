@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.models._bilinear_moments import BilinearMoments, best_penalty
+from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._moments import PairMoments
 from sklearn_rankcal.models._pairwise_ridge import check_penalty
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
@@ -23,7 +24,6 @@ from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 Floats = NDArray[np.float64]
 # The penalty "auto" without folds is this number over the number of training queries.
@@ -160,7 +160,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
             targets,
             queries,
             sample_weight,
-            _query_folds(X, queries, n_folds),
+            query_folds(X, queries, n_folds),
             n_folds,
         )
         moments = reduce(add, parts)
@@ -280,20 +280,3 @@ class _BilinearForm(PairTargets):
             place = np.arange(inside.shape[1])
             form[:, place, place] = z @ self._model.diagonal_
         return form
-
-
-def _query_folds(X: Any, queries: Queries, n_folds: int) -> NDArray[np.int64]:
-    """Assign each query to a fold.
-
-    The fold depends on a hash of the query's content, and thus not on the order of the queries or
-    of their rows.
-    """
-    if n_folds == 1:
-        return np.zeros(queries.n_queries, dtype=np.int64)
-    order = queries.gather(np.arange(queries.n_rows))
-    # The first 8 columns suffice to tell queries apart.
-    some = X[:, :8] if isinstance(X, np.ndarray) else X
-    keys = np.add.reduceat(hash_rows(some, order), queries.offsets[:-1])
-    folds = np.empty(queries.n_queries, dtype=np.int64)
-    folds[np.argsort(keys, kind="stable")] = np.arange(queries.n_queries) % n_folds
-    return folds

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._labels import fit_model, takes_labels
 from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
@@ -42,12 +43,18 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         self.scores = scores
         self.pairs = pairs
 
+    @property
+    def takes_labels(self) -> bool:
+        """Whether `fit` passes labels on."""
+        return takes_labels(self.scores)
+
     def fit(
         self,
         X: Any,
         targets: PairTargets,
         queries: Queries,
         sample_weight: Floats | None = None,
+        labels: Any = None,
     ) -> _ResidualModel:
         """Fit the scores, and then the pairs to their residuals.
 
@@ -58,6 +65,8 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             Targets with the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
+        labels : ndarray of shape (n_documents,) or Preferences, default=None
+            The labels, for a `scores` that takes them (`StackedModel`).
 
         Returns
         -------
@@ -78,7 +87,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
         own = self._score_targets(targets, mass)
-        self.scores_ = model.fit(X, own, queries, sample_weight)
+        self.scores_ = fit_model(model, X, own, queries, sample_weight, labels)
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, mass)
         rest = Residuals(targets, self._implied_by_scores(scores, queries))

@@ -1,0 +1,451 @@
+"""A model that combines the scores of several models: stacking with cross-fitting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import below_one, exponent_of
+
+Floats = NDArray[np.float64]
+Members = Sequence[tuple[str, Any, Any]]
+LABELS = "labels"  # in the place of a loss: the targets are the labels themselves
+
+
+class StackedModel(VersionedPickle, _BaseComposition):
+    """Combine the scores of several models, with weights learned on held-out queries.
+
+    Each member has its own targets, regressor, context columns and centring. The queries are
+    divided into `cv` folds. Each member is fitted `cv` times, every time without one of the folds,
+    and the held-out predictions of the members are combined by non-negative least squares on the
+    targets of the ranker's own loss. The fitted models are all kept: the score of a member for a
+    new document is the mean over its `cv` models. (This is called cross-fitting. It is bagging by
+    queries, and it needs no further fit on all queries.)
+
+    Parameters
+    ----------
+    members : list of (name, loss, model) tuples, default=None
+        The members. `loss` says what the member learns: None stands for the targets of the ranker's
+        own loss, ``"labels"`` for the labels as they are, and the name of a loss or a `Loss` for
+        its targets. `model` is a `DocumentModel`. None means `default_members`.
+    cv : int, default=5
+        Number of folds of the queries, at least 2.
+    alpha : float, default=30.0
+        Strength of a ridge penalty that draws the weights to equal weights of the standardised
+        members. The penalty is `alpha` divided by the number of queries, so that it vanishes as
+        data grow. 0 means no penalty.
+    n_jobs : int, default=None
+        Number of fits that run at the same time, in threads. None means 1 unless in a
+        `joblib.parallel_config`.
+    verbose : int, default=0
+        If positive, `fit` prints a line with the duration of each fit.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        The weight of each member. The prediction of the stack is the sum over the members of the
+        weight times the member's score minus its mean over the query.
+    shares_ : dict of str to float
+        The weights of the members after all are scaled to the same spread inside queries, divided
+        by their sum: how much of the stack each member is.
+    members_ : dict of str to list of models
+        The `cv` fitted models of each member, or none if the weight of the member is 0.
+    fold_of_query_ : ndarray of shape (n_queries,)
+        The fold of each training query. It depends on the content of the query only.
+
+    See Also
+    --------
+    sklearn.ensemble.StackingRegressor : Stacking of regressors. It has no queries, all members
+        learn the same targets, and it fits every member once more to all rows.
+
+    Notes
+    -----
+    *Consistency.* Let every member tend to a limit f_k as the number n of queries grows, and let
+    the limit of one member be the conditional expectation t* of the centred targets. With v = 1 /
+    (number of documents of the query), the weights minimise the mean over queries of the squared
+    error sum_i v (t_i - sum_k w_k f_ki)^2 over w >= 0, plus a penalty of order 1 / n. The minimum
+    over w is not larger than the value at the unit vector of the consistent member, which is the
+    smallest that any function can have. The excess over it is the mean squared distance from the
+    combination to t*, which therefore tends to 0. So the stack is consistent for the loss if one of
+    its members is, whatever the others are. Scores are only centred in each query, which changes no
+    ranking. They are not rescaled query by query, which would break the argument.
+
+    The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
+
+    References
+    ----------
+    .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24, 49-64.
+    .. [2] M. J. van der Laan, E. C. Polley and A. E. Hubbard (2007). Super learner. Statistical
+       Applications in Genetics and Molecular Biology 6(1).
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import DocumentModel, StackedModel
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> forest = ExtraTreesRegressor(20, min_samples_leaf=5, random_state=0)
+    >>> stack = StackedModel(
+    ...     [
+    ...         ("linear", None, DocumentModel(Ridge(), context="zscore")),
+    ...         ("forest", "labels", DocumentModel(forest, center=False)),
+    ...     ]
+    ... )
+    >>> ranker = CalibratedRanker(stack, loss="ndcg").fit(data.X, data.y, groups=data.groups)
+    >>> list(ranker.model_.weights_)
+    ['linear', 'forest']
+    """
+
+    space = SCORES
+    takes_labels = True
+
+    def __init__(
+        self,
+        members: Members | None = None,
+        *,
+        cv: int = 5,
+        alpha: float = 30.0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.cv = cv
+        self.alpha = alpha
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # Nested parameters such as ``forest__regressor__max_depth`` go through these pairs.
+    @property
+    def _named_members(self) -> list[tuple[str, Any]]:
+        try:
+            return [(name, model) for name, _, model in self.members or ()]
+        except (TypeError, ValueError):
+            return []  # `fit` reports what is wrong; get_params must not raise
+
+    @_named_members.setter
+    def _named_members(self, pairs: list[tuple[str, Any]]) -> None:
+        losses = {name: loss for name, loss, _ in self.members or ()}
+        self.members = [(name, losses[name], model) for name, model in pairs]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the stack, and with `deep` those of its members."""
+        return self._get_params("_named_members", deep=deep)
+
+    def set_params(self, **params: Any) -> StackedModel:
+        """Set parameters of the stack, or of a member as ``<name>__<parameter>``."""
+        self._set_params("_named_members", **params)
+        return self
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(
+        self,
+        X: Any,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+        labels: Any = None,
+    ) -> StackedModel:
+        """Fit every member without each of the folds, and then the weights.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        targets : ndarray of shape (n_documents,)
+            The targets of the ranker's own loss.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+        labels : ndarray of shape (n_documents,) or Preferences, default=None
+            The labels. They are needed for members with a loss of their own.
+
+        Returns
+        -------
+        self : StackedModel
+
+        Raises
+        ------
+        ValueError
+            If there are fewer queries than folds, if `members` are not as described, or if a member
+            predicts NaN or infinity.
+        """
+        members = self._check_members()
+        if queries.n_queries < self.cv:
+            raise ValueError(
+                f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
+                f"{queries.n_queries} queries to learn from. Choose a smaller cv, or a single "
+                "regressor in the place of the stack."
+            )
+        self.fold_of_query_ = query_folds(X, queries, self.cv)
+        parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
+        learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
+        fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fit_member)(name, model, fold, X, own, queries, sample_weight)
+            for (name, _, model), own in zip(members, learned, strict=True)
+            for fold in range(self.cv)
+        )
+        held_out = np.empty((queries.n_rows, len(members)))
+        for place, (_, scores) in enumerate(fits):
+            number, fold = divmod(place, self.cv)
+            held_out[parts[fold][0], number] = scores
+        self._set_weights(
+            [name for name, _, _ in members], held_out, targets, queries, sample_weight
+        )
+        fitted = [model for model, _ in fits]
+        self.members_ = {
+            # A member of weight 0 is never asked again.
+            name: fitted[number * self.cv : (number + 1) * self.cv] if self.weights_[name] else []
+            for number, (name, _, _) in enumerate(members)
+        }
+        return self
+
+    def _check_members(self) -> Members:
+        check_count(self.cv, "cv")
+        if self.cv < 2:
+            raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
+        number = isinstance(self.alpha, Real) and not isinstance(self.alpha, bool)
+        if not number or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a finite number >= 0; got {self.alpha!r}.")
+        members = default_members() if self.members is None else self.members
+        wanted = "members must be a list of (name, loss, model) tuples with different names"
+        if not isinstance(members, list | tuple) or not members:
+            raise ValueError(f"{wanted}; got {members!r}.")
+        for member in members:
+            if not isinstance(member, tuple) or len(member) != 3 or not isinstance(member[0], str):
+                raise ValueError(f"{wanted}; got the member {member!r}.")
+            name, _, model = member
+            if getattr(model, "space", None) != SCORES or isinstance(model, type):
+                raise ValueError(
+                    f"The model of the member {name!r} must predict scores, as a DocumentModel "
+                    f"does; got {model!r}. Put a regressor into DocumentModel(regressor)."
+                )
+        names = [name for name, _, _ in members]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{wanted}; got the names {names}.")
+        self._validate_names(names)
+        return members
+
+    @staticmethod
+    def _own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Floats:
+        """The targets of a member: those of its loss, or those of the ranker."""
+        if loss is None:
+            return targets
+        if labels is None:
+            raise ValueError(f"A member that learns {loss!r} needs the labels.")
+        if isinstance(loss, str) and loss == LABELS:
+            if isinstance(labels, Preferences):
+                raise ValueError(
+                    "A member cannot learn preferences as they are. Give it a loss such as "
+                    "'pd_by_scores', or None."
+                )
+            return np.asarray(labels, dtype=np.float64)
+        loss = get_loss(loss)
+        if loss.space != SCORES:
+            raise ValueError(
+                f"The members of a stack learn scores, but the targets of {loss!r} are in the "
+                f"space {loss.space}."
+            )
+        return loss.resolve(labels).training_targets(labels, queries)
+
+    def _fit_member(
+        self,
+        name: str,
+        model: Any,
+        fold: int,
+        X: Any,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None,
+    ) -> tuple[Any, Floats]:
+        """Fit a member without a fold; return the model and its scores on the fold."""
+        started = time.perf_counter()
+        inside, some = queries.select(self.fold_of_query_ != fold)
+        outside, others = queries.select(self.fold_of_query_ == fold)
+        weight = None if sample_weight is None else sample_weight[inside]
+        fitted = _with_other_seeds(clone(model), fold)
+        try:
+            fitted.fit(take_rows(X, inside), targets[inside], some, weight)
+            scores = fitted.predict(take_rows(X, outside), others)
+        except Exception as error:
+            error.add_note(f"This happened in the member {name!r} of the stack.")
+            raise
+        if not np.isfinite(scores).all():
+            raise ValueError(f"The member {name!r} of the stack predicts NaN or infinity.")
+        if self.verbose > 0:
+            took = time.perf_counter() - started
+            print(f"[StackedModel] {name}, fold {fold + 1} of {self.cv}: {took:.1f} s")
+        return fitted, scores
+
+    def _set_weights(
+        self,
+        names: list[str],
+        held_out: Floats,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None,
+    ) -> None:
+        """Least squares of the targets on the held-out scores, both centred in each query."""
+        mass = np.ones(queries.n_rows) if sample_weight is None else below_one(sample_weight)
+        # Every query counts the same, or, with weights, by the mean of the weights of its rows.
+        share = mass / queries.broadcast(queries.sizes)
+        share /= share.sum()
+        target, size = _standardized(targets, queries, mass, share)
+        standard = [_standardized(scores, queries, mass, share) for scores in held_out.T]
+        combined = _nonnegative_weights(
+            np.column_stack([column for column, _ in standard]),
+            target,
+            share,
+            self.alpha / queries.n_queries,
+        )
+        spreads = np.array([spread for _, spread in standard])
+        combined[spreads == 0] = 0.0
+        if not combined.any():
+            # Nothing was learned: the members that rank at all are equally good.
+            combined = np.where(spreads > 0, 1.0, 0.0) if spreads.any() else np.ones(len(names))
+        weights = (size or 1.0) * combined / np.where(spreads > 0, spreads, 1.0)
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
+        self.shares_ = dict(zip(names, (combined / combined.sum()).tolist(), strict=True))
+
+    # ---------------------------------------------------------------- predict
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict the score of each document: the weighted sum of the centred members.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        queries : Queries
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Their mean over each query is 0.
+        """
+        total = np.zeros(queries.n_rows)
+        for name, models in self.members_.items():
+            for model in models:
+                total += self.weights_[name] / len(models) * model.predict(X, queries)
+        return queries.center(total)
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether predictions depend on the queries. They do, because scores are centred."""
+        return True
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Importances per column of X: the mean over the members, weighted by `shares_`.
+
+        The importances of each regressor are divided by their sum first. If a member of positive
+        weight has a regressor without importances, this raises an AttributeError.
+        """
+        total: Any = 0.0
+        for name, models in self.members_.items():
+            for model in models:
+                own = model.column_importances(model.regressor_.feature_importances_)
+                total = total + self.shares_[name] * own / (own.sum() or 1.0)
+        return total / (total.sum() or 1.0)
+
+
+def default_members(
+    *, relevance: bool = True, numeric: bool = True, context: Any = "zscore", center: bool = True
+) -> list[tuple[str, Any, Any]]:
+    """Return the members of a stack for which none are given.
+
+    They differ in what they learn, so that they err differently. The first learns the targets of
+    the ranker's own loss, which makes the stack consistent. The second learns net Borda scores,
+    which vary less than the targets of most losses. The third and the fourth learn the labels as
+    they are, from the columns of X alone: they use what the labels say between queries, which the
+    centred targets leave out. The user guide gives the measurements under "Stacking".
+
+    Parameters
+    ----------
+    relevance : bool, default=True
+        Whether the labels are a relevance of every row. Preferences cannot be learned as they are,
+        so that there are no third and fourth members.
+    numeric : bool, default=True
+        Whether all columns of X are numbers. The fourth member, a forest, needs numbers.
+    context : None, "zscore", "difference", "rank" or a list of these, default="zscore"
+        Context columns of the first two members.
+    center : bool, default=True
+        Whether the first two members learn centred targets.
+
+    Returns
+    -------
+    members : list of (name, loss, model) tuples
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.models import default_members
+    >>> [name for name, loss, model in default_members()]
+    ['targets', 'borda', 'labels', 'forest']
+    """
+    documents = DocumentModel(context=context, center=center)
+    members: list[tuple[str, Any, Any]] = [
+        ("targets", None, documents),
+        ("borda", "pd_by_scores", clone(documents)),
+    ]
+    if relevance:
+        members.append(("labels", LABELS, DocumentModel(center=False)))
+    if relevance and numeric:
+        forest = ExtraTreesRegressor(20, min_samples_leaf=5, max_features=0.2, random_state=0)
+        members.append(("forest", LABELS, DocumentModel(forest, center=False)))
+    return members
+
+
+def _with_other_seeds(model: Any, number: int) -> Any:
+    """Add a number to every ``random_state`` that is a whole number, so that folds differ."""
+    for name, value in model.get_params().items():
+        if name.split("__")[-1] == "random_state" and isinstance(value, int | np.integer):
+            model.set_params(**{name: (int(value) + number) % 2**32})
+    return model
+
+
+def _standardized(
+    values: Floats, queries: Queries, mass: Floats, share: Floats
+) -> tuple[Floats, float]:
+    """Center values in each query and divide them by their root mean square, which is returned.
+
+    Values that are constant in every query become 0, and 0 is returned.
+    """
+    exponent = exponent_of(values)  # scaling by a power of two keeps squares from overflowing
+    centered = queries.center(np.ldexp(values, -exponent), mass)
+    spread = float(np.sqrt(share @ centered**2))
+    if spread <= 1e-12:  # the largest value is between 0.5 and 1: this is rounding error
+        return np.zeros_like(centered), 0.0
+    return centered / spread, float(np.ldexp(spread, exponent))
+
+
+def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty: float) -> Floats:
+    """Minimise the mean squared error plus penalty * |w - w0|^2 over w >= 0.
+
+    The columns and the target have mean square 1, and the shares of the rows sum to 1. w0 is the
+    best vector of equal weights.
+    """
+    weighted = columns * share[:, None]
+    gram, moment = columns.T @ weighted, weighted.T @ target
+    equal = max(0.0, float(moment.sum())) / (float(gram.sum()) or 1.0)
+    # The small constant makes the solution unique if members are equal.
+    ridge = penalty + 1e-9
+    factor = np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
+    return nnls(factor.T, np.linalg.solve(factor, moment + ridge * equal))[0]
