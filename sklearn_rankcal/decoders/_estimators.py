@@ -18,8 +18,9 @@ from sklearn_rankcal.decoders._backend import kernels
 from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, collect_results, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
-from sklearn_rankcal.decoders._sort import TieBreakers, check_scores
+from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
 from sklearn_rankcal.utils._numbers import read_array
 

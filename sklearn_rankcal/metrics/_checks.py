@@ -11,7 +11,6 @@ from typing import Any, Literal, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.measures import Measure, PairwiseAgreement
@@ -23,6 +22,7 @@ from sklearn_rankcal.queries import (
     check_weight,
     mean_over_queries,
 )
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 

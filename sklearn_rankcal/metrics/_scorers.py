@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.labels._labels import read_any_labels
@@ -16,6 +15,7 @@ from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_
 from sklearn_rankcal.measures import MEASURES, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._numbers import read_whole
+from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 TIES = ("average", "first", "worst", "best")
 
@@ -111,6 +111,23 @@ def blocks(
     length = np.diff(np.append(first, len(tied)))
     start = np.repeat(queries.place[first], length)
     return start, start + np.repeat(length, length)
+
+
+def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
+    """Validate scores and return them as a finite 1-D float array; float32 stays float32."""
+    values = read_numbers(scores, name, keep_float32=True)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one score per row; it has shape {values.shape}.")
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty; at least one row is needed.")
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")
+    return values
 
 
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
