@@ -13,20 +13,13 @@ from sklearn_rankcal.measures._base import BinaryMeasure, Measure, inverse
 from sklearn_rankcal.measures._cascade import ERR
 from sklearn_rankcal.measures._pairs import KendallTau, PairwiseAgreement, PairwiseDisagreement
 from sklearn_rankcal.measures._positional import (
-    AUC,
-    DCG,
-    ERU,
-    NDCG,
-    Gain,
     GainMeasure,
     NormalizedMeasure,
     Positional,
     PositionalMeasure,
-    Precision,
-    Recall,
-    Spearman,
-    position_scale,
 )
+from sklearn_rankcal.measures._positional_binary import AUC, Precision, Recall
+from sklearn_rankcal.measures._positional_graded import DCG, ERU, NDCG, Gain
 from sklearn_rankcal.measures._reciprocal_rank import ReciprocalRank
 from sklearn_rankcal.measures._registry import (
     MEASURES,
@@ -36,6 +29,7 @@ from sklearn_rankcal.measures._registry import (
     parameters_of,
     split_cutoff,
 )
+from sklearn_rankcal.measures._spearman import Spearman, position_scale
 
 __all__ = [
     "AUC",

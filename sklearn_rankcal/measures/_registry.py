@@ -10,8 +10,10 @@ from sklearn_rankcal.measures._average_precision import AveragePrecision
 from sklearn_rankcal.measures._base import Measure
 from sklearn_rankcal.measures._cascade import ERR
 from sklearn_rankcal.measures._pairs import KendallTau, PairwiseDisagreement
-from sklearn_rankcal.measures._positional import AUC, DCG, ERU, NDCG, Precision, Recall, Spearman
+from sklearn_rankcal.measures._positional_binary import AUC, Precision, Recall
+from sklearn_rankcal.measures._positional_graded import DCG, ERU, NDCG
 from sklearn_rankcal.measures._reciprocal_rank import ReciprocalRank
+from sklearn_rankcal.measures._spearman import Spearman
 from sklearn_rankcal.utils._names import did_you_mean
 
 MEASURES: dict[str, type[Measure]] = {
