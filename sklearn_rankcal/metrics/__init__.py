@@ -7,12 +7,8 @@ from sklearn_rankcal.metrics._binary import (
     precision_at_k_score,
     recall_at_k_score,
 )
-from sklearn_rankcal.metrics._compare import (
-    Comparison,
-    compare_rankings,
-    compare_systems,
-    paired_bootstrap,
-)
+from sklearn_rankcal.metrics._bootstrap import Comparison, paired_bootstrap
+from sklearn_rankcal.metrics._compare import compare_rankings, compare_systems
 from sklearn_rankcal.metrics._correlation import (
     kendall_tau_score,
     pairwise_disagreement_loss,
