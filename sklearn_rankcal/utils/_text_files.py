@@ -109,7 +109,7 @@ class LineReader:
             if len(rest) > LONGEST_LINE:
                 if not rest.isspace():
                     self._check_lengths([rest], number)
-                rest = " "  # all that matters of a long blank line
+                rest = " "  # replace a long blank line by a short one, to save memory
         self._check_text(rest, number)
         yield number, [rest]
 
