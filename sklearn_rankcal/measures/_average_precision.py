@@ -59,9 +59,11 @@ class AveragePrecision(BinaryMeasure):
 def tied_counts(
     ranking: Ranking, relevant: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Of the block of tied rows at each place: relevant rows above it, relevant rows in it, length.
+    """Count relevant rows above and in the block of tied rows at each place.
 
-    The place of a row that is not tied is a block of length 1.
+    Three arrays are returned: the number of relevant rows above the block, the number of relevant
+    rows in the block, and the number of all rows in the block. A row that is not tied is a block of
+    one row.
     """
     assert ranking.start is not None and ranking.stop is not None
     base = ranking.queries.repeat(ranking.queries.offsets[:-1])

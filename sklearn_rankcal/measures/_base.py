@@ -57,7 +57,7 @@ class Measure:
         raise NotImplementedError
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Whether the measure is defined for each query, shape (n_queries,)."""
+        """Whether the measure is defined for each query, an array of shape (n_queries,)."""
         return np.ones(queries.n_queries, dtype=bool)
 
     def check(self, labels: Any) -> None:
@@ -95,7 +95,7 @@ class BinaryMeasure(Measure):
     threshold: float | None = None
 
     def relevant(self, relevance: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether each row is relevant, shape (n_rows,)."""
+        """Whether each row is relevant, an array of shape (n_rows,)."""
         return binary_relevance(relevance, self.threshold)
 
     def check(self, labels: NDArray[np.float64]) -> None:
@@ -108,7 +108,7 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.flo
     return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
 
 
-#: The largest cutoff: no table can have more rows.
+#: The largest cutoff. No table can have more rows.
 LARGEST_CUTOFF = 2**63 - 1
 
 

@@ -28,10 +28,11 @@ LARGEST_GAIN = 1e300
 def positional(
     ranking: Ranking, utility: NDArray[np.float64], discount: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """The sum over i of utility_i phi(sigma(i)), one value per query.
+    """The sum over documents i of utility_i phi(sigma(i)), one value per query.
 
-    Every row of a block of ties gets the mean of the discounts of the block's places. That is the
-    mean over the orders of the block, because the measure is linear in the discounts.
+    `utility` is in row layout, and ``discount(n)`` returns phi(1) .. phi(n). The discount of a row
+    in a block of ties is the mean of the discounts of the places of the block. The sum is then the
+    mean over the orders of the block, because it is linear in the discounts.
     """
     phi = discount(int(ranking.queries.sizes.max()))
     ranking = ranking.head(_depth(phi))
@@ -60,7 +61,7 @@ def ideal(
 
 
 def _depth(phi: NDArray[np.float64]) -> int:
-    """Number of places up to the last one that counts, at least 1."""
+    """Number of places up to the last one whose discount is not 0, at least 1."""
     return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
 
 
@@ -166,7 +167,7 @@ class Positional(PositionalMeasure):
             raise ValueError(
                 f"utility must return one finite number per document, shape {relevance.shape}; "
                 f"got shape {values.shape}"
-                + ("." if values.shape != relevance.shape else " with NaN or infinity.")
+                + ("." if values.shape != relevance.shape else ", with NaN or infinity.")
             )
         if not (np.abs(values) < LARGEST_GAIN).all():
             raise ValueError(

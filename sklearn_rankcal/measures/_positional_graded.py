@@ -52,9 +52,7 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
     # Sums of gains must stay finite as well, and their products with discounts precise.
     if not (np.abs(gains) < LARGEST_GAIN).all():
         remedy = (
-            "Use gain='linear', or rescale the labels."
-            if gain == "exp2"
-            else ("Rescale the labels.")
+            "Use gain='linear', or rescale the labels." if gain == "exp2" else "Rescale the labels."
         )
         raise ValueError(
             f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. {remedy}"

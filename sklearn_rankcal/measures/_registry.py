@@ -50,7 +50,7 @@ def split_cutoff(name: str) -> tuple[str, int | None]:
     return base, int(cutoff)
 
 
-#: Names that other libraries use, and the nearest name in `MEASURES`.
+#: Names that other libraries use, each with the nearest name in `MEASURES`.
 OTHER_NAMES = {
     "average_precision": "map",
     "ap": "map",

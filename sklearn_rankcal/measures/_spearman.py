@@ -39,9 +39,10 @@ class Spearman(PositionalMeasure):
     def standardized_midranks(
         self, relevance: NDArray[np.float64], queries: Queries
     ) -> NDArray[np.float64]:
-        """(mean - midrank_i) / standard deviation, which has unit variance in every query.
+        """(mean - midrank_i) / standard deviation for every row i, over the midranks of its query.
 
-        It is 0 in a query in which all labels are equal.
+        The variance of these numbers in each query is 1. They are 0 in a query in which all labels
+        are equal.
         """
         ranking = Ranking.from_scores(relevance, queries)
         middle = queries.repeat((queries.sizes - 1) / 2)

@@ -1,4 +1,8 @@
-"""Ranking metrics, scorers for model selection, and comparison of rankings."""
+"""Metrics of rankings, scorers for model selection, and comparisons of rankings.
+
+Labels and rankings come in, and the mean of a measure over the queries comes out. The formulas are
+in `sklearn_rankcal.measures`.
+"""
 
 from sklearn_rankcal.metrics._binary import (
     auc_score,
