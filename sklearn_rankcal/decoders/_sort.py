@@ -22,7 +22,7 @@ def decode_scores(
 ) -> DecodeResult:
     """Sort each query by score.
 
-    This is exact for every positional loss (Calauzènes et al., 2013, theorem 3.2).
+    The result is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2).
 
     Parameters
     ----------

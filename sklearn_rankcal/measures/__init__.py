@@ -1,11 +1,13 @@
-"""Measures: the step of the line after the ranking. A measure says what a ranking is worth.
+"""Measures: how good the ranking of each query is, given the labels of its documents.
+
+A measure is the step between the ranking and the metric:
 
 labels -> targets -> model -> prediction -> decoder -> ranking -> **measure** -> metric
 
 A `Ranking` and its labels come in, and one value per query comes out. Where scores tie, the value
 is the mean over all orders that the ties allow, computed in closed form. Each measure is one small
 class, and its formula is in the same file. `MEASURES` maps names to classes, and `get_measure`
-reads names such as ``"ndcg@10"``.
+makes a measure from a name such as ``"ndcg@10"``.
 """
 
 from sklearn_rankcal.measures._average_precision import AveragePrecision
