@@ -76,11 +76,12 @@ def tied_counts(
 def average_precision(
     ranking: Ranking, relevant: NDArray[np.bool_], k: int | None = None
 ) -> NDArray[np.float64]:
-    """The sum over relevant rows at places <= k of the precision there, over the number relevant.
+    """The sum of the precision at the places of relevant rows, over the number of relevant rows.
 
-    The value is NaN for a query without a relevant row. Ties are averaged in closed form. Let a
-    block have m rows, n of them relevant, and let k0 rows stand above it, c0 of them relevant. Then
-    the t-th place of the block contributes on average
+    With a cutoff, the sum has only the places <= k. The value is NaN for a query without a relevant
+    row. Ties are averaged in closed form. Let a block have m rows, n of them relevant, and let k0
+    rows stand above it, c0 of them relevant. Then the t-th place of the block contributes on
+    average
 
         (n / m) (c0 + 1 + (t - 1) (n - 1) / (m - 1)) / (k0 + t).
 

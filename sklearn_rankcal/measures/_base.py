@@ -61,7 +61,7 @@ class Measure:
         return np.ones(queries.n_queries, dtype=bool)
 
     def check(self, labels: Any) -> None:
-        """Raise unless the parameters are valid and the measure can take these labels.
+        """Raise an error unless the parameters are valid and the measure can take these labels.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class BinaryMeasure(Measure):
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
-    """The quotient numerator / denominator, and NaN where the denominator is 0."""
+    """The quotient numerator / denominator, or NaN where the denominator is 0."""
     defined = denominator != 0
     return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
 
@@ -139,7 +139,7 @@ def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) ->
 
 
 def check_cutoff(name: str, value: Any, required: bool = False) -> None:
-    """Raise unless `value` is a whole number >= 1, or None where that is allowed."""
+    """Raise an error unless `value` is a whole number >= 1. Unless `required`, it may be None."""
     if value is None and required:
         raise ValueError(f"{name} must be a whole number >= 1; got None.")
     if value is None:
@@ -156,7 +156,7 @@ def check_cutoff(name: str, value: Any, required: bool = False) -> None:
 
 
 def check_real(name: str, value: Any) -> None:
-    """Raise unless `value` is a finite real number."""
+    """Raise an error unless `value` is a finite real number."""
     try:
         finite = isinstance(value, Real) and bool(np.isfinite(float(value)))
     except OverflowError:  # a Python integer beyond float64
@@ -174,5 +174,5 @@ def exp2_minus_1(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def inverse(normalizer: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The inverse 1 / normalizer, and 0 where the normalizer is 0."""
+    """The inverse 1 / normalizer, or 0 where the normalizer is 0."""
     return np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)

@@ -4,7 +4,7 @@ u_i(y) is the utility of document i given the labels y of its query, sigma(i) is
 document, and phi(j) is the discount of place j. A ranking and its labels come in; one value per
 query comes out.
 
-This file has the sum, the base classes, and the measure with a utility and a discount of your own.
+This file has the sum, the base classes, and a measure whose utility and discount the user gives.
 The other positional measures are in `_positional_binary`, `_positional_graded` and `_spearman`.
 Each of them is one class that defines its utility and its discount.
 """
@@ -134,7 +134,7 @@ class NormalizedMeasure(GainMeasure):
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(PositionalMeasure):
-    """A positional measure with a utility of the labels and a discount of the places of your own.
+    """A positional measure whose utility and discount the user gives.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def parameters_of(kind: type[Measure]) -> tuple[str, ...]:
 
 
 def get_measure(name: str, **parameters: Any) -> Measure:
-    """A measure by its name.
+    """Make a measure from its name.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Measures by their names.
+    """Make measures from their names.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measu
     Raises
     ------
     ValueError
-        If `names` is empty, and as `get_measure`.
+        If `names` is empty, and in the cases of `get_measure`.
     TypeError
         If none of the measures has one of the parameters.
     """

@@ -286,7 +286,7 @@ class Queries:
         return bool((self.sizes == self.sizes[0]).all())
 
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """Padded views of the grouped layout, each of several queries of similar size.
+        """Yield padded views of the grouped layout, each of several queries of similar size.
 
         Yields
         ------
