@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
-from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
 
 __all__ = ["permutation_importance"]

@@ -17,7 +17,7 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, groups_of_labels, is_structured
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
-from sklearn_rankcal.rankers._wrappers import refuse_without_scores
+from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._sort import check_scores
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 Floats = NDArray[np.float64]

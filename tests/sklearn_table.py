@@ -71,12 +71,12 @@ CELLS = {
 # A pattern of the error or, for the keys of NAN, of the warning that comes with NaN.
 MESSAGES = {
     # This is the refusal. MissingGroupsWarning names the same remedy, but it is an error here.
-    "remedy": r"(did not reach the ranker|and needs them|cannot tell the queries).*"
+    "remedy": r"(did not reach the ranker|and needs them|cannot determine which rows belong).*"
     r"relevance_labels\(y, groups\).*group_column.*enable_metadata_routing=True",
     "inner": "The 'groups' parameter should not be None",  # GroupKFold's own words
     "query": r"QueryKFold needs the query of each row: .*relevance_labels\(y, groups\)",
     "frame": r"group_column='qid' needs X as a data frame",
-    "array": "group_column='qid' needs X as a data frame|cannot tell the queries.*relevance_labels",
+    "array": "group_column='qid' needs X as a data frame|cannot determine which rows belong.*relevance_labels",
     "switch": "only supported if enable_metadata_routing=True",  # scikit-learn's own words
     "ranks": r"use group_column='qid'.*best_estimator_\.predict\(X, groups=",
     "scorer": r"scoring=get_ranking_scorer\(",

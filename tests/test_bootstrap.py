@@ -48,3 +48,42 @@ def test_orders_and_ranks_have_one_dimension(function, bad):
 def test_an_array_is_not_an_option(name):
     with pytest.raises(ValueError, match=name):
         ndcg_score([1, 0], [0.5, 0.25], groups=[0, 0], **{name: np.array([0, 1])})
+
+
+def drawn_means(values, weight, n_resamples, seed):
+    """Weighted means of bootstrap samples, one sample after the other."""
+    random, means = np.random.RandomState(seed), []
+    for _ in range(n_resamples):
+        rows = random.randint(0, len(values), size=len(values))
+        means.append(np.average(values[rows], weights=weight[rows]))
+    return np.array(means)
+
+
+@pytest.mark.parametrize("cells", [1, 100, 1 << 22])
+def test_paired_bootstrap_resamples_queries_with_their_weights(monkeypatch, cells):
+    # few cells in memory at a time must not change the samples
+    monkeypatch.setattr("sklearn_rankcal.metrics._bootstrap._CELLS", cells)
+    rng = np.random.default_rng(0)
+    first, second, weight = rng.random(30), rng.random(30), rng.uniform(0.5, 2, 30)
+    found = paired_bootstrap(first, second, weight=weight, n_resamples=99, random_state=7)
+    means = drawn_means(first - second, weight, 99, seed=7)
+    assert (found.low, found.high) == pytest.approx(np.quantile(means, [0.025, 0.975]))
+    assert found.p_value == pytest.approx(2 * min((means <= 0).mean(), (means >= 0).mean()))
+
+
+def test_one_resample():
+    found = paired_bootstrap(FIRST, SECOND, n_resamples=1)
+    mean = drawn_means(FIRST - SECOND, np.ones(4), 1, seed=0)[0]
+    assert (found.low, found.high) == pytest.approx((mean, mean))
+
+
+def test_one_query():
+    found = paired_bootstrap([0.75], [0.5], n_resamples=10)
+    assert (found.difference, found.low, found.high) == (0.25, 0.25, 0.25)
+    assert (found.n_queries, found.p_value) == (1, 0.1)
+
+
+def test_large_values_overflow_nowhere():
+    found = paired_bootstrap(FIRST * 9e289, SECOND * 9e289, n_resamples=50)
+    small = paired_bootstrap(FIRST, SECOND, n_resamples=50)
+    assert (found.low, found.high) == pytest.approx((small.low * 9e289, small.high * 9e289))

@@ -45,7 +45,7 @@ def test_compare_rankings_uses_weights_and_only_defined_queries():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"first": [1.0], "second": [1.0, 2.0]}, "1-D and as many"),
+        ({"first": [1.0], "second": [1.0, 2.0]}, "1-D arrays of the same length"),
         ({"first": [np.nan], "second": [1.0]}, "no query"),
         ({"first": [1.0], "second": [1.0], "confidence_level": 95}, "confidence_level"),
         ({"first": [1.0], "second": [1.0], "n_resamples": 0}, "n_resamples"),

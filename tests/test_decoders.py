@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import show_versions
-from sklearn_rankcal.decoders import DECODERS, Sort, decode_scores, get_decoder
+from sklearn_rankcal.decoders import DECODERS, KERNELS, Sort, decode_scores, get_decoder
 from sklearn_rankcal.queries import Queries
 
 from . import oracles
@@ -68,3 +68,4 @@ def test_show_versions(capsys):
     show_versions()
     said = capsys.readouterr().out
     assert "scikit-learn: " in said and "sklearn_rankcal: " in said
+    assert f"kernels: {KERNELS}\n" in said

@@ -98,7 +98,7 @@ def test_zipped_lines_beyond_the_memory_are_refused_while_they_are_read(write, m
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_0", "1 0", "0x1", "", "1e", "1,5", "\u0663"])
 def test_strict_numbers(text):
-    with pytest.raises(ValueError, match="is no decimal number"):
+    with pytest.raises(ValueError, match="is not a decimal number"):
         parse_number(text)
     assert [parse_number(t) for t in ("1", "-.5", "+2.", "1e3")] == [1, -0.5, 2, 1000]
     with pytest.raises(ValueError, match="too large"):
@@ -206,7 +206,7 @@ def test_ids_may_be_tuples_and_text_of_any_length():
         ("q\t\ta\tb\n", "line 1: entry 2"),
         ("q,a,b\nq,,b\n", "line 2: entry 2"),
         ("q,a,b,1\nq,b,a,\n", "line 2: entry 4"),
-        ("q a b 1\nq a c nan\n", "line 2: weight must be a number: 'nan' is no decimal number"),
+        ("q a b 1\nq a c nan\n", "line 2: weight must be a number: 'nan' is not a decimal number"),
         ("q a b inf\n", "line 1: weight must be a number"),
         ("q a b 1_0\n", "line 1: weight must be a number"),
         ("q a b -1\n", "line 1: weight must be >= 0; it is -1"),
@@ -235,7 +235,7 @@ def test_tabs_and_quotes_in_edge_files(write):
             [("q", "a", "b", float("nan"))],
             "weight must be finite and >= 0; the weight of row 0 is nan",
         ),
-        ([("q", "a", "b", "nan")], "weight must be a number: 'nan' is no decimal number"),
+        ([("q", "a", "b", "nan")], "weight must be a number: 'nan' is not a decimal number"),
         ([("q", "a", "b", -1)], "the weight of row 0 is -1"),
         ([("q", "a", "b", None)], "weight has a missing entry"),
         ([("q", "a", "b", 1), ("q", "a", "b", "2")], "weight must be real numbers, not text"),

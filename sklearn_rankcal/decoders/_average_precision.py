@@ -22,9 +22,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Default number of perturbations. The objective has few local optima.
 N_PERTURBATIONS = 60
-#: "auto" is exact up to this size, which takes a few milliseconds a query.
+#: "auto" is exact up to this number of documents, which takes a few milliseconds for each query.
 DP_SIZE = 16
-#: Largest size for "exact". It takes 128 MB and about a second with compiled kernels.
+#: Largest number of documents for "exact". It takes 128 MB, and about a second with compiled
+#: kernels.
 DP_LARGEST = 24
 #: Seconds that NumPy's kernels take for the subsets of r documents, divided by 2^r r.
 SECONDS_NUMPY_SUBSETS = 2.5e-8
@@ -57,9 +58,10 @@ def decode_average_precision(
         - ``"auto"``: ``"exact"`` up to 16 documents, ``"local_search"`` for more.
         - ``"exact"``: subset dynamic programming, up to 24 documents.
         - ``"local_search"``: the best result of iterated local searches by insertion from three
-          starts: the order of the diagonal, the order of the row sums, and the order that
-          repeatedly puts last the document with the smallest sum over the documents that remain.
-          It is not exact; see `lower_bound`.
+          starts. These are the order of the diagonal, the order of the row sums, and an order that
+          is built from the last place to the first: each place gets the document whose sum over
+          the documents that are not placed yet is smallest. The method is not exact; see
+          `lower_bound`.
         - ``"diagonal"``: sort by ``u_ii`` (Ramaswamy et al., 2013, theorem 4). It is exact if a
           larger diagonal entry makes up for what the document lacks in shared relevance (the
           condition P_reinforce). It is not exact in general; see the examples.
@@ -200,12 +202,15 @@ def _diagonal(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
 
 
 def _by_diagonal(u: Floats) -> Ints:
-    """Orders by descending diagonal entry."""
+    """Orders of the documents by descending diagonal entry."""
     return np.argsort(-np.diagonal(u, axis1=1, axis2=2), axis=1, kind="stable")
 
 
 def _by_peeling(u: Floats) -> Ints:
-    """Orders that put last, again and again, the smallest row sum among those that remain."""
+    """Orders from the last place to the first.
+
+    Each place gets the document whose sum over the documents that are not placed yet is smallest.
+    """
     m, r = u.shape[:2]
     every = np.arange(m)
     sums = u.sum(axis=2)

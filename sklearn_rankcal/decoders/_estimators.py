@@ -18,8 +18,9 @@ from sklearn_rankcal.decoders._backend import kernels
 from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, collect_results, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
-from sklearn_rankcal.decoders._sort import TieBreakers, check_scores
+from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
 from sklearn_rankcal.utils._numbers import read_array
 
@@ -36,8 +37,8 @@ def _format_sizes(sizes: Ints) -> str:
 class _MatrixDecoder(BaseEstimator):
     """Base class of the decoders whose predictions are a matrix for each query.
 
-    A subclass for a space defines `space`, `methods` and the last three methods. Its subclasses
-    define `method`, the name of the method that they decode with.
+    A subclass for a space defines `space`, `methods` and `_decode`. The subclasses of that subclass
+    define `method`, the name of the method with which they decode.
     """
 
     space: PairSpace
@@ -63,9 +64,9 @@ class _MatrixDecoder(BaseEstimator):
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where a decoder lets
-            the order of the documents decide, it takes them in ascending order of their keys. By
-            default it takes them in the order of the rows.
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. If several rankings
+            are equally good, the order in which a decoder receives the documents can decide. It
+            receives them in ascending order of their keys, and by default in the order of the rows.
         n_jobs : int, default=None
             Number of batches of queries that are decoded at the same time, through joblib.
 
@@ -147,7 +148,7 @@ class _PreferenceDecoder(_MatrixDecoder):
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         order = getattr(self, "order", "ranked_pairs")
         _preferences.check_order(order)
-        unavoidable = np.zeros(len(matrices))  # differences have lost sum of min(u_ij, u_ji)
+        unavoidable = np.zeros(len(matrices))  # not known, because only differences are given
         return _preferences.decode_differences(matrices, unavoidable, self.method, order, options)
 
 
@@ -167,7 +168,7 @@ class GreedyDAG(_PreferenceDecoder):
     >>> import numpy as np
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.decoders import GreedyDAG
-    >>> d = np.array([1.0, -1.0, 2.0])  # 0 beats 1, 2 beats 0; 1 beats 2 by more
+    >>> d = np.array([1.0, -1.0, 2.0])  # d_01, d_02 and d_12: the cycle 0 -> 1 -> 2 -> 0
     >>> GreedyDAG().decode(d, Queries.single(3)).ranks.tolist()
     [3, 1, 2]
     """
@@ -181,7 +182,8 @@ class GreedyDAG(_PreferenceDecoder):
 class LocalSearchPreferences(_PreferenceDecoder):
     """Iterated local search by insertion, with a lower bound.
 
-    This decoder is not exact; `lower_bound` of its result says how far it can be from the optimum.
+    This decoder is not exact. The `gap` of its result is the largest possible distance from the
+    optimum.
 
     Parameters
     ----------
@@ -208,7 +210,10 @@ class LocalSearchPreferences(_PreferenceDecoder):
 
 
 class ExactPreferences(LocalSearchPreferences):
-    """The minimum feedback arc set with a proof, or with a bound if `time_limit` ends the search.
+    """Find the ranking that contradicts the least weight, and prove that no other is better.
+
+    This is the minimum feedback arc set. If `time_limit` ends the search, the result is the best
+    ranking found, with a lower bound.
 
     Parameters
     ----------
@@ -216,7 +221,7 @@ class ExactPreferences(LocalSearchPreferences):
         Number of perturbations in the local search that the exact search starts from.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit, and a query in which more than 100
-        documents are connected by cycles raises an error.
+        documents form one strongly connected component raises an error.
     random_state : int, RandomState instance or None, default=0
         Determines the perturbations.
     """
@@ -225,12 +230,16 @@ class ExactPreferences(LocalSearchPreferences):
 
 
 class AutoPreferences(LocalSearchPreferences):
-    """Topological sort where there are no cycles, exact where it is cheap, otherwise local search.
+    """Choose the method by the cycles of the preferences.
+
+    If there is no cycle, the ranking is a topological order, which is exact. If no strongly
+    connected component has more than 16 documents, decoding is exact, too. Otherwise it is the
+    local search of `LocalSearchPreferences`, which is not exact.
 
     Parameters
     ----------
     n_perturbations : int, default=300
-        Number of perturbations, where more than 16 documents are connected by cycles.
+        Number of perturbations of the local search.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
@@ -296,7 +305,8 @@ class ExactAveragePrecision(_AveragePrecisionDecoder):
 class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
     """Iterated local search by insertion from three starts, with a lower bound.
 
-    This decoder is not exact; `lower_bound` of its result says how far it can be from the optimum.
+    This decoder is not exact. The `gap` of its result is the largest possible distance from the
+    optimum.
 
     Parameters
     ----------
@@ -310,7 +320,7 @@ class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
 
     method = "local_search"
 
-    # scikit-learn reads parameters and defaults from the signature: a default of its own needs one
+    # scikit-learn reads the defaults from the signature, so that another default needs another one
     def __init__(
         self,
         *,
@@ -324,7 +334,9 @@ class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
 
 
 class AutoAveragePrecision(LocalSearchAveragePrecision):
-    """Exact decoding for up to 16 documents in a query, and local search for more.
+    """Exact decoding for up to 16 documents in a query, and local search for more documents.
+
+    The local search is that of `LocalSearchAveragePrecision`, which is not exact.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def _close(
     for k in range(r - 1, -1, -1):
         _check_time(time_is_up)
         rest = edges[k]
-        while rest:  # near places first: their sets contain most of the others
+        while rest:  # near places come first, because their sets contain most of the others
             lowest = rest & -rest
             reach[k] |= lowest | reach[lowest.bit_length() - 1]
             rest &= ~reach[k]
@@ -142,8 +142,9 @@ def _row(bits: int, r: int) -> NDArray[np.uint8]:
 def _insert(
     i: list[int], j: list[int], below: list[int], above: list[int], skip: bool, time_is_up: TimeIsUp
 ) -> None:
-    """Insert edges that close no cycle. At one that does, stop, or go on if `skip` is true."""
-    # cost: a bit test an edge, and a union for every pair that an edge decides
+    """Insert edges in turn. At an edge that would close a cycle, skip it if `skip`, or stop."""
+    # The cost is one test of a bit for each edge, and a union of sets for every pair that an edge
+    # decides.
     for seen, (first, second) in enumerate(zip(i, j, strict=True)):
         if seen & 4095 == 0:
             _check_time(time_is_up)

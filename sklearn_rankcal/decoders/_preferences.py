@@ -97,8 +97,8 @@ def decode_preferences(
         closes no cycle. ``"topological"`` returns the first order in document order.
     n_perturbations : int, default=300
         Number of random perturbations in a local search, at most 100,000. Each one disturbs the
-        best order and is followed by a descent. A third of them start from the Borda order, the
-        others from ranked pairs.
+        best order and is followed by a descent. A third of them start from the Borda order, and the
+        others start from the order of ranked pairs.
     time_limit : float, default=None
         Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed,
         ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. If
@@ -209,7 +209,7 @@ class _Found(NamedTuple):
 
 
 def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Found:
-    """The result of a method that gives no bound other than 0."""
+    """The result of a method that gives no lower bound besides 0."""
     m = len(order)
     return _Found(
         order, np.zeros(m), np.zeros(m, bool), [name] * m, np.zeros(m, np.int64), threshold

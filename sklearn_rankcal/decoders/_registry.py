@@ -29,7 +29,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     Raises
     ------
     ValueError
-        If the name or the space is unknown, or if the decoder is for another space than the loss.
+        If the name or the space is unknown, or if the decoder is for another space than `space`.
     TypeError
         If `decoder` is neither a string nor an object with a ``decode`` method.
     """

@@ -29,7 +29,7 @@ REACH = 0.2
 MAX_SWEEPS = 1000
 #: Largest number of perturbations that may be asked for. They take 38 MB.
 MAX_PERTURBATIONS = 100_000
-#: Larger numbers of perturbations are drawn again for each query instead of being kept.
+#: Up to this number, perturbations are kept for the next query. Larger numbers are drawn again.
 MAX_CACHED = 2000
 #: Seconds that one descent on r documents takes with NumPy's kernels, divided by r^2.
 SECONDS_NUMPY = 5e-6
@@ -44,7 +44,7 @@ class SearchOptions(NamedTuple):
 
 
 def draw_perturbations(n_perturbations: int, seed: int) -> Floats:
-    """Perturbations of a search. They are the same for every query of a batch."""
+    """Return the perturbations of a search, which are the same for every query of a batch."""
     return (
         _cached_perturbations(n_perturbations, seed)
         if n_perturbations <= MAX_CACHED
@@ -131,7 +131,14 @@ def search(
         ``cost(orders)`` gives the costs (n_orders,) of orders (n_orders, r).
     options : SearchOptions
     deadline : float or None
-        Value of the clock at which the search has to end.
+        The time, by `time.monotonic`, at which the search has to end.
+
+    Returns
+    -------
+    order : ndarray of shape (r,)
+        The document at each place, best first.
+    sweeps : int
+        The number of sweeps over the documents in all descents together.
     """
     time_is_up = deadline_check(deadline)
     warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
@@ -140,7 +147,7 @@ def search(
     perturbations = draw_perturbations(options.n_perturbations, options.seed)
     found: list[Ints] = []
     sweeps = 0
-    # First a descent from every start, then the perturbations from the results.
+    # First descend from every start. Then apply the perturbations to the results.
     for start in starts:
         if found and time_is_up is not None and time_is_up():
             break
@@ -166,5 +173,5 @@ def search(
 
 
 def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
-    """Return a function that tells whether the clock has passed `deadline`, None without one."""
+    """Return a function that tells whether `deadline` has passed, or None if there is none."""
     return None if deadline is None else lambda: time.monotonic() > deadline

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders._result import DecodeResult
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._ranking import equal_neighbours
+from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
+from sklearn_rankcal.utils._numbers import check_no_mask
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
 
@@ -22,7 +22,7 @@ def decode_scores(
 ) -> DecodeResult:
     """Sort each query by score.
 
-    This is exact for every positional loss (Calauzènes et al., 2013, theorem 3.2).
+    The result is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2).
 
     Parameters
     ----------
@@ -69,23 +69,6 @@ def decode_scores(
             )
         keys = lambda rows: key_array[rows]  # noqa: E731
     return Sort().decode(values, queries, keys)
-
-
-def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
-    """Validate scores and return them as a finite 1-D float array; float32 stays float32."""
-    values = read_numbers(scores, name, keep_float32=True)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, one score per row; it has shape {values.shape}.")
-    if n_rows is not None and len(values) != n_rows:
-        raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
-    if len(values) == 0:
-        raise ValueError(f"{name} is empty; at least one row is needed.")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")
-    return values
 
 
 class Sort(BaseEstimator):

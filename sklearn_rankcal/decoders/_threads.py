@@ -1,4 +1,4 @@
-"""Run a call that notices neither Ctrl-C nor a time limit, and stop waiting for it."""
+"""Run a call in a thread, so that Ctrl-C and time limits can end the wait for its result."""
 
 from __future__ import annotations
 

@@ -59,9 +59,11 @@ class AveragePrecision(BinaryMeasure):
 def tied_counts(
     ranking: Ranking, relevant: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Of the block of tied rows at each place: relevant rows above it, relevant rows in it, length.
+    """Count relevant rows above and in the block of tied rows at each place.
 
-    The place of a row that is not tied is a block of length 1.
+    Three arrays are returned: the number of relevant rows above the block, the number of relevant
+    rows in the block, and the number of all rows in the block. A row that is not tied is a block of
+    one row.
     """
     assert ranking.start is not None and ranking.stop is not None
     base = ranking.queries.repeat(ranking.queries.offsets[:-1])
@@ -74,11 +76,12 @@ def tied_counts(
 def average_precision(
     ranking: Ranking, relevant: NDArray[np.bool_], k: int | None = None
 ) -> NDArray[np.float64]:
-    """The sum over relevant rows at places <= k of the precision there, over the number relevant.
+    """The sum of the precision at the places of relevant rows, over the number of relevant rows.
 
-    The value is NaN for a query without a relevant row. Ties are averaged in closed form. Let a
-    block have m rows, n of them relevant, and let k0 rows stand above it, c0 of them relevant. Then
-    the t-th place of the block contributes on average
+    With a cutoff, the sum has only the places <= k. The value is NaN for a query without a relevant
+    row. Ties are averaged in closed form. Let a block have m rows, n of them relevant, and let k0
+    rows stand above it, c0 of them relevant. Then the t-th place of the block contributes on
+    average
 
         (n / m) (c0 + 1 + (t - 1) (n - 1) / (m - 1)) / (k0 + t).
 

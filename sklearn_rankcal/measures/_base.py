@@ -57,11 +57,11 @@ class Measure:
         raise NotImplementedError
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Whether the measure is defined for each query, shape (n_queries,)."""
+        """Whether the measure is defined for each query, an array of shape (n_queries,)."""
         return np.ones(queries.n_queries, dtype=bool)
 
     def check(self, labels: Any) -> None:
-        """Raise unless the parameters are valid and the measure can take these labels.
+        """Raise an error unless the parameters are valid and the measure can take these labels.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class BinaryMeasure(Measure):
     threshold: float | None = None
 
     def relevant(self, relevance: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether each row is relevant, shape (n_rows,)."""
+        """Whether each row is relevant, an array of shape (n_rows,)."""
         return binary_relevance(relevance, self.threshold)
 
     def check(self, labels: NDArray[np.float64]) -> None:
@@ -103,12 +103,12 @@ class BinaryMeasure(Measure):
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
-    """The quotient numerator / denominator, and NaN where the denominator is 0."""
+    """The quotient numerator / denominator, or NaN where the denominator is 0."""
     defined = denominator != 0
     return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
 
 
-#: The largest cutoff: no table can have more rows.
+#: The largest cutoff. No table can have more rows.
 LARGEST_CUTOFF = 2**63 - 1
 
 
@@ -139,7 +139,7 @@ def binary_relevance(relevance: NDArray[np.float64], threshold: float | None) ->
 
 
 def check_cutoff(name: str, value: Any, required: bool = False) -> None:
-    """Raise unless `value` is a whole number >= 1, or None where that is allowed."""
+    """Raise an error unless `value` is a whole number >= 1. Unless `required`, it may be None."""
     if value is None and required:
         raise ValueError(f"{name} must be a whole number >= 1; got None.")
     if value is None:
@@ -156,7 +156,7 @@ def check_cutoff(name: str, value: Any, required: bool = False) -> None:
 
 
 def check_real(name: str, value: Any) -> None:
-    """Raise unless `value` is a finite real number."""
+    """Raise an error unless `value` is a finite real number."""
     try:
         finite = isinstance(value, Real) and bool(np.isfinite(float(value)))
     except OverflowError:  # a Python integer beyond float64
@@ -174,5 +174,5 @@ def exp2_minus_1(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def inverse(normalizer: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The inverse 1 / normalizer, and 0 where the normalizer is 0."""
+    """The inverse 1 / normalizer, or 0 where the normalizer is 0."""
     return np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)

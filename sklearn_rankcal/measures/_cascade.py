@@ -85,7 +85,9 @@ def expected_reciprocal_rank(
     satisfaction: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     k: int | None = None,
 ) -> NDArray[np.float64]:
-    """The sum over places j <= k of (1 / j) R_j prod over places above of (1 - R), R in [0, 1].
+    """The sum over places j <= k of (1 / j) R_j prod_{l < j} (1 - R_l), one value per query.
+
+    R_j is what `satisfaction` returns for the relevance of the row at place j, in [0, 1].
 
     Tied rows are averaged over their orders; see `_tied_cascade`. The cost is O(n) without ties. A
     block of m tied rows costs O(m^2) up to `LONG_BLOCK` rows, and O(m) times a constant beyond. If

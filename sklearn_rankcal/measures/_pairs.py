@@ -155,9 +155,8 @@ def contradicted_weight(
     queries = ranking.queries
     if isinstance(labels, Preferences):
         i, j = labels.winner, labels.loser
-        place = np.empty(
-            queries.n_rows, dtype=np.int64
-        )  # of tied rows: the first place of their block
+        # the place of each row; for tied rows it is the first place of their block
+        place = np.empty(queries.n_rows, dtype=np.int64)
         place[ranking.order] = queries.place if ranking.start is None else ranking.start
         share = (np.sign(place[i] - place[j]) + 1) / 2
         lost = np.bincount(queries.codes[i], labels.weight * share, queries.n_queries)
@@ -179,9 +178,9 @@ def _weight_by_pairs(
     pair_weight: PairWeight,
     ranks: NDArray[np.int64] | None,
 ) -> NDArray[np.float64]:
-    """The weight of the preferences of each query, or only of those that `ranks` contradict.
+    """The weight of all preferences of each query, or of those that `ranks` contradict.
 
-    O(sum of r^2), with blocks of pairs that are bounded in memory.
+    The cost is O(sum of r^2) for queries of r documents. Blocks of pairs bound the memory.
     """
     value = queries.gather(relevance)
     place = None if ranks is None else queries.gather(ranks)
@@ -196,11 +195,11 @@ def _weight_by_pairs(
 
 
 def scaled_labels(relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-    """Labels divided by a power of two of their query, where sums of them overflow or lose digits.
+    """Divide the labels of a query by a power of two if their sums would overflow or lose digits.
 
-    Only queries whose largest label is at least 2^500 or below 2^-500 are scaled. In the latter
-    half of a difference may be too small to be stored. Ratios of weights of one query do not
-    change.
+    Only queries whose largest absolute label is at least 2^500 or below 2^-500 are scaled. In the
+    latter, half of a difference may be too small to be stored. The ratios of weights of one query
+    do not change.
     """
     largest = queries.max(np.abs(relevance))
     extreme = (largest > 0) & ((largest >= 2.0**500) | (largest < 2.0**-500))
@@ -211,7 +210,7 @@ def scaled_labels(relevance: NDArray[np.float64], queries: Queries) -> NDArray[n
 
 
 def _finite(weight: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-    """The weights, after a check that none of their sums has overflowed."""
+    """Return the sums of weights, or raise an error if one of them has overflowed."""
     if not np.isfinite(weight).all():
         q = int(np.argmin(np.isfinite(weight)))
         raise ValueError(

@@ -10,8 +10,10 @@ from sklearn_rankcal.measures._average_precision import AveragePrecision
 from sklearn_rankcal.measures._base import Measure
 from sklearn_rankcal.measures._cascade import ERR
 from sklearn_rankcal.measures._pairs import KendallTau, PairwiseDisagreement
-from sklearn_rankcal.measures._positional import AUC, DCG, ERU, NDCG, Precision, Recall, Spearman
+from sklearn_rankcal.measures._positional_binary import AUC, Precision, Recall
+from sklearn_rankcal.measures._positional_graded import DCG, ERU, NDCG
 from sklearn_rankcal.measures._reciprocal_rank import ReciprocalRank
+from sklearn_rankcal.measures._spearman import Spearman
 from sklearn_rankcal.utils._names import did_you_mean
 
 MEASURES: dict[str, type[Measure]] = {
@@ -48,7 +50,7 @@ def split_cutoff(name: str) -> tuple[str, int | None]:
     return base, int(cutoff)
 
 
-#: Names that other libraries use, and the nearest name in `MEASURES`.
+#: Names that other libraries use, each with the nearest name in `MEASURES`.
 OTHER_NAMES = {
     "average_precision": "map",
     "ap": "map",
@@ -94,7 +96,7 @@ def parameters_of(kind: type[Measure]) -> tuple[str, ...]:
 
 
 def get_measure(name: str, **parameters: Any) -> Measure:
-    """A measure by its name.
+    """Make a measure from its name.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Measures by their names.
+    """Make measures from their names.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measu
     Raises
     ------
     ValueError
-        If `names` is empty, and as `get_measure`.
+        If `names` is empty, and in the cases of `get_measure`.
     TypeError
         If none of the measures has one of the parameters.
     """

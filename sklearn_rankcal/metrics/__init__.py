@@ -1,4 +1,8 @@
-"""Ranking metrics, scorers for model selection, and comparison of rankings."""
+"""Metrics of rankings, scorers for model selection, and comparisons of rankings.
+
+Labels and rankings come in, and the mean of a measure over the queries comes out. The formulas are
+in `sklearn_rankcal.measures`.
+"""
 
 from sklearn_rankcal.metrics._binary import (
     auc_score,
@@ -7,12 +11,8 @@ from sklearn_rankcal.metrics._binary import (
     precision_at_k_score,
     recall_at_k_score,
 )
-from sklearn_rankcal.metrics._compare import (
-    Comparison,
-    compare_rankings,
-    compare_systems,
-    paired_bootstrap,
-)
+from sklearn_rankcal.metrics._bootstrap import Comparison, paired_bootstrap
+from sklearn_rankcal.metrics._compare import compare_rankings, compare_systems
 from sklearn_rankcal.metrics._correlation import (
     kendall_tau_score,
     pairwise_disagreement_loss,

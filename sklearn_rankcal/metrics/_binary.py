@@ -67,9 +67,10 @@ def precision_at_k_score(
     ----------
     {shared}
     k : int, default=10
-        Number of places that count; the measure divides by k even where a query is smaller.
+        Number of places that count. The number of relevant documents is divided by k even if the
+        query has fewer documents.
     threshold : float, default=None
-        Relevance from which a document is relevant. If None, labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -124,7 +125,7 @@ def recall_at_k_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Recall@k: the share of a query's relevant documents that stand among the first k.
+    """Recall@k: the share of the relevant documents that stand among the first k.
 
     Larger is better; the mean over queries is returned.
 
@@ -134,7 +135,7 @@ def recall_at_k_score(
     k : int, default=10
         Number of places that count.
     threshold : float, default=None
-        Relevance from which a document is relevant. If None, labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -191,19 +192,20 @@ def map_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Mean average precision: the mean over relevant documents of the precision at their places.
+    """Mean average precision (MAP).
 
-    Larger is better; the mean over queries is returned.
+    The average precision of a query is the mean over its relevant documents of the precision at
+    their places. Larger is better; the mean over queries is returned.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Cutoff: relevant documents beyond place k count 0, and the sum is still divided by the
-        number of relevant documents of the query (trec_eval's map_cut). If None, every place
-        counts.
+        Number of places that count. A relevant document below place k adds 0 to the sum, which is
+        still divided by the number of all relevant documents of the query, as in trec_eval's
+        map_cut. If None, every place counts.
     threshold : float, default=None
-        Relevance from which a document is relevant. If None, labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -258,17 +260,19 @@ def mrr_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Mean reciprocal rank: 1 / position of the first relevant document.
+    """Mean reciprocal rank (MRR).
 
-    Larger is better; the mean over queries is returned.
+    The reciprocal rank of a query is 1 / position of its first relevant document. Larger is better;
+    the mean over queries is returned.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Cutoff: 0 where the first relevant document stands beyond place k. None: no cutoff.
+        Number of places that count. The reciprocal rank is 0 if no relevant document is among the
+        first k. If None, every place counts.
     threshold : float, default=None
-        Relevance from which a document is relevant. If None, labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Returns
     -------
@@ -320,15 +324,17 @@ def auc_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Area under the ROC curve inside each query; a tied pair counts half.
+    """Area under the ROC curve (AUC) of each query.
 
-    Larger is better; the mean over queries is returned.
+    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
+    stands above the other. A pair whose scores tie counts half. Larger is better; the mean over
+    queries is returned.
 
     Parameters
     ----------
     {shared}
     threshold : float, default=None
-        Relevance from which a document is relevant. If None, labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Returns
     -------

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.measures import Measure, PairwiseAgreement
@@ -23,6 +22,7 @@ from sklearn_rankcal.queries import (
     check_weight,
     mean_over_queries,
 )
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 
@@ -82,22 +82,23 @@ def read_ranking(
 ) -> RankingData:
     """Check the arguments that all metrics share.
 
-    The other arguments are for warnings: `positions_as` is what a user writes to pass positions,
-    and `stacklevel` is the number of frames from here to the line of the user.
+    Two arguments are only for warnings: `positions_as` is what a user writes to pass positions, and
+    `stacklevel` is the number of frames from here to the line of the user.
 
     Warns
     -----
     MissingGroupsWarning
-        There are several rows, but neither `groups`, `y_true` nor its shape gives their queries.
+        If there are several rows, and their queries are given neither by `groups`, nor by `y_true`
+        as structured labels or a 2-D array.
     PositionsAsScoresWarning
-        See `looks_like_positions`.
+        If the scores look like positions; see `looks_like_positions`.
 
     Raises
     ------
     ValueError
-        Both or neither of `y_score` and `ranks` are given, lengths differ, a value is NaN, `ranks`
-        is not a permutation in each query, `ties` is unknown, or `groups` contradict the
-        queries of structured labels.
+        If both or neither of `y_score` and `ranks` are given, if lengths differ, if a value is NaN,
+        if `ranks` is not a permutation in each query, if `ties` is unknown, or if `groups`
+        contradict the queries of structured labels.
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -132,9 +133,10 @@ def read_ranking(
     if known is None and len(relevance) > 1:
         warnings.warn(
             f"No query ids: all {len(relevance)} rows are scored as ONE query. Pass groups=<query "
-            "id of each row>, or labels that carry their query: relevance_labels(y, groups). If "
-            "they are one query, say so with groups=numpy.zeros(len(y_true)), or pass y_true and "
-            "the ranking as arrays of shape (1, n_documents).",
+            "id of each row>, or labels that contain the query of each row: "
+            "relevance_labels(y, groups). If all rows belong to one query, pass "
+            "groups=numpy.zeros(len(y_true)), or pass y_true and the ranking as arrays of shape "
+            "(1, n_documents).",
             MissingGroupsWarning,
             stacklevel=stacklevel,
         )
@@ -180,7 +182,10 @@ def looks_like_positions(
 def _flatten(
     y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
 ) -> tuple[Any, Any, Any, Any, Queries | None]:
-    """Flatten arrays of shape (n_queries, n_documents), which scikit-learn's metrics take."""
+    """Flatten arrays of shape (n_queries, n_documents), as scikit-learn's metrics take them.
+
+    The last result is their partition into queries, or None if the arrays are not of this kind.
+    """
     if groups is not None or y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
     y_true = read_array(y_true, "y_true")
@@ -197,7 +202,7 @@ def _flatten(
 
 
 def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> NDArray[np.float64]:
-    """Replace undefined values (NaN) by `zero_division`; keep them if it is "skip"."""
+    """Replace undefined values, which are NaN, by `zero_division`, or keep them if it is "skip"."""
     if isinstance(zero_division, str):
         if zero_division == "skip":
             return values
@@ -207,11 +212,11 @@ def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> N
 
 
 _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
-        Relevance, larger is better; or the structured array of `relevance_labels`.
+        Relevance, where larger is better, or the structured array of `relevance_labels`.
     y_score : array-like of the shape of `y_true`, default=None
-        Scores, larger is better. Pass either `y_score` or `ranks`.
+        Scores, where larger is better. Pass either `y_score` or `ranks`.
     ranks : array-like of the shape of `y_true`, default=None
-        Positions inside each query, 1 = top, without ties.
+        Position of each row inside its query, 1 = top, without ties.
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. If None, the queries are those of structured labels, or the rows of a
         2-D `y_true`. Otherwise all rows are one query, with a warning unless there is a single
@@ -222,14 +227,14 @@ _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_docume
         tied documents, in closed form; ``"first"`` is the order of the rows; ``"worst"`` and
         ``"best"`` are the least and the most favourable order.
     zero_division : {"skip", 0, 1}, default="skip"
-        Value of the queries on which the metric is undefined. ``"skip"`` leaves them out of the
-        mean.
+        The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
+        these queries out of the mean.
     sample_weight : array-like of the shape of `y_true`, default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.
     return_per_query : bool, default=False
-        Return one value per query, in order of first appearance, instead of their mean. It is NaN
-        where the metric is undefined and skipped. `evaluate_rankings` also returns the ids of
-        the queries."""
+        Whether to return one value per query instead of their mean. The queries are in order of
+        first appearance. The value is NaN for a query on which the metric is undefined, unless
+        `zero_division` replaces it. `evaluate_rankings` also returns the ids of the queries."""
 
 
 def documented_metric(function: _Function) -> _Function:

@@ -1,63 +1,22 @@
-"""Compare rankings by a paired bootstrap over queries."""
+"""Compare rankings by a paired bootstrap over queries.
+
+Labels and two or more rankings come in. Each metric is computed for each query and each ranking,
+and the values go to `paired_bootstrap`.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from sklearn_rankcal.measures import get_measures
+from sklearn_rankcal.metrics._bootstrap import Comparison, paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_numbers
-
-_CELLS = 1 << 22  # resampled queries in memory at a time
-_MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
-_LARGEST = 1e290  # sums of smaller numbers over queries remain finite
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Outcome of `compare_rankings`.
-
-    Attributes
-    ----------
-    first, second : float
-        Mean of the metric over the queries where it is defined.
-    difference : float
-        first - second.
-    low, high : float
-        Bounds of the bootstrap percentile interval of the difference.
-    p_value : float
-        Two-sided bootstrap p-value of "no difference": twice the smaller share of resamples on
-        either side of 0, at most 1 and at least 1 / n_resamples.
-    n_queries : int
-        Queries compared.
-    confidence_level : float
-        Confidence level of the interval.
-    """
-
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    n_queries: int
-    confidence_level: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.first:.4f} - {self.second:.4f} = {self.difference:+.4f} "
-            f"[{self.low:+.4f}, {self.high:+.4f}] ({100 * self.confidence_level:g} % interval, "
-            f"{self.n_queries} queries)"
-        )
 
 
 @checks_keywords
@@ -83,48 +42,50 @@ def compare_rankings(
     y_true : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels`.
     first, second : array-like of shape (n_documents,)
-        Scores, larger is better; or positions with ``as_ranks=True``.
+        Scores, where larger is better. With ``as_ranks=True``, positions.
     metric : str or sequence of str, default="ndcg@10"
-        Name as in `get_ranking_scorer`, without ``neg_``; or several.
+        The name of a metric, or several names. They are those of `get_ranking_scorer`, but without
+        the prefix ``neg_``.
     as_ranks : bool, default=False
-        Whether `first` and `second` are positions, 1 = top.
+        Whether `first` and `second` are positions, 1 = top, instead of scores.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row.
+        Query id of each row. If None, the queries are found as in the metric functions.
     ties : {"average", "first", "worst", "best"}, default="average"
         How equal scores are ranked, as in the metric functions.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.
     n_resamples : int, default=10000
-        Bootstrap samples.
+        Number of bootstrap samples.
     confidence_level : float, default=0.95
         Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
-        Seed.
+        Determines the bootstrap samples.
     **parameters
-        Parameters of the metric, such as ``threshold``. Each is passed to those of several metrics
-        that have it.
+        Parameters of the metric, such as ``threshold``. If there are several metrics, each
+        parameter is passed to those that have it.
 
     Returns
     -------
     comparison : Comparison, or dict of str to Comparison
-        A dict with the comparison of each name if `metric` is a sequence.
+        If `metric` is a sequence, a dict from each name to its comparison.
 
     Raises
     ------
     ValueError
-        Labels, rankings and groups do not fit together, the metric is unknown, its cutoff is
-        missing or not valid, or the metric is undefined on all queries.
+        If labels, rankings and groups do not fit together, if the metric is unknown, if its cutoff
+        is missing or not valid, or if the metric is undefined on all queries.
     TypeError
-        The metric does not have a given parameter.
+        If the metric does not have one of the parameters.
 
     See Also
     --------
-    compare_systems : Several rankings and metrics, with p-values corrected for their number.
+    compare_systems : Compare several rankings by several metrics, and correct the p-values for the
+        number of comparisons.
 
     Notes
     -----
-    Queries on which the metric is undefined are left out. Whether it is defined depends on the
-    labels only, so that both rankings lose the same queries.
+    Queries on which the metric is undefined are left out. Whether it is defined depends only on the
+    labels, so that the same queries are left out for both rankings.
 
     Examples
     --------
@@ -191,38 +152,40 @@ def compare_systems(
     y_true : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels`.
     systems : mapping of str to array-like of shape (n_documents,)
-        Name of each system to its scores, larger is better; or to its positions with
-        ``as_ranks=True``. At least two.
+        It maps the name of each system to its scores, where larger is better. With
+        ``as_ranks=True``, it maps the name to the positions. At least two systems are needed.
     baseline : str, default=None
-        Name of the system that each of the others is compared with. If None, all pairs are
-        compared.
+        Name of the system with which each of the others is compared. If None, all pairs of systems
+        are compared.
     metrics : str or sequence of str, default="ndcg@10"
-        Names as in `get_ranking_scorer`, without ``neg_``.
+        Names of metrics. They are those of `get_ranking_scorer`, but without the prefix ``neg_``.
     correction : {"holm", None}, default="holm"
         How ``adjusted_p_value`` accounts for the number of comparisons, over all systems and
-        metrics. Holm's method bounds the probability of at least one false rejection, for any
-        dependence between the comparisons. None applies no correction.
+        metrics. Holm's method bounds the probability that at least one true hypothesis is
+        rejected, however the comparisons depend on each other. None applies no correction.
     as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
-        As in `compare_rankings`. No p-value is below 1 / n_resamples, and no adjusted p-value is
-        below the number of comparisons times that. Increase `n_resamples` for many comparisons.
+        As in `compare_rankings`. A p-value is at least 1 / n_resamples, and the smallest adjusted
+        p-value is at least the number of comparisons times that. Increase `n_resamples` if there
+        are many comparisons.
     **parameters
-        Parameters of the metrics. Each is passed to those that have it.
+        Parameters of the metrics. Each is passed to those metrics that have it.
 
     Returns
     -------
     table : dict of str to ndarray of shape (n_comparisons,)
-        Columns ``"metric"``, ``"first"`` and ``"second"`` (names of the systems),
-        ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first minus second), ``"low"``,
-        ``"high"``, ``"p_value"``, ``"adjusted_p_value"``, ``"n_queries"``; one row for each
-        comparison. The interval is that of the single comparison, without correction.
+        One row for each comparison. The columns are ``"metric"``, ``"first"`` and ``"second"``
+        (the names of the systems), ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first
+        minus second), ``"low"``, ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and
+        ``"n_queries"``. The interval from ``"low"`` to ``"high"`` is that of a single comparison.
+        It is not corrected for their number.
 
     Raises
     ------
     ValueError
-        There are fewer than two systems, the baseline is none of them, or the correction is
-        unknown. Also in the cases of `compare_rankings`.
+        If there are fewer than two systems, if the baseline is not one of them, or if the
+        correction is unknown. Also in the cases of `compare_rankings`.
     TypeError
-        None of the metrics has a given parameter, or the systems have no names.
+        If none of the metrics has one of the parameters, or if the systems have no names.
 
     Examples
     --------
@@ -305,10 +268,10 @@ def compare_systems(
 
 
 def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm's step-down adjustment of m p-values.
+    """Adjust m p-values by Holm's step-down method.
 
-    The i-th smallest (i = 1 .. m) is multiplied by m - i + 1. A running maximum then keeps the
-    adjusted values in the order of the p-values.
+    The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then
+    keeps the adjusted values in the order of the p-values.
     """
     order = np.argsort(p_value, kind="stable")
     adjusted = np.empty_like(p_value)
@@ -328,7 +291,7 @@ def _values_per_query(
     ties: Ties,
     sample_weight: ArrayLike | None,
 ) -> tuple[dict[str, dict[str, NDArray[np.float64]]], NDArray[np.float64] | None]:
-    """Each system's values of each metric, and the weights of the queries."""
+    """Return the value of each query by system and metric, and the weights of the queries."""
     built = get_measures(metrics, parameters)
     values: dict[str, dict[str, NDArray[np.float64]]] = {}
     weight = None
@@ -349,96 +312,3 @@ def _values_per_query(
         }
         weight = None if data.weight is None else data.ranking.queries.mean(data.weight)
     return values, weight
-
-
-def paired_bootstrap(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    weight: ArrayLike | None = None,
-    n_resamples: int = 10_000,
-    confidence_level: float = 0.95,
-    random_state: Any = 0,
-) -> Comparison:
-    """Compare per-query values (``return_per_query=True``), for example gathered over folds.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_queries,)
-        Values of the same metric on the same queries; queries with a NaN are left out.
-    weight : array-like of shape (n_queries,), default=None
-        Weights of the queries.
-    n_resamples : int, default=10000
-        Bootstrap samples.
-    confidence_level : float, default=0.95
-        Confidence level of the interval.
-    random_state : int, RandomState instance or None, default=0
-        Seed.
-
-    Returns
-    -------
-    comparison : Comparison
-
-    Raises
-    ------
-    ValueError
-        Shapes differ, no query has both values, or the confidence level is outside (0, 1).
-
-    Notes
-    -----
-    The bootstrap takes O(n_queries * n_resamples) time and bounded working memory.
-    """
-    a, b = read_numbers(first, "first"), read_numbers(second, "second")
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"Values per query must be 1-D and as many; got {a.shape} and {b.shape}.")
-    for name, values in (("first", a), ("second", b)):
-        if (np.abs(values[~np.isnan(values)]) >= _LARGEST).any():
-            raise ValueError(
-                f"{name} must hold a number below {_LARGEST:g} for each query, or NaN where the "
-                "metric is undefined; it has a larger one, or infinity."
-            )
-    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
-    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
-    if not whole or not 1 <= n_resamples <= _MOST_RESAMPLES:
-        raise ValueError(
-            f"n_resamples must be a whole number from 1 to {_MOST_RESAMPLES}; got {n_resamples!r}."
-        )
-    weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
-    if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
-        raise ValueError("weight must hold one finite, non-negative number per query.")
-    kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
-    if not kept.any():
-        raise ValueError("There is no query on which both values are defined.")
-    # Only ratios of weights count. The largest becomes 1, so that no sum of weights overflows or
-    # underflows.
-    a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()
-    drawn = _resampled_means(a - b, weights, n_resamples, check_random_state(random_state))
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    side = min(np.mean(drawn <= 0), np.mean(drawn >= 0))
-    mean_a, mean_b = np.average(a, weights=weights), np.average(b, weights=weights)
-    return Comparison(
-        first=float(mean_a),
-        second=float(mean_b),
-        difference=float(mean_a - mean_b),
-        low=float(low),
-        high=float(high),
-        p_value=float(np.clip(2 * side, 1 / n_resamples, 1.0)),
-        n_queries=len(a),
-        confidence_level=confidence_level,
-    )
-
-
-def _resampled_means(
-    values: NDArray[np.float64], weights: NDArray[np.float64], n_resamples: int, random: Any
-) -> NDArray[np.float64]:
-    """Weighted means of bootstrap samples of the queries."""
-    n = len(values)
-    means = np.empty(n_resamples)
-    step = max(1, _CELLS // n)
-    for start in range(0, n_resamples, step):
-        stop = min(start + step, n_resamples)
-        rows = random.randint(0, n, size=(stop - start, n))
-        means[start:stop] = (values * weights)[rows].sum(axis=1) / weights[rows].sum(axis=1)
-    return means

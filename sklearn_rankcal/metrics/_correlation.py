@@ -68,8 +68,9 @@ def spearman_score(
 
     Examples
     --------
-    Equal labels share their mean position. Equal scores give the mean of rho over their orders,
-    which is smaller than Pearson's correlation of midranks:
+    Equal labels share the mean of their positions, which is called their midrank. If scores tie,
+    the metric is the mean of the correlation over all orders of the tied documents. This is smaller
+    than Pearson's correlation of the midranks of both:
 
     >>> from sklearn_rankcal.metrics import spearman_score
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
@@ -114,7 +115,11 @@ def kendall_tau_score(
 ) -> float | NDArray[np.float64]:
     """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
 
-    Larger is better; the mean over queries is returned.
+    A pair of documents whose labels differ is concordant if the document with the larger label
+    stands above the other, and discordant if it stands below. A pair whose scores tie is neither.
+    If no labels tie, the metric is Kendall's tau-a. If labels tie, it is Somers' D given the
+    labels, so that the best ranking still reaches 1. Larger is better; the mean over queries is
+    returned.
 
     Parameters
     ----------
@@ -126,8 +131,7 @@ def kendall_tau_score(
 
     Examples
     --------
-    With tied labels the best ranking still reaches 1 (this is then Somers' D given the labels);
-    without, it is tau-a, and 1 - 2 PD / (r (r - 1) / 2):
+    One of the six pairs is discordant:
 
     >>> from sklearn_rankcal.metrics import kendall_tau_score
     >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
@@ -176,9 +180,11 @@ def pairwise_disagreement_loss(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Pairwise disagreement: the share of pairs y_i > y_j that are ranked in the wrong order.
+    """Pairwise disagreement: the share of pairs that are ranked in the wrong order.
 
-    Smaller is better; the mean over queries is returned.
+    The pairs are those of documents i and j of a query whose labels differ, y_i > y_j. The order is
+    wrong if document j stands above document i. Smaller is better; the mean over queries is
+    returned.
 
     Parameters
     ----------
@@ -186,8 +192,9 @@ def pairwise_disagreement_loss(
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight of a pair with y_i > y_j: 1, y_i - y_j, or ``pair_weight(y_i - y_j)``.
     normalize : bool, default=True
-        Whether to divide by the total weight of the query's pairs. False gives the sum, which is
-        the loss of Ramaswamy et al. (2013).
+        Whether to divide by the total weight of the pairs of the query. If False, the metric is
+        the sum of the weights of the pairs in the wrong order, which is the loss of Ramaswamy et
+        al. (2013).
 
     Returns
     -------
@@ -195,7 +202,7 @@ def pairwise_disagreement_loss(
 
     Examples
     --------
-    A tied pair costs half:
+    A pair whose scores tie counts half:
 
     >>> from sklearn_rankcal.metrics import pairwise_disagreement_loss
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)

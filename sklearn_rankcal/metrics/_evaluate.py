@@ -1,4 +1,8 @@
-"""Several metrics of one ranking."""
+"""Several metrics of one ranking.
+
+Labels and one ranking come in, which are checked and sorted once; the value of each metric comes
+out.
+"""
 
 from __future__ import annotations
 
@@ -31,31 +35,32 @@ def evaluate_rankings(
     ----------
     {shared}
     metrics : str or sequence of str, default=("ndcg@10", "mrr")
-        Names of metrics, with their cutoffs: for example ``"map"`` or ``"precision@5"``.
+        Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``.
     **parameters
-        Parameters of the metrics, such as ``threshold`` (relevance from which a document is
-        relevant) and ``gain``. Each is passed to those of `metrics` that have it.
+        Parameters of the metrics, such as ``threshold`` and ``gain``. Each is passed to those of
+        `metrics` that have it.
 
     Returns
     -------
     values : dict
-        The mean of each metric. Losses keep their sign: smaller is better for
-        ``"pairwise_disagreement"``. With `return_per_query`, each metric has an array of its
-        values per query instead, and ``"query"`` has the ids of the queries in the same order,
-        that of first appearance. ``pandas.DataFrame`` makes a table of them.
+        It maps the name of each metric to the mean over queries. Smaller is better for
+        ``"pairwise_disagreement"``, and larger is better for all other metrics. With
+        `return_per_query`, it maps the name to an array with one value per query, and ``"query"``
+        to the ids of the queries in the same order. ``pandas.DataFrame(values)`` is then a table
+        with one row per query.
 
     Raises
     ------
     ValueError
-        The input is not valid for one of the metrics, a metric is unknown, or a cutoff is
+        If the input is not valid for one of the metrics, if a metric is unknown, or if a cutoff is
         missing or not valid.
     TypeError
-        None of the metrics has a given parameter.
+        If none of the metrics has one of the parameters.
 
     Notes
     -----
-    The single sort takes O(n log r) time for n documents in queries of at most r. Each metric
-    takes O(n).
+    The ranking is sorted in O(n log r) time, for n documents in queries of at most r documents.
+    Most metrics then take O(n) time.
 
     Examples
     --------

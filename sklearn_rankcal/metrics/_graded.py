@@ -60,7 +60,7 @@ def dcg_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """DCG@k: sum over the first k places j of gain / log2(1 + j).
+    """Discounted cumulative gain: DCG@k, the sum over the first k places j of gain / log2(1 + j).
 
     Larger is better; the mean over queries is returned.
 
@@ -68,9 +68,11 @@ def dcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff. If None, every place counts.
+        Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+        The gain of a document with relevance y. ``"exp2"`` is ``2**y - 1``, as in LightGBM and
+        XGBoost. ``"linear"`` is ``y``, as in scikit-learn and trec_eval. A function maps an array
+        of relevance to an array of non-negative gains.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def ndcg_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """NDCG@k: DCG@k over the largest DCG@k that the query's labels allow.
+    """Normalized DCG: NDCG@k, which is DCG@k over the largest DCG@k that the labels allow.
 
     Larger is better; the mean over queries is returned.
 
@@ -133,9 +135,11 @@ def ndcg_score(
     ----------
     {shared}
     k : int, default=None
-        Cutoff. If None, every place counts.
+        Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        ``2**y - 1`` (LightGBM, XGBoost), ``y`` (scikit-learn, trec_eval), or a function.
+        The gain of a document with relevance y. ``"exp2"`` is ``2**y - 1``, as in LightGBM and
+        XGBoost. ``"linear"`` is ``y``, as in scikit-learn and trec_eval. A function maps an array
+        of relevance to an array of non-negative gains.
 
     Returns
     -------
@@ -143,7 +147,8 @@ def ndcg_score(
 
     Examples
     --------
-    Equal scores are averaged over their orders, not read in the order of the rows:
+    If scores tie, the metric is averaged over all orders of the tied documents. The order of the
+    rows does not matter:
 
     >>> from sklearn_rankcal.metrics import ndcg_score
     >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
@@ -200,9 +205,9 @@ def eru_score(
     ----------
     {shared}
     neutral : float, default=0
-        Relevance up to this value has no utility.
+        Neutral relevance. A document adds to the metric only if its relevance is larger.
     half_life : float, default=5
-        The place whose discount is one half, > 1.
+        The place whose discount is one half. It must be larger than 1.
 
     Returns
     -------
@@ -257,19 +262,20 @@ def err_score(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Expected reciprocal rank: sum_j (1 / j) R_j prod_{l < j} (1 - R_l), R = (2^y - 1) / 2^max.
+    """Expected reciprocal rank (ERR): sum_j (1 / j) R_j prod_{l < j} (1 - R_l).
 
-    Larger is better; the mean over queries is returned.
+    R_j = (2^y - 1) / 2^max_relevance is the probability that the document at place j, of relevance
+    y, satisfies the user. Larger is better; the mean over queries is returned.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Cutoff. If None, every place counts.
+        Number of places that count. If None, every place counts.
     max_relevance : float, default=None
-        Highest relevance of the collection. If None, it is the largest label of `y_true`. Pass it
-        if the values of several data sets are compared, since one of them may lack the highest
-        relevance.
+        The highest relevance of the whole collection. If None, it is the largest label of
+        `y_true`. Pass it if values on several data sets are compared, because one of them may lack
+        the highest relevance.
 
     Returns
     -------

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_rankcal.decoders._sort import check_scores
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.labels._labels import read_any_labels
@@ -16,6 +15,7 @@ from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_
 from sklearn_rankcal.measures import MEASURES, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -29,25 +29,27 @@ from sklearn_rankcal.utils._wrapped import (
 
 
 class RankingScorer:
-    """A scorer ``scorer(estimator, X, y, groups=None, sample_weight=None) -> float``.
-
-    It calls ``estimator.predict(X, groups=...)`` itself, which `sklearn.metrics.make_scorer` never
-    does, and scores per query. The queries come from `groups` (which scikit-learn passes when
-    metadata routing is on), from the structured labels of `relevance_labels` or
-    `preference_labels`, or from the ranker's `group_column`. If none of them gives the
-    queries, the scorer raises an error, since the score of a whole fold as one query would be
-    wrong. In label ranking, where y has two or three dimensions, every row is a query, and `groups`
-    is ignored.
+    """A scorer: ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns a float.
 
     Use `get_ranking_scorer` to build one.
+
+    The scorer calls ``estimator.predict(X, groups=...)`` itself and computes the metric of each
+    query. The scorers of `sklearn.metrics.make_scorer` never pass groups to `predict`. The queries
+    come from `groups` (which scikit-learn passes if metadata routing is enabled), from the
+    structured labels of `relevance_labels` or `preference_labels`, or from the ranker's
+    `group_column`. If none of them is given, the scorer raises an error, because to score all rows
+    of a fold as one query would be wrong. In label ranking, where y has two or three dimensions,
+    every row is a query, and `groups` is ignored.
 
     Parameters
     ----------
     name : str
-        Metric with its cutoff, such as ``"ndcg@10"``; a prefix ``"neg_"`` is accepted, and
-        implied, for losses.
+        The name of a metric with its cutoff, such as ``"ndcg@10"``. If smaller values of the metric
+        are better, the scorer returns the metric times -1, and its name has the prefix ``"neg_"``.
+        The prefix may be left out.
     zero_division : {"skip", 0, 1}, default="skip"
-        As in the metric functions.
+        The value that is used for queries on which the metric is undefined, as in the metric
+        functions.
     **parameters
         Parameters of the metric, such as ``threshold`` or ``gain``.
 
@@ -56,11 +58,13 @@ class RankingScorer:
     A ranker of this package is scored by the positions that it predicts. For any other estimator,
     such as `LGBMRanker` or a plain regressor, `predict` is expected to return scores, and ties are
     averaged.
+
     A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
-    other wrapper, such as `TransformedTargetRegressor` or `BaggingRegressor`, it is refused, since
-    its positions would be read as scores. Put a `ScoreRegressor` there instead. The scorer cannot
-    detect a ranker in another process, behind an object without `predict`, or one that neither
-    derives from `RankerMixin` nor has the estimator type "ranker".
+    other wrapper, such as `TransformedTargetRegressor` or `BaggingRegressor`, it is refused,
+    because its positions would be read as scores. Put a `ScoreRegressor` there instead. The scorer
+    cannot detect a ranker in another process, a ranker behind an object without `predict`, or a
+    ranker that neither derives from `RankerMixin` nor has the estimator type "ranker".
+
     In label ranking, `predict` returns positions of shape (n_samples, r), where smaller is better.
     """
 
@@ -91,10 +95,12 @@ class RankingScorer:
         estimator : estimator
             A ranker, a pipeline or a search that ends in one, or any estimator with `predict`.
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair. In label ranking, one row per sample.
         y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
-            Relevance, or the structured array of `relevance_labels`, or for some metrics (see
-            `get_ranking_scorer_names`) that of `preference_labels`. Or what `CalibratedLabelRanker`
-            takes, interpreted by its `y_type`: ranks, with r - rank as the relevance, or weights.
+            Relevance, or the structured array of `relevance_labels`. Some metrics also take the
+            structured array of `preference_labels`; see `get_ranking_scorer_names`. In label
+            ranking, what `CalibratedLabelRanker` takes, interpreted by its `y_type`. If it contains
+            ranks, the relevance of a label is r - rank.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
         sample_weight : array-like of shape (n_documents,), default=None
@@ -103,15 +109,15 @@ class RankingScorer:
         Returns
         -------
         score : float
-            Mean over queries, larger is better.
+            Mean over queries, where larger is better.
 
         Raises
         ------
         ValueError
-            A ranker is inside a wrapper that the scorer cannot look into, or the scorer cannot
-            determine which rows belong to which query. Or the labels do not fit the metric, for
-            example preferences where it needs relevance. Or the result of `predict` has a wrong
-            shape.
+            If a ranker is inside a wrapper that the scorer cannot look into, if the scorer cannot
+            determine which rows belong to which query, if the labels do not fit the metric (for
+            example preferences, where it needs relevance), or if the result of `predict` has a
+            wrong shape.
         """
         final, name = innermost_estimator(estimator), self.name.removeprefix("neg_")
         if _ranks_labels(final, y):
@@ -132,8 +138,8 @@ class RankingScorer:
         if isinstance(labels, Preferences) and not measure.takes_preferences:
             raise ValueError(
                 f"The scorer {self.name!r} needs a relevance of every row, or a rank of every "
-                "label. Labels made of preferences, and missing entries, go with "
-                f"{' and '.join(map(repr, _names(takes_preferences=True)))}."
+                "label. If the labels are preferences, or if entries are missing, use "
+                f"{' or '.join(map(repr, _names(takes_preferences=True)))}."
             )
         measure.check(labels)
         values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
@@ -142,7 +148,7 @@ class RankingScorer:
 
     @staticmethod
     def _predict_scores(estimator: Any, final: Any, X: Any, ids: Any) -> Any:
-        """What `predict` of an estimator that is not a ranker returns."""
+        """Call `predict` of an estimator that is not a ranker."""
         refuse_hidden_ranker(final, "The scorer")
         if predicts_scores(final):
             return call_with_groups(estimator, "predict", X, ids)
@@ -163,13 +169,14 @@ class RankingScorer:
             ids = split_column(X, column)[1]
             return Queries.from_groups(ids, n_rows), ids
         raise ValueError(
-            f"The scorer {self.name!r} cannot tell the queries of the rows. {GROUPS_REMEDY}"
+            f"The scorer {self.name!r} cannot determine which rows belong to which query. "
+            f"{GROUPS_REMEDY}"
         )
 
     # ---------------------------------------------------------------- scikit-learn's protocol
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Request `groups` and `sample_weight` for the call (see scikit-learn's user guide)."""
+        """Request `groups` and `sample_weight`; see "Metadata Routing" in scikit-learn's guide."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         request.score.add_request(param="sample_weight", alias=True)
@@ -207,8 +214,8 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(
-            f"predict(X) has shape {ranks.shape}, but every row of y ranks {shape[1]} labels: "
-            f"their positions, an array of shape {shape}, are needed."
+            f"predict(X) has shape {ranks.shape}, but it must return the positions of the labels, "
+            f"an array of shape {shape}, because every row of y ranks {shape[1]} labels."
         )
     scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
     labels, _ = labels_of_rankings(kind, Y, pair_weight, "The metric")
@@ -223,13 +230,15 @@ def get_ranking_scorer(
     Parameters
     ----------
     name : str
-        A name of `get_ranking_scorer_names`, with a cutoff after ``@`` where the metric has one:
-        ``"ndcg@10"``, ``"map"``, ``"precision@5"``, ``"neg_pairwise_disagreement"``.
+        A name of `get_ranking_scorer_names`. If the metric has a cutoff, it follows after ``@``.
+        Examples are ``"ndcg@10"``, ``"map"``, ``"precision@5"`` and
+        ``"neg_pairwise_disagreement"``.
     zero_division : {"skip", 0, 1}, default="skip"
-        Value of the queries on which the metric is undefined, or ``"skip"`` to leave them out.
+        The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
+        these queries out of the mean.
     **parameters
-        Parameters of the metric: ``threshold`` (binary metrics on graded labels), ``gain``,
-        ``max_relevance``, ``half_life``, and so on.
+        Parameters of the metric, such as ``threshold`` (which metrics of binary relevance need if
+        labels are graded), ``gain``, ``max_relevance`` or ``half_life``.
 
     Returns
     -------
@@ -238,9 +247,9 @@ def get_ranking_scorer(
     Raises
     ------
     ValueError
-        The name is unknown, or its cutoff is missing or not valid.
+        If the name is unknown, or if its cutoff is missing or not valid.
     TypeError
-        The metric does not have a given parameter.
+        If the metric does not have one of the parameters.
 
     Examples
     --------
@@ -267,11 +276,18 @@ def get_ranking_scorer(
 def get_ranking_scorer_names() -> list[str]:
     """List the names that `get_ranking_scorer` accepts, without cutoffs.
 
-    The names "precision" and "recall" need a cutoff. All scorers take relevance and complete
-    rankings of labels. ``"kendall_tau"`` and
-    ``"neg_pairwise_disagreement"`` take preferences too: `preference_labels`, and in label ranking
-    weights and rankings with missing entries. They use the given weights and ignore the parameter
-    ``pair_weight``. Pairs without a judgement are left out.
+    ``"precision"`` and ``"recall"`` need a cutoff. All scorers take relevance and complete rankings
+    of labels.
+
+    ``"kendall_tau"`` and ``"neg_pairwise_disagreement"`` also take preferences. These are the
+    labels of `preference_labels` and, in label ranking, weights of preferences and rankings with
+    missing entries. Preferences have weights of their own, so that the parameter ``pair_weight`` is
+    ignored. Pairs without a judgement are left out.
+
+    Returns
+    -------
+    names : list of str
+        In alphabetical order.
 
     Examples
     --------

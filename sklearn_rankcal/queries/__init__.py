@@ -1,7 +1,9 @@
 """Queries: which rows belong together, their rankings, and weights and means over queries.
 
-Group ids of any type come in. `Queries` has every sum, mean and sort over queries of the package;
-`Ranking` is the rows of every query, best first. Extensions of the package receive both.
+A user's group ids, one for each row, come in. `Queries` is the partition of the rows into queries,
+and every sum, mean and sort over queries in the package is one of its methods. `Ranking` contains
+the rows of every query, best first. Losses, measures and decoders, including those that a user
+writes, receive these objects.
 """
 
 from sklearn_rankcal.queries._groups import order_to_ranks, ranks_to_order, sizes_to_groups

@@ -198,7 +198,10 @@ class Queries:
     def mean(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """(Weighted) mean of each query; 0 if all weights of the query are 0."""
+        """Mean over each query of an array in row layout, with weights if they are given.
+
+        The mean is 0 if all weights of the query are 0.
+        """
         if weight is None:
             return self.sum(values) / self.sizes
         total = self.sum(weight)
@@ -207,7 +210,7 @@ class Queries:
     def center(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Values minus the (weighted) mean of their query, in row layout."""
+        """Subtract from each value the mean of its query, in row layout; see `mean`."""
         return values - self.broadcast(self.mean(values, weight))
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
@@ -283,7 +286,7 @@ class Queries:
         return bool((self.sizes == self.sizes[0]).all())
 
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """Padded views of the grouped layout, each of several queries of similar size.
+        """Yield padded views of the grouped layout, each of several queries of similar size.
 
         Yields
         ------
@@ -306,19 +309,25 @@ class Queries:
     def pair_blocks(
         self, pair_bytes: int = 8, block_bytes: int | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """`buckets`, a few queries at a time: arrays of all their pairs stay small.
+        """Split `buckets` into blocks of a few queries, so that arrays of all pairs stay small.
 
         Parameters
         ----------
         pair_bytes : int, default=8
-            Bytes of an entry of an array (queries, width, width).
+            Number of bytes for each pair in an array of shape (n_queries_of_block, width, width).
         block_bytes : int, default=None
-            Largest size of such an array, as far as a single query allows; None is 16 MiB.
+            Largest number of bytes of such an array, unless a single query has more. None means
+            16 MiB.
+
+        Yields
+        ------
+        inside, valid : ndarray of shape (n_queries_of_block, width)
+            As in `buckets`.
 
         Raises
         ------
         ValueError
-            The pairs of the largest query alone do not fit in memory.
+            If the pairs of the largest query alone do not fit in memory.
         """
         self.check_pairs_fit()
         for inside, valid in self.buckets():
@@ -327,7 +336,10 @@ class Queries:
                 yield inside[first : first + step], valid[first : first + step]
 
     def equal_pair_blocks(self) -> Iterator[NDArray[np.int64]]:
-        """Places (n, r) of whole queries of the same size r, as many at a time as `pair_blocks`."""
+        """Yield the places of a few queries of the same size r at a time, without padding.
+
+        The array has shape (n_queries_of_block, r). Its blocks are as large as in `pair_blocks`.
+        """
         self.check_pairs_fit()
         for r in np.unique(self.sizes):
             starts = self.offsets[:-1][self.sizes == r]
@@ -336,7 +348,7 @@ class Queries:
                 yield starts[first : first + step, None] + np.arange(r)
 
     def check_pairs_fit(self) -> None:
-        """Raise when the pairs of the largest query alone do not fit in memory."""
+        """Raise an error if the pairs of the largest query alone do not fit in memory."""
         r = int(self.sizes.max(initial=0))
         check_memory(
             4 * 8 * r * r,

@@ -9,23 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._numbers import read_whole
+from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
 TIES = ("average", "first", "worst", "best")
 
 
 @dataclass
 class Ranking:
-    """Rows of every query, best first.
+    """The rows of every query, best first.
+
+    An array in *best-first layout* has one entry for each row: the rows of query 0 from the best to
+    the worst, then those of query 1, and so on. Places inside a query are numbered from 0.
 
     Parameters
     ----------
     queries : Queries
+        The partition of the rows into queries.
     order : ndarray of shape (n_rows,)
-        Row at each place of the grouped layout, best first inside each query.
+        The row at each place, in best-first layout.
     start, stop : ndarray of shape (n_rows,) or None
-        Of each place, the first place (inside the query, 0-based) of its block of equal scores and
-        the place after its last. None when no two scores tie.
+        Rows of a query with equal scores are a block. For the row at each place, `start` is the
+        first place of its block inside the query, and `stop` is the place after the last one. Both
+        are None if no scores tie.
     """
 
     queries: Queries
@@ -41,7 +46,25 @@ class Ranking:
         ties: str = "average",
         relevance: NDArray[np.float64] | None = None,
     ) -> Ranking:
-        """Sort scores; `ties` says what equal scores mean (see `sklearn_rankcal.metrics`)."""
+        """Make a ranking by sorting scores, where larger is better.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            Finite scores, in row layout.
+        queries : Queries
+            The partition of the rows into queries.
+        ties : {"average", "first", "worst", "best"}, default="average"
+            How rows with equal scores are ordered. With ``"average"`` the ranking keeps them as
+            blocks, and a measure is averaged over their orders. ``"first"`` is the order of the
+            rows. ``"worst"`` and ``"best"`` order them by ascending or by descending relevance.
+        relevance : ndarray of shape (n_rows,), default=None
+            Relevance of each row, in row layout. ``"worst"`` and ``"best"`` need it.
+
+        Returns
+        -------
+        ranking : Ranking
+        """
         order = queries.sort(scores)
         if ties == "first":
             return cls(queries, order)
@@ -56,21 +79,31 @@ class Ranking:
 
     @classmethod
     def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranking:
-        """From positions, 1 = top, a permutation of 1 .. r in each query (trusted)."""
+        """Make a ranking from positions, 1 = top, in row layout.
+
+        They must be a permutation of 1 .. r in each query of r rows. This is not checked here; see
+        `check_ranks`.
+        """
         order = np.empty(queries.n_rows, dtype=np.int64)
         grouped = queries.gather(ranks) - 1 + queries.repeat(queries.offsets[:-1])
         order[grouped] = np.arange(queries.n_rows) if queries.order is None else queries.order
         return cls(queries, order)
 
     def break_ties(self, key: NDArray[Any]) -> Ranking:
-        """The same with ties broken by ascending `key` (row layout); equal keys keep row order."""
+        """Return a ranking without ties, where each block is sorted by ascending `key`.
+
+        `key` is in row layout. Rows with equal keys keep the order that they have here.
+        """
         if self.start is None:
             return self
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
         return Ranking(self.queries, self.order[np.lexsort((key[self.order], block))])
 
     def head(self, k: int | None) -> Ranking:
-        """The first k places of every query alone, with whole blocks where ties reach across."""
+        """Return the ranking of the first k places of every query.
+
+        A block that begins among these places is kept as a whole, even if it ends after them.
+        """
         if k is None or k >= self.queries.sizes.max():
             return self
         if self.start is None or self.stop is None:
@@ -86,16 +119,16 @@ class Ranking:
         return top
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Row layout to best-first layout."""
+        """Convert an array from row layout to best-first layout."""
         return values[self.order]
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum over each query of an array in best-first layout."""
+        """Add up an array in best-first layout over each query."""
         return self.queries.reduce(np.add, values)
 
 
 def equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool_]:
-    """Whether each place of a grouped array equals the place before it in the same query."""
+    """Whether each entry of a grouped array equals the entry before it in the same query."""
     same = np.empty(len(grouped), dtype=bool)
     same[0] = False
     np.equal(grouped[1:], grouped[:-1], out=same[1:])
@@ -106,15 +139,62 @@ def equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool
 def blocks(
     tied: NDArray[np.bool_], queries: Queries
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First place and place after the last of each place's block, inside its query."""
+    """Return `start` and `stop` of a `Ranking`.
+
+    `tied` is true for each place whose row has the same score as the row at the place before it.
+    """
     first = np.flatnonzero(~tied)
     length = np.diff(np.append(first, len(tied)))
     start = np.repeat(queries.place[first], length)
     return start, start + np.repeat(length, length)
 
 
+def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
+    """Check scores and return them as a 1-D array of finite floats.
+
+    An array of shape (n_rows, 1) is accepted. float16 and float32 are not converted to float64.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not real numbers, are not 1-D, are NaN or infinite, if there are none, or
+        if `n_rows` is given and their number differs from it. The message begins with `name`.
+    """
+    values = read_numbers(scores, name, keep_float32=True)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one score per row; it has shape {values.shape}.")
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty; at least one row is needed.")
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"{name} contains NaN or infinity (first at row {row}).")
+    return values
+
+
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
-    """Positions as int64, each query a permutation of 1 .. r."""
+    """Check positions, 1 = top, and return them as int64.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_rows,)
+        The position of each row in its query.
+    queries : Queries
+        The partition of the rows into queries.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or if the positions of a query of r rows are not a permutation of
+        1 .. r.
+    """
     positions = read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(

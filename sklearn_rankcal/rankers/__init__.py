@@ -3,12 +3,8 @@
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
-from sklearn_rankcal.rankers._wrappers import (
-    RelevanceRegressor,
-    ScoreRegressor,
-    predict_order,
-    predict_scores,
-)
+from sklearn_rankcal.rankers._wrapped_predictions import predict_order, predict_scores
+from sklearn_rankcal.rankers._wrappers import RelevanceRegressor, ScoreRegressor
 
 __all__ = [
     "CalibratedLabelRanker",

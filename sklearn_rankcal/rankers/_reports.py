@@ -1,4 +1,8 @@
-"""Reports of a ranker on its rankings: predicted pairs, optimality of the decoder, certificates."""
+"""Methods of a fitted ranker that report on its rankings.
+
+The features of some queries come in. The predictions for their pairs of documents, the report of
+the decoder on each query, or a diagnosis with bounds of the regret come out.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
-_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time: 16 MB each array
+_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time; 16 MB in each array
 
 
 def predicts_pairs(ranker: Any) -> bool:
@@ -38,7 +42,7 @@ def predicts_pairs(ranker: Any) -> bool:
 
 
 class ReportingRanker(QueryInputMixin):
-    """`predict_preferences`, `decode_report` and `diagnose` of a fitted `CalibratedRanker`."""
+    """A mix-in class with the methods `predict_preferences`, `decode_report` and `diagnose`."""
 
     loss: str | Loss
     n_jobs: int | None
@@ -50,10 +54,10 @@ class ReportingRanker(QueryInputMixin):
     def _predicted_pairs(
         self, X: Any, queries: Queries
     ) -> Iterator[tuple[NDArray[np.int64], Queries, NDArray[np.float64]]]:
-        """Rows, their queries and their predictions, a chunk of queries at a time.
+        """Yield the rows of some queries at a time, their queries and their predictions.
 
-        The rows of a query come in an order of their content, so that neither predictions nor
-        the decoder's rules for ties depend on the order in which a user has them.
+        The rows of a query are sorted by a hash of their content. Therefore neither the predictions
+        nor the order of tied documents depends on the order of the rows of X.
         """
         queries.check_pairs_fit()
         started, done = time.perf_counter(), 0
@@ -67,7 +71,7 @@ class ReportingRanker(QueryInputMixin):
             )
 
     def _print_progress(self, what: str, started: float | None = None) -> None:
-        """Print a line if `verbose`, with the seconds since `started`."""
+        """Print a line if `verbose` is not 0, with the seconds since `started` if it is given."""
         if self.verbose:
             took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
             print(f"[{type(self).__name__}] {what}{took}", flush=True)
@@ -77,7 +81,7 @@ class ReportingRanker(QueryInputMixin):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return the input of the decoder: a predicted number for every pair of documents.
+        """Return the predictions for every pair of documents, which the decoder receives.
 
         Parameters
         ----------
@@ -89,12 +93,20 @@ class ReportingRanker(QueryInputMixin):
         Returns
         -------
         matrices : list of ndarray of shape (r, r)
-            One matrix per query, in order of first appearance; rows and columns are the rows of
-            the query in the order of X. For ``"pd"`` antisymmetric, estimates of
-            E[y_ij - y_ji], a positive entry: the first before the second; `decode_preferences`
-            takes them as they are. For ``"map"`` symmetric, estimates of E[y_i y_j / sum(y)] up to
-            a shift of the diagonal, which changes no ranking; `decode_average_precision` takes
-            them.
+            One matrix per query, in order of first appearance. Its rows and columns are the
+            documents of the query, in the order of the rows of X.
+
+        Notes
+        -----
+        For ``loss="pd"`` the matrices are antisymmetric. Entry [i, j] is an estimate of
+        E[y_ij - y_ji], where y_ij is the weight with which document i is preferred to document j.
+        If it is positive, document i is expected to be preferred to document j. The function
+        `decode_preferences` takes such matrices.
+
+        For ``loss="map"`` the matrices are symmetric. Entry [i, j] is an estimate of
+        E[y_i y_j / sum(y)], where y_i is 1 if document i is relevant and 0 otherwise. A constant
+        may have been added to the diagonal entries, which does not change the decoded ranking. The
+        function `decode_average_precision` takes such matrices.
         """
         X, queries = self._read_queries(X, groups)
         matrices: list[NDArray[np.float64]] = []
@@ -126,11 +138,19 @@ class ReportingRanker(QueryInputMixin):
         Returns
         -------
         report : dict of ndarray of shape (n_queries,)
-            ``query`` (its id), ``n_documents``, ``objective`` (weight that the ranking
-            contradicts; for ``"map"`` what it is short of 1), ``lower_bound`` (no ranking has
-            less), ``gap``, ``optimal`` (proved) and ``method``; for ``"pd"`` also ``cyclic``,
-            whether the predicted preferences have a cycle, where preferences up to 1e-9 of the
-            largest of the query count as none. Ready for ``pandas.DataFrame``.
+            ``pandas.DataFrame(report)`` is a table with one row per query. The columns are:
+
+            - ``query``: the id of the query.
+            - ``n_documents``: the number of its documents.
+            - ``objective``: the value that the decoder minimises, for its ranking. For ``"pd"`` it
+              is the weight of the predicted preferences that the ranking contradicts, and for
+              ``"map"`` it is 1 minus the predicted average precision.
+            - ``lower_bound``: no ranking has a smaller objective.
+            - ``gap``: ``objective`` minus ``lower_bound``.
+            - ``optimal``: whether the ranking is proved to have the smallest objective.
+            - ``method``: the method of the decoder that found the ranking.
+            - ``cyclic`` (only for ``"pd"``): whether the predicted preferences have a cycle.
+              Preferences of at most 1e-9 of the largest one of the query are ignored.
         """
         X, queries = self._read_queries(X, groups)
         return self._report(X, queries, lambda rows, part, u: {})
@@ -141,7 +161,7 @@ class ReportingRanker(QueryInputMixin):
         queries: Queries,
         more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, NDArray[Any]]],
     ) -> dict[str, NDArray[Any]]:
-        """The report of the decoder on each query, with the columns that `more` adds."""
+        """Return the report of the decoder on each query, with the columns that `more` adds."""
         parts: dict[str, list[NDArray[Any]]] = {}
         for rows, part, u in self._predicted_pairs(X, queries):
             result = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
@@ -164,7 +184,7 @@ class ReportingRanker(QueryInputMixin):
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
-        """Report whether rankings are optimal, whether scores suffice, and bounds of the regret.
+        """Report whether the rankings are optimal, whether scores suffice, and regret bounds.
 
         Parameters
         ----------
@@ -173,26 +193,31 @@ class ReportingRanker(QueryInputMixin):
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, as in `predict`.
         y : array-like of shape (n_documents,) or (n_documents, m), or list, default=None
-            Labels of held-out queries, as in `score`; or those of m judges: columns of relevance,
-            or a list of structured labels, such as one `preference_labels` for each. With them
-            the expected regret is bounded from the squared distance of predictions and targets.
-            That distance contains the noise of the labels, so that the bound may be too large to
-            be informative. The labels of several judges remove the noise.
+            Labels of held-out queries, as in `score`. The labels of m judges are given as an array
+            of relevance with m columns, or as a list of m structured labels, such as those of
+            `preference_labels`. If labels are given, the expected regret is bounded by the squared
+            distance between predictions and targets. With a single judge, this distance contains
+            the noise of the labels, so that the bound may be too large to be informative. With
+            several judges, the noise is estimated and removed.
 
         Returns
         -------
         diagnosis : Diagnosis
-            Its text is a summary; ``shares``, ``regret_bound``, ``regret_estimate``,
-            ``per_query``, ``to_frame()`` and ``plot()`` have the details.
+            ``print(diagnosis)`` shows a summary. The details are in its attributes ``shares``,
+            ``regret_bound``, ``regret_estimate`` and ``per_query``, and in its methods
+            ``to_frame()`` and ``plot()``.
 
         Notes
         -----
         By theorem 3 of Ramaswamy et al. (2013), the regret of a query is at most
-        c ||u - u*|| + gap, where c is the `regret_constant` of the loss
-        (`consistency.regret_bound`). The mean regret is therefore at most
-        sqrt(mean of c^2 ||u - u*||^2) + mean gap. This does not hold for losses that are not
-        calibrated everywhere, for which no bound is given. In addition to the time of
-        `decode_report`, O(sum r^3) time is needed for ``"map"``.
+        c ||u - u*|| + gap. Here u are the predictions, u* are the conditional expectations of the
+        targets, c is the `regret_constant` of the loss (see `consistency.regret_bound`), and gap is
+        that of `decode_report`. The mean regret is therefore at most
+        sqrt(mean of c^2 ||u - u*||^2) + mean gap. For losses that are not calibrated for every
+        distribution of labels, this does not hold, and no bound is given.
+
+        In addition to the time of `decode_report`, ``"map"`` needs O(sum of r^3) time, where r is
+        the number of documents of a query.
 
         Examples
         --------
@@ -218,7 +243,7 @@ class ReportingRanker(QueryInputMixin):
             else:
                 judges = [y]
             if not judges:
-                raise ValueError("y has no column: leave it out, or give labels.")
+                raise ValueError("y has no columns. Leave it out, or pass labels.")
             X, read, queries, _ = self._read(X, judges[0], groups, reset=False)
             labels = [read]
             for other in judges[1:]:

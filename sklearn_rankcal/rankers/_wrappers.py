@@ -1,10 +1,8 @@
-"""Use rankers inside pipelines and searches, and as regressors.
+"""Meta-estimators that connect rankers and regressors.
 
-Two functions, `predict_scores` and `predict_order`, pass `groups` to a ranker that is inside a
-pipeline or a search. Two meta-estimators connect rankers and regressors. The `predict` of a ranker
-returns positions, 1 = top, but ensembles and inspection tools expect that larger is better:
-`ScoreRegressor` is a regressor whose `predict` returns the scores of a ranker. `RelevanceRegressor`
-is a plain regressor that accepts the labels of rankers.
+The `predict` of a ranker returns positions, 1 = top, but ensembles and inspection tools expect that
+larger is better. `ScoreRegressor` is a regressor whose `predict` returns the scores of a ranker.
+`RelevanceRegressor` is a plain regressor that accepts the labels of rankers.
 """
 
 from __future__ import annotations
@@ -21,149 +19,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
-from sklearn_rankcal.rankers._base import QueryOrder
-from sklearn_rankcal.utils._wrapped import (
-    call_with_groups,
-    innermost_estimator,
-    predicts_positions,
-    predicts_scores,
-    refuse_hidden_ranker,
-)
-
-# -------------------------------------------------------------------- functions
-
-
-def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Compute the scores of a ranker that is alone, in a pipeline, in a search or frozen.
-
-    ``pipe.decision_function(X, groups=groups)`` works only when metadata routing is on, and a
-    search takes no groups. This function works in both settings.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted ranker with scores, or a pipeline, search, `RFE` or `FrozenEstimator` that ends in
-        one. For any other estimator, such as a regressor or `LGBMRanker`, the result is what its
-        `predict` returns.
-    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-        One row per query-document pair.
-    groups : array-like of shape (n_documents,), default=None
-        Query id of each row, where the ranker needs it.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_documents,)
-        Larger is better; scores of different queries are not comparable.
-
-    Raises
-    ------
-    TypeError
-        The ranker has no scores, because its loss is on pairs of documents.
-    ValueError
-        A ranker is inside a wrapper that this function cannot look into.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn_rankcal import CalibratedRanker, predict_scores, relevance_labels
-    >>> from sklearn_rankcal.datasets import make_ranking
-    >>> data = make_ranking(n_queries=40, random_state=0)
-    >>> pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
-    >>> pipe = pipe.fit(data.X, relevance_labels(data.y, data.groups))
-    >>> predict_scores(pipe, data.X, data.groups).shape == data.y.shape
-    True
-    """
-    final = innermost_estimator(estimator)
-    if predicts_positions(final):
-        refuse_without_scores(final)
-        return call_with_groups(estimator, "decision_function", X, groups)
-    if predicts_scores(final):
-        return call_with_groups(estimator, "predict", X, groups)
-    refuse_hidden_ranker(final, "predict_scores")
-    return np.asarray(estimator.predict(X))
-
-
-def predict_order(
-    estimator: Any, X: Any, groups: ArrayLike | None = None, k: int | None = None
-) -> QueryOrder:
-    """Compute the row indices of each query, best first, of a ranker in a pipeline or a search.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted ranker, or a pipeline, search, `RFE` or `FrozenEstimator` that ends in one.
-    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-        One row per query-document pair.
-    groups : array-like of shape (n_documents,), default=None
-        Query id of each row, where the ranker needs it.
-    k : int, default=None
-        List at most the first k rows of each query; None lists all.
-
-    Returns
-    -------
-    order : QueryOrder
-        ``rows``, ``offsets`` and ``queries``, as `CalibratedRanker.predict_order` returns them.
-
-    Raises
-    ------
-    TypeError
-        The estimator does not end in a ranker.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn_rankcal import CalibratedRanker, predict_order, relevance_labels
-    >>> from sklearn_rankcal.datasets import make_ranking
-    >>> data = make_ranking(n_queries=40, random_state=0)
-    >>> pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
-    >>> pipe = pipe.fit(data.X, relevance_labels(data.y, data.groups))
-    >>> predict_order(pipe, data.X, data.groups, k=3).to_frame().columns.tolist()
-    ['query', 'position', 'row']
-    """
-    final = innermost_estimator(estimator)
-    if not hasattr(final, "predict_order"):
-        raise TypeError(
-            "predict_order needs a fitted ranker, or a pipeline or search that ends in one; got "
-            f"{type(estimator).__name__}, which ends in {type(final).__name__}."
-        )
-    return call_with_groups(estimator, "predict_order", X, groups, k=k)
-
-
-def refuse_without_scores(ranker: Any) -> None:
-    """Raise where a ranker has no `decision_function`."""
-    if not hasattr(ranker, "decision_function"):
-        raise TypeError(
-            f"{type(ranker).__name__}(loss={getattr(ranker, 'loss', None)!r}) predicts a number "
-            "for each pair of documents and has no scores. Choose a loss on scores, such as "
-            "'ndcg', 'pd_by_scores' or 'map_by_scores'; or use its predict (positions) and "
-            "predict_preferences (the numbers of the pairs)."
-        )
-
-
-# -------------------------------------------------------------------- regressors
+from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
+from sklearn_rankcal.utils._wrapped import innermost_estimator, predicts_positions
 
 
 class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """A ranker as a regressor whose `predict` returns scores, larger is better.
+    """A regressor whose `predict` returns the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
     `VotingRegressor`, `StackingRegressor` and toolkits of information retrieval. The ranker's own
-    `predict` returns positions, 1 = top, which such tools would read as the reverse order.
+    `predict` returns positions, 1 = top. Such tools would read them as scores, which reverses the
+    ranking.
 
     Parameters
     ----------
     ranker : estimator
-        A ranker with scores, or a pipeline or search that ends in one. When it is fitted,
-        `predict` works at once, without `fit`.
+        A ranker with scores, or a pipeline or search that ends in one. If it is already fitted,
+        `predict` can be called without `fit`.
 
     Attributes
     ----------
     ranker_ : estimator
-        The clone that `fit` fitted. Absent when only `ranker` is fitted.
+        The clone of `ranker` that `fit` fitted. It does not exist before `fit` is called, even if
+        `ranker` is already fitted.
 
     See Also
     --------
@@ -172,10 +50,12 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Like every meta-estimator of scikit-learn, `fit` fits a clone and leaves `ranker` as it is, and
-    `VotingRegressor` fits its members again. ``FrozenEstimator(ScoreRegressor(ranker))`` keeps the
-    fitted ranker there. Tools that call ``predict(X)`` pass no groups: a ranker with
-    ``context=None`` does not need them, and one with `group_column` finds them in a data frame.
+    As in every meta-estimator of scikit-learn, `fit` fits a clone and does not change `ranker`.
+    `VotingRegressor` therefore fits its members again. To keep a fitted ranker there, pass
+    ``FrozenEstimator(ScoreRegressor(ranker))``.
+
+    Tools that call ``predict(X)`` pass no groups. A ranker with ``context=None`` does not need
+    them, and a ranker with `group_column` finds them in a data frame.
 
     Examples
     --------
@@ -195,7 +75,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     # see utils/_wrapped.py
     _predicts_scores = True
     _takes_ranking_labels = True
-    # as for a ranker: groups are passed wherever scikit-learn routes metadata
+    # scikit-learn passes groups to these methods if metadata routing is enabled, as to a ranker's
     __metadata_request__fit = {"groups": True}
     __metadata_request__predict = {"groups": True}
     __metadata_request__score = {"groups": True, "sample_weight": True}
@@ -230,7 +110,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            `ranker` is not a ranker, or it has no scores.
+            If `ranker` is not a ranker, or if it has no scores.
         """
         known = innermost_estimator(self.ranker)
         if predicts_positions(known):
@@ -251,12 +131,12 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row; needed only by a ranker with context columns.
+            Query id of each row. Only a ranker with context columns needs it.
 
         Returns
         -------
         scores : ndarray of shape (n_documents,)
-            Larger is better; scores of different queries are not comparable.
+            Larger is better. Scores of different queries are not comparable.
         """
         return predict_scores(self._scored(), X, groups)
 
@@ -267,7 +147,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the score of the ranker, the mean of its measure over queries (no R squared).
+        """Return the score of the ranker: the mean of its measure over queries, not R squared.
 
         Parameters
         ----------
@@ -289,7 +169,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self._scored().score(X, _carry(y, groups), **weight)
 
     def _scored(self) -> Any:
-        """The fitted ranker, checked to be one with scores."""
+        """Return the fitted ranker, or raise an error if it is not fitted or has no scores."""
         ranker = getattr(self, "ranker_", self.ranker)
         final = innermost_estimator(ranker)
         if not predicts_positions(final):
@@ -333,26 +213,27 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 def _carry(y: Any, groups: ArrayLike | None) -> Any:
-    """Labels that contain their query ids, which every wrapper passes on with the labels."""
+    """Return labels that contain the query ids. Every wrapper passes labels to the ranker."""
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
 class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A plain regressor of relevance that takes the labels of rankers.
 
-    A regressor refuses the structured array of `relevance_labels`. This one reads the relevance out
-    of it, so that ranker and regressor share `y`, splitter and scorer in `cross_val_score`,
-    searches and `StackingRegressor`.
+    A regressor of scikit-learn refuses the structured array of `relevance_labels`. This one passes
+    only the relevance in that array to the regressor. A ranker and a regressor can therefore be
+    compared with the same `y`, splitter and scorer in `cross_val_score` and searches, and they can
+    both be members of a `StackingRegressor`.
 
     Parameters
     ----------
     regressor : estimator
-        Any regressor of scikit-learn's kind, also a pipeline that ends in one.
+        Any regressor that follows scikit-learn's conventions, or a pipeline that ends in one.
 
     Attributes
     ----------
     regressor_ : estimator
-        The fitted clone.
+        The clone of `regressor` that `fit` fitted.
 
     Examples
     --------
@@ -371,7 +252,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """
 
     _takes_ranking_labels = True  # see utils/_wrapped.py
-    # As a ranker does, it requests groups, so that both can be members of one ensemble.
+    # It requests groups, as a ranker does, so that both can be members of one ensemble.
     __metadata_request__fit = {"groups": True}
 
     def __init__(self, regressor: Any) -> None:
@@ -393,7 +274,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_documents,)
             Relevance, or the structured array of `relevance_labels`.
         groups : array-like of shape (n_documents,), default=None
-            Ignored; a ranker takes it.
+            Ignored. It exists because the `fit` of a ranker takes it.
         sample_weight : array-like of shape (n_documents,), default=None
             Passed to the regressor.
 
@@ -404,7 +285,8 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Labels made of preferences, NaN or infinity, a query cut by a splitter.
+            If the labels are preferences, if they contain NaN or infinity, or if a splitter left
+            out some rows of a query.
         """
         relevance, _ = read_relevance(y)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -412,32 +294,39 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the predicted relevance, which orders the documents of a query.
+        """Return the predicted relevance of each document.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
 
         Returns
         -------
         relevance : ndarray of shape (n_documents,)
+            Larger is better, so that it can be used as a score.
         """
         check_is_fitted(self)
         return self.regressor_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return R squared of the predicted relevance; rankings are judged by a scorer.
+        """Return R squared of the predicted relevance.
+
+        Use a scorer of `get_ranking_scorer` to evaluate the rankings.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
         y : array-like of shape (n_documents,)
             Relevance, or the structured array of `relevance_labels`.
         sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row.
 
         Returns
         -------
         score : float
+            R squared, at most 1.
         """
         relevance, _ = read_relevance(y)
         return float(r2_score(relevance, self.predict(X), sample_weight=sample_weight))

@@ -1,4 +1,4 @@
-"""Plain arrays that describe a fitted model: their shapes are checked as they are read."""
+"""Reading of the plain arrays in which a fitted model is stored, with checks of their shapes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ Floats = NDArray[np.float64]
 
 
 def read_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[str, ...]]) -> dict[str, Floats]:
-    """Finite arrays of numbers by name, of shapes that agree.
+    """Convert arrays to float64, and check that they are finite and that their shapes agree.
 
     Parameters
     ----------
     arrays : mapping of str to array-like
+        The name of each array and its numbers. Arrays that `shapes` does not name are ignored.
     shapes : dict of str to tuple of str
-        Of each array the names of its dimensions. Equal names are equal lengths, and "m + 1" is
-        one more than "m".
+        The name of each array and the names of its dimensions. Dimensions of the same name must
+        have the same length, and a dimension named "m + 1" is one longer than "m".
+
+    Returns
+    -------
+    read : dict of str to ndarray
+        The arrays that `shapes` names.
 
     Raises
     ------
     ValueError
-        An array is absent, has NaN or infinity, or its shape is not that.
+        If an array is absent, contains NaN or infinity, or has another shape.
     """
     absent = [name for name in shapes if name not in arrays]
     if absent:
         raise ValueError(
-            f"The array {absent[0]!r} is absent; there are {sorted(arrays)}. Pass what to_arrays "
-            "returned."
+            f"The array {absent[0]!r} is absent; the arrays that were passed are "
+            f"{sorted(arrays)}. Pass what to_arrays returned."
         )
     read = {name: np.array(arrays[name], dtype=np.float64) for name in shapes}
     lengths: dict[str, int] = {}

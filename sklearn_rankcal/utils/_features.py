@@ -125,7 +125,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """Indices or names of the columns with numbers; booleans and categories are not numbers."""
+    """Return the columns with numbers by index or name; booleans and categories do not count."""
     if not is_dataframe(X):
         dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
         return list(range(X.shape[1])) if dense else []

@@ -12,12 +12,13 @@ from sklearn import get_config
 CACHE_BYTES = 1 << 20
 #: Bytes of a block of pairs, or of another array that is only needed for a moment.
 BLOCK_BYTES = 1 << 24
-#: Where Linux says which control groups this process belongs to, and where it keeps their limits.
+#: The file in which Linux lists the control groups of this process, and the folder with their
+#: limits.
 OWN_CGROUPS, CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
-    """How many rows of `row_bytes` to handle at a time.
+    """Return how many rows of `row_bytes` bytes each to handle at a time.
 
     A block has at most `block_bytes`, by default `BLOCK_BYTES`, and at most scikit-learn's
     ``working_memory`` (a setting of `sklearn.set_config`, in MiB), but at least one row.
@@ -54,7 +55,7 @@ def check_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def machine_memory() -> int | None:
-    """Bytes of the machine's physical memory, or None where the system does not tell."""
+    """Return the bytes of the machine's physical memory, or None if the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not a POSIX system
@@ -63,10 +64,11 @@ def machine_memory() -> int | None:
 
 @functools.lru_cache(maxsize=8)  # readers of files ask once for each block of text
 def container_memory(own_cgroups: Path, root: Path) -> int | None:
-    """The smallest memory limit of the control groups of this process, in bytes.
+    """Return the smallest memory limit of the control groups of this process, in bytes.
 
     Containers (Docker, Kubernetes, Slurm, systemd) limit memory by control groups of Linux, in
-    version 1 or 2. Groups are folders inside each other, and the limit of each of them holds.
+    version 1 or 2. The groups are nested folders, and each group is also subject to the limits of
+    the groups that contain it.
 
     Parameters
     ----------

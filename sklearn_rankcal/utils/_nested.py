@@ -1,4 +1,4 @@
-"""Parameters of the same name at every depth of an estimator: its seeds, and how much it prints."""
+"""Functions that set `random_state` and `verbose` in an estimator and in those that it contains."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from sklearn.utils import check_random_state
 
 
 def set_random_states(estimator: Any, random_state: Any) -> Any:
-    """Set every ``random_state`` of an estimator from one; None leaves them as they are.
+    """Set every ``random_state`` of an estimator and of the estimators inside it, and return it.
 
-    Returns the estimator.
+    Each receives a seed that is drawn from `random_state`. If `random_state` is None, nothing is
+    changed.
     """
     if random_state is not None:
         seeds = check_random_state(random_state)
@@ -21,7 +22,10 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
 
 
 def set_verbose(estimator: Any, verbose: int) -> None:
-    """Set every ``verbose`` of an estimator that is 0 or False; do nothing if `verbose` is 0."""
+    """Set every ``verbose`` that is 0 or False, of an estimator and of the estimators inside it.
+
+    If `verbose` is 0, nothing is changed.
+    """
     if verbose > 0:
         for name, value in estimator.get_params().items():
             if name.split("__")[-1] == "verbose" and isinstance(value, int) and value == 0:

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def _callers() -> Iterator[tuple[FrameType, str]]:
-    """Each frame of the call stack, innermost first, with the name of its module."""
+    """Yield each frame of the call stack, innermost first, with the name of its module."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame, frame.f_globals.get("__name__", "")
@@ -31,7 +31,9 @@ def _callers() -> Iterator[tuple[FrameType, str]]:
 
 
 def inside(*modules: str) -> bool:
-    """Whether the caller runs inside a function of a module whose name begins as one of these.
+    """Whether a function of one of these modules is on the call stack.
+
+    A name stands for all modules whose names begin with it.
 
     With metadata routing off, scikit-learn's cross-validation passes `groups` to the splitter and
     not to the estimator, and its scorers call `predict` and compare the result with y. Only the

@@ -109,7 +109,7 @@ class LineReader:
             if len(rest) > LONGEST_LINE:
                 if not rest.isspace():
                     self._check_lengths([rest], number)
-                rest = " "  # all that matters of a long blank line
+                rest = " "  # replace a long blank line by a short one, to save memory
         self._check_text(rest, number)
         yield number, [rest]
 
@@ -175,10 +175,10 @@ def parse_number(text: str) -> float:
     -1500.0
     >>> parse_number("nan")
     Traceback (most recent call last):
-    ValueError: 'nan' is no decimal number.
+    ValueError: 'nan' is not a decimal number.
     """
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text[:40]!r} is no decimal number.")
+        raise ValueError(f"{text[:40]!r} is not a decimal number.")
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:40]!r} is too large for a number of 64 bits.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
+
+from sklearn_rankcal._version import __version__
 
 DEPENDENCIES = ("scikit-learn", "numpy", "scipy", "joblib")
 OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost")
@@ -13,8 +15,9 @@ OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost")
 def show_versions() -> None:
     """Print the versions of Python, of the package and of its dependencies, and the kernels in use.
 
-    The kernels are ``compiled``. They are ``numpy`` if the package was built without a C compiler,
-    or if the environment variable ``SKLEARN_RANKCAL_KERNELS`` is set to ``numpy``.
+    The kernels, which are the inner loops of the decoders, are ``compiled`` or ``numpy``. They are
+    ``numpy`` if the package was built without a C compiler, or if the environment variable
+    ``SKLEARN_RANKCAL_KERNELS`` is set to ``numpy``.
 
     Examples
     --------
@@ -23,15 +26,14 @@ def show_versions() -> None:
     System:
     ...
     """
-    import sklearn_rankcal
-    from sklearn_rankcal.decoders import KERNELS
-
+    # The helpers do not depend on the decoders. Only this call asks them for the kernels.
+    kernels = import_module("sklearn_rankcal.decoders").KERNELS
     print("System:")
     print(f"    python: {sys.version.split()[0]}")
     print(f"   machine: {platform.platform()}")
-    print(f"   kernels: {KERNELS}")
+    print(f"   kernels: {kernels}")
     print("Packages:")
-    print(f"{'sklearn_rankcal':>18}: {sklearn_rankcal.__version__}")
+    print(f"{'sklearn_rankcal':>18}: {__version__}")
     for name in DEPENDENCIES + OPTIONAL:
         try:
             version = metadata.version(name)

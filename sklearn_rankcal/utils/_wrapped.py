@@ -1,7 +1,7 @@
 """Rankers inside pipelines, searches and other wrappers: find them, and call them with groups.
 
-This module imports no ranker, so that the scorers and splitters can use it without importing one
-either. It recognises what this package wraps by three class attributes:
+This module does not import the rankers, so that the scorers and splitters, which use it, do not
+have to import them either. It recognises the estimators of this package by three class attributes:
 
 - ``_predicts_positions`` is true of a ranker: its `predict` takes `groups` and returns positions,
   1 = top.
@@ -36,7 +36,7 @@ def predicts_positions(estimator: Any) -> bool:
 
 
 def predicts_scores(estimator: Any) -> bool:
-    """Whether an estimator is a `ScoreRegressor`, whose `predict` takes groups, returns scores."""
+    """Whether an estimator is a `ScoreRegressor`: its `predict` takes groups and returns scores."""
     return getattr(type(estimator), "_predicts_scores", False)
 
 
@@ -48,11 +48,11 @@ def takes_ranking_labels(estimator: Any) -> bool:
     )
 
 
-# -------------------------------------------------------------------- wrappers seen through
+# -------------------------------------------------------------------- wrappers with a known inside
 
 
 def _wrapped_estimator(estimator: Any) -> Any:
-    """The estimator that a search, pipeline or selector hands its rows to, or None."""
+    """Return the estimator to which a search, pipeline or selector passes its rows, or None."""
     if predicts_positions(estimator) or predicts_scores(estimator):
         return None
     if isinstance(estimator, Pipeline):
@@ -65,14 +65,18 @@ def _wrapped_estimator(estimator: Any) -> Any:
 
 
 def innermost_estimator(estimator: Any) -> Any:
-    """The last estimator inside pipelines, searches, frozen estimators and selectors."""
+    """Return the last estimator inside pipelines, searches, frozen estimators and selectors."""
     while (wrapped := _wrapped_estimator(estimator)) is not None:
         estimator = wrapped
     return estimator
 
 
 def call_with_groups(estimator: Any, method: str, X: Any, groups: Any, **options: Any) -> Any:
-    """Call a method of the innermost estimator with groups, on the rows its wrappers would pass."""
+    """Call a method of the innermost estimator with groups.
+
+    It receives the rows that its wrappers would pass to it: `X`, after the transformations of
+    pipelines and selectors.
+    """
     wrapped = _wrapped_estimator(estimator)
     if wrapped is None:
         return getattr(estimator, method)(X, groups=groups, **options)
@@ -89,11 +93,14 @@ def call_with_groups(estimator: Any, method: str, X: Any, groups: Any, **options
     return call_with_groups(wrapped, method, X, groups, **options)
 
 
-# -------------------------------------------------------------------- wrappers not seen through
+# -------------------------------------------------------------------- other wrappers
 
 
 def refuse_hidden_ranker(estimator: Any, who: str) -> None:
-    """Raise where the `predict` of an estimator may be positions, which would be read as scores."""
+    """Raise an error if `predict` of an estimator may return the positions of a ranker inside it.
+
+    The caller, whose name is `who`, would read these positions as scores.
+    """
     ranker = _hidden_ranker(estimator)
     if ranker is not None:
         name = type(innermost_estimator(ranker)).__name__
@@ -108,7 +115,7 @@ def refuse_hidden_ranker(estimator: Any, who: str) -> None:
 
 
 def _hidden_ranker(estimator: Any) -> Any:
-    """A ranker inside an estimator that is not a ranker itself; None where there is none."""
+    """Return a ranker inside an estimator that is not a ranker itself, or None."""
     for part in _objects_inside(estimator):
         if predicts_positions(part) or _is_tagged_as_ranker(part):
             return part
@@ -122,7 +129,7 @@ def _is_tagged_as_ranker(part: Any) -> bool:
 
 
 def _objects_inside(estimator: Any) -> Iterator[Any]:
-    """Every object inside an estimator that may take part in its `predict`, except itself.
+    """Yield every object inside an estimator that may take part in its `predict`, except itself.
 
     The search follows attributes and parameters, lists, dicts and arrays of objects, bound methods,
     partial functions and closures, through every object that has a `predict`. It does not look
@@ -141,7 +148,7 @@ def _objects_inside(estimator: Any) -> Iterator[Any]:
 
 
 def _direct_parts(part: Any) -> Iterator[Any]:
-    """The objects that one object holds and that may predict."""
+    """Yield the objects that an object contains and that may take part in its `predict`."""
     if predicts_scores(part):
         return
     if isinstance(part, dict):
