@@ -76,7 +76,8 @@ MESSAGES = {
     "inner": "The 'groups' parameter should not be None",  # GroupKFold's own words
     "query": r"QueryKFold needs the query of each row: .*relevance_labels\(y, groups\)",
     "frame": r"group_column='qid' needs X as a data frame",
-    "array": "group_column='qid' needs X as a data frame|cannot determine which rows belong.*relevance_labels",
+    "array": "group_column='qid' needs X as a data frame"
+    "|cannot determine which rows belong.*relevance_labels",
     "switch": "only supported if enable_metadata_routing=True",  # scikit-learn's own words
     "ranks": r"use group_column='qid'.*best_estimator_\.predict\(X, groups=",
     "scorer": r"scoring=get_ranking_scorer\(",
