@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
-from sklearn_rankcal.models._labels import fit_model, takes_labels
 from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
@@ -42,11 +42,6 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores
         self.pairs = pairs
-
-    @property
-    def takes_labels(self) -> bool:
-        """Whether `fit` passes labels on."""
-        return takes_labels(self.scores)
 
     def fit(
         self,
@@ -87,7 +82,8 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
         own = self._score_targets(targets, mass)
-        self.scores_ = fit_model(model, X, own, queries, sample_weight, labels)
+        extra = {"labels": labels} if has_fit_parameter(model, "labels") else {}
+        self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, mass)
         rest = Residuals(targets, self._implied_by_scores(scores, queries))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -118,7 +118,6 @@ class StackedModel(VersionedPickle, _BaseComposition):
     """
 
     space = SCORES
-    takes_labels = True
 
     def __init__(
         self,
@@ -374,9 +373,11 @@ def default_members(
 
     They differ in what they learn, so that they err differently. The first learns the targets of
     the ranker's own loss, which makes the stack consistent. The second learns net Borda scores,
-    which vary less than the targets of most losses. The third and the fourth learn the labels as
-    they are, from the columns of X alone: they use what the labels say between queries, which the
-    centred targets leave out. The user guide gives the measurements under "Stacking".
+    which vary less than the targets of most losses. Both see context columns and are regularised
+    strongly. The third and the fourth learn the labels as they are, from the columns of X alone, so
+    that they use what the labels say between queries, which centred targets leave out. The third
+    has larger trees and a weak penalty, for data with little noise. The user guide gives the
+    measurements under "Stacking".
 
     Parameters
     ----------
@@ -406,7 +407,10 @@ def default_members(
         ("borda", "pd_by_scores", clone(documents)),
     ]
     if relevance:
-        members.append(("labels", LABELS, DocumentModel(center=False)))
+        strong = HistGradientBoostingRegressor(
+            learning_rate=0.1, max_leaf_nodes=31, l2_regularization=5.0, early_stopping=False
+        )
+        members.append(("labels", LABELS, DocumentModel(strong, center=False)))
     if relevance and numeric:
         forest = ExtraTreesRegressor(20, min_samples_leaf=5, max_features=0.2, random_state=0)
         members.append(("forest", LABELS, DocumentModel(forest, center=False)))

@@ -1,0 +1,386 @@
+"""StackedModel: members, folds of queries, weights, consistency, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
+
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.losses import NDCG, get_loss
+from sklearn_rankcal.models import (
+    BilinearPairs,
+    DocumentModel,
+    ResidualPairModel,
+    StackedModel,
+    default_members,
+)
+from sklearn_rankcal.models._stacked import _nonnegative_weights
+from sklearn_rankcal.queries import Queries
+
+DATA = make_ranking(n_queries=40, n_features=6, random_state=0)
+X, Y, Q = DATA.X, DATA.y.astype(float), Queries.from_groups(DATA.groups)
+TARGETS = get_loss("ndcg").training_targets(Y, Q)
+LINEAR = DocumentModel(Ridge(), context="zscore")
+FOREST = DocumentModel(ExtraTreesRegressor(10, min_samples_leaf=3, random_state=0), center=False)
+MEMBERS = [("linear", None, LINEAR), ("forest", "labels", FOREST)]
+
+
+def fit(members=MEMBERS, **parameters):
+    return StackedModel(members, **parameters).fit(X, TARGETS, Q, labels=Y)
+
+
+class Predicts(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are a column of X, or the same number everywhere."""
+
+    def __init__(self, column=0, value=None):
+        self.column = column
+        self.value = value
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return X[:, self.column] if self.value is None else np.full(len(X), self.value)
+
+
+def column(number):
+    return DocumentModel(Predicts(number), center=False)
+
+
+# -------------------------------------------------------------------- weights
+
+
+def test_weights_are_the_best_nonnegative_ones():
+    """On every subset of the members, the free weights solve the normal equations."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n, m, penalty = 30, int(rng.integers(1, 5)), float(rng.choice([0.0, 0.1, 10.0]))
+        columns, target = rng.normal(size=(n, m)), rng.normal(size=n)
+        share = rng.random(n)
+        share /= share.sum()
+        gram = columns.T @ (columns * share[:, None])
+        equal = max(0.0, (columns.T @ (share * target)).sum()) / gram.sum()
+
+        def risk(w, columns=columns, target=target, share=share, penalty=penalty, equal=equal):
+            return share @ (target - columns @ w) ** 2 + penalty * ((w - equal) ** 2).sum()
+
+        best = np.inf
+        for free in itertools.chain.from_iterable(
+            itertools.combinations(range(m), size) for size in range(m + 1)
+        ):
+            w, some = np.zeros(m), list(free)
+            if some:
+                left = gram[np.ix_(some, some)] + penalty * np.eye(len(some))
+                right = columns[:, some].T @ (share * target) + penalty * equal
+                w[some] = np.linalg.solve(left, right)
+            if (w >= 0).all():
+                best = min(best, risk(w))
+        found = _nonnegative_weights(columns, target, share, penalty)
+        assert (found >= 0).all()
+        assert risk(found) == pytest.approx(best, rel=1e-6, abs=1e-9)
+
+
+def test_weights_minimise_the_error_of_held_out_queries():
+    """Members that do not learn have the same held-out and other predictions."""
+    model = fit([(name, None, column(k)) for k, name in enumerate("abc")], alpha=0.0)
+    centred = np.column_stack([Q.center(X[:, k]) for k in range(3)])
+    root = np.sqrt(1 / Q.broadcast(Q.sizes))  # every query counts the same
+    target = Q.center(TARGETS)
+    got = np.array(list(model.weights_.values()))
+    error = ((root * (target - centred @ got)) ** 2).sum()
+    for k, factor in itertools.product(range(3), (0.99, 1.01)):
+        other = got.copy()
+        other[k] = other[k] * factor if got[k] else 0.001
+        assert ((root * (target - centred @ other)) ** 2).sum() >= error
+    np.testing.assert_allclose(model.predict(X, Q), centred @ got, atol=1e-12)
+
+
+def test_a_weight_of_two_counts_as_two_equal_queries():
+    members = [("a", None, column(0)), ("b", None, column(1))]
+    rows, _ = Q.select(np.arange(40) < 20)
+    twice = np.concatenate([np.arange(len(Y)), rows])
+    codes = np.concatenate([Q.codes, Q.codes[rows] + 1000])
+    doubled = Queries.from_groups(codes)
+    repeated = StackedModel(members, alpha=0.0).fit(X[twice], TARGETS[twice], doubled)
+    weight = np.where(Q.codes < 20, 2.0, 1.0)
+    free = StackedModel([("a", None, _weighted(0)), ("b", None, _weighted(1))], alpha=0.0)
+    weighted = free.fit(X, TARGETS, Q, weight)
+    assert list(weighted.weights_.values()) == pytest.approx(list(repeated.weights_.values()))
+
+
+class TakesWeights(Predicts):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y)
+
+
+def _weighted(number):
+    return DocumentModel(TakesWeights(number), center=False)
+
+
+def test_equal_members_share_the_weight():
+    model = fit([(name, None, column(0)) for name in "ab"])
+    assert model.shares_ == pytest.approx({"a": 0.5, "b": 0.5})
+
+
+def test_a_member_that_is_constant_in_every_query_gets_no_weight():
+    constant = DocumentModel(DummyRegressor(), center=False)
+    model = fit([("constant", None, constant), ("linear", None, LINEAR)])
+    assert model.weights_["constant"] == 0.0
+    assert model.members_["constant"] == []
+    assert model.shares_ == {"constant": 0.0, "linear": 1.0}
+
+
+def test_members_that_rank_worse_than_chance_are_weighed_equally():
+    """No non-negative weights are better than 0, but a ranking is needed."""
+    against = np.column_stack([-TARGETS, -(TARGETS**3)])
+    members = [("a", None, column(0)), ("b", None, column(1))]
+    model = StackedModel(members, alpha=0.0).fit(against, TARGETS, Q)
+    assert model.shares_ == {"a": 0.5, "b": 0.5}
+    only_constants = [("a", None, DocumentModel(DummyRegressor()))]
+    model = StackedModel(only_constants).fit(X, TARGETS, Q)
+    np.testing.assert_allclose(model.predict(X, Q), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-900, -60, 60, 900])
+def test_the_unit_of_the_targets_changes_no_share(exponent):
+    members = [("linear", None, LINEAR), ("column", None, column(0))]
+    usual = StackedModel(members).fit(X, TARGETS, Q)
+    scaled = StackedModel(members).fit(X, np.ldexp(TARGETS, exponent), Q)
+    assert scaled.shares_ == pytest.approx(usual.shares_)
+    np.testing.assert_allclose(
+        np.ldexp(scaled.predict(X, Q), -exponent), usual.predict(X, Q), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_the_penalty_draws_to_equal_shares_and_vanishes():
+    def spread(alpha):
+        shares = list(
+            fit([("a", None, LINEAR), ("b", None, column(0))], alpha=alpha).shares_.values()
+        )
+        return abs(shares[0] - shares[1])
+
+    assert spread(0.0) > spread(30.0) > spread(1e6)
+    assert spread(1e9) == pytest.approx(0.0, abs=1e-6)
+
+
+# -------------------------------------------------------------------- folds
+
+
+def test_no_member_sees_the_fold_that_it_predicts():
+    model = fit(cv=4)
+    assert np.bincount(model.fold_of_query_).tolist() == [10, 10, 10, 10]
+    for fold, member in enumerate(model.members_["linear"]):
+        rows, some = Q.select(model.fold_of_query_ != fold)
+        alone = clone(LINEAR).fit(X[rows], TARGETS[rows], some)
+        np.testing.assert_array_equal(member.regressor_.coef_, alone.regressor_.coef_)
+
+
+def test_the_order_of_rows_does_not_matter():
+    members = [
+        ("linear", None, LINEAR),
+        ("tree", "labels", DocumentModel(DecisionTreeRegressor(random_state=0))),
+    ]
+    usual = fit(members).predict(X, Q)
+    rows = np.random.default_rng(0).permutation(len(Y))
+    shuffled = Queries.from_groups(DATA.groups[rows])
+    model = StackedModel(members).fit(X[rows], TARGETS[rows], shuffled, labels=Y[rows])
+    np.testing.assert_allclose(model.predict(X[rows], shuffled), usual[rows], atol=1e-10)
+
+
+def test_random_members_differ_between_folds_and_are_reproducible():
+    first, second = fit(), fit()
+    np.testing.assert_array_equal(first.predict(X, Q), second.predict(X, Q))
+    seeds = [model.regressor_.random_state for model in first.members_["forest"]]
+    assert seeds == [0, 1, 2, 3, 4]
+    assert FOREST.regressor.random_state == 0  # the member that was passed is not changed
+
+
+def test_threads_change_nothing():
+    np.testing.assert_array_equal(fit(n_jobs=2).predict(X, Q), fit().predict(X, Q))
+
+
+# -------------------------------------------------------------------- consistency
+
+# Two documents. With probability 1/2 the labels are (1, 0), else (2, 4). The expected labels are
+# (1.5, 2), but the expected NDCG targets rank the first document higher.
+WORLD = np.array([[1.0, 0.0], [2.0, 4.0]])
+
+
+def sample_world(n_queries, seed=0):
+    which = np.random.default_rng(seed).integers(2, size=n_queries)
+    labels = WORLD[which].reshape(-1)
+    noise = np.random.default_rng(seed + 1).normal(size=2 * n_queries)  # tells queries apart
+    table = np.column_stack([np.tile([0.0, 1.0], n_queries), noise])
+    return table, labels, Queries.uniform(n_queries, 2)
+
+
+def ranks_first_document_first(members, n_queries):
+    table, labels, queries = sample_world(n_queries)
+    targets = NDCG(shrinkage=0.0).training_targets(labels, queries)
+    model = StackedModel(members).fit(table, targets, queries, labels=labels)
+    scores = model.predict(table[:2], Queries.single(2))
+    return bool(scores[0] > scores[1]), model
+
+
+def stump(center=False):
+    return DocumentModel(DecisionTreeRegressor(max_leaf_nodes=2, random_state=0), center=center)
+
+
+def test_the_stack_is_consistent_if_one_member_is():
+    targets = get_loss("ndcg").encode(WORLD.reshape(-1), Queries.uniform(2, 2)).reshape(2, 2)
+    assert targets.mean(axis=0)[0] > targets.mean(axis=0)[1]
+    assert WORLD.mean(axis=0)[0] < WORLD.mean(axis=0)[1]
+    wrong = [("labels", "labels", stump()), ("copy", "labels", stump(center=True))]
+    right, model = ranks_first_document_first([*wrong, ("targets", None, stump())], 4000)
+    assert right
+    assert model.shares_["targets"] > 0.9
+
+
+def test_without_a_consistent_member_the_stack_is_not_consistent():
+    for n_queries in (400, 4000):
+        right, _ = ranks_first_document_first([("labels", "labels", stump())], n_queries)
+        assert not right
+
+
+def test_excess_error_is_at_most_that_of_the_best_member():
+    """The inequality of the argument, on the queries that chose the weights."""
+    members = [("a", None, column(0)), ("b", None, column(1)), ("c", None, column(2))]
+    share = 1 / Q.broadcast(Q.sizes)
+    target = Q.center(TARGETS)
+
+    def error(some):
+        model = fit(some, alpha=0.0)
+        return share @ (target - model.predict(X, Q)) ** 2
+
+    together = error(members)
+    assert all(together <= error([member]) + 1e-12 for member in members)
+
+
+# -------------------------------------------------------------------- as an estimator
+
+
+def test_parameters_of_members_are_nested():
+    model = StackedModel(MEMBERS)
+    assert model.get_params()["forest__regressor__min_samples_leaf"] == 3
+    changed = clone(model).set_params(linear__regressor__alpha=5.0, cv=3)
+    assert {name: m for name, _, m in changed.members}["linear"].regressor.alpha == 5.0
+    assert [loss for _, loss, _ in changed.members] == [None, "labels"]
+    assert LINEAR.regressor.alpha == 1.0
+    replaced = clone(model).set_params(forest=LINEAR)
+    assert replaced.members[1] == ("forest", "labels", LINEAR)
+    assert "linear" not in StackedModel().get_params()
+
+
+def test_pickles_predict_the_same():
+    model = fit()
+    other = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(other.predict(X, Q), model.predict(X, Q))
+
+
+def test_importances_are_averaged_by_the_shares():
+    trees = [("a", None, FOREST), ("b", "labels", FOREST)]
+    model = fit(trees)
+    own = {
+        name: np.mean([m.regressor_.feature_importances_ for m in models], axis=0)
+        for name, models in model.members_.items()
+    }
+    expected = sum(model.shares_[name] * own[name] for name in own)
+    np.testing.assert_allclose(model.feature_importances_, expected, atol=1e-12)
+    with pytest.raises(AttributeError, match="feature_importances_"):
+        _ = fit().feature_importances_
+
+
+def test_a_line_for_each_fit(capsys):
+    fit(verbose=1, cv=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("[StackedModel] linear, fold 1 of 2: ")
+
+
+def test_scores_enter_pairs_as_differences():
+    loss = get_loss("pd")
+    targets = loss.training_targets(Y, Q)
+    pairs = BilinearPairs(alpha=1e12)  # so strong a penalty that the pairs add nothing
+    model = ResidualPairModel(StackedModel(MEMBERS), pairs).fit(X, targets, Q, labels=Y)
+    scores = model.scores_.predict(X, Q)[Q.codes == 0]
+    first = model.predict(X, Q)[: len(scores) * (len(scores) - 1) // 2]
+    i, j = np.triu_indices(len(scores), 1)
+    np.testing.assert_allclose(first, scores[i] - scores[j], atol=1e-6)
+
+
+def test_default_members_fit_the_data():
+    assert [name for name, _, _ in default_members(relevance=False)] == ["targets", "borda"]
+    assert [name for name, _, _ in default_members(numeric=False)] == ["targets", "borda", "labels"]
+    model = StackedModel(cv=2).fit(X, TARGETS, Q, labels=Y)
+    assert list(model.weights_) == ["targets", "borda", "labels", "forest"]
+    assert sum(model.shares_.values()) == pytest.approx(1.0)
+
+
+# -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([], "members must be a list of"),
+        (LINEAR, "members must be a list of"),
+        ([("a", LINEAR)], r"got the member \('a', "),
+        ([(1, None, LINEAR)], "got the member"),
+        ([("a", None, LINEAR), ("a", None, FOREST)], "different names"),
+        ([("a__b", None, LINEAR)], "__"),
+        ([("cv", None, LINEAR)], "conflict with constructor arguments"),
+        ([("a", None, Ridge())], "must predict scores.*DocumentModel"),
+        ([("a", None, DocumentModel)], "must predict scores"),
+        ([("a", None, BilinearPairs())], "must predict scores"),
+        ([("a", "pd", LINEAR)], "learn scores.*space pairs"),
+        ([("a", "no such loss", LINEAR)], "no such loss"),
+    ],
+)
+def test_bad_members(members, message):
+    with pytest.raises(ValueError, match=message):
+        fit(members)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cv": 1}, "cv must be at least 2"),
+        ({"cv": 2.5}, "cv must be a whole number"),
+        ({"cv": 41}, "cv=41 folds.*only 40 queries"),
+        ({"alpha": -1.0}, "alpha must be"),
+        ({"alpha": np.nan}, "alpha must be"),
+        ({"alpha": "auto"}, "alpha must be"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(**parameters)
+
+
+def test_a_member_that_fails_or_predicts_nan_is_named():
+    nan = DocumentModel(Predicts(value=np.nan), center=False)
+    with pytest.raises(ValueError, match="'second' of the stack predicts NaN"):
+        fit([("first", None, LINEAR), ("second", None, nan)])
+    broken = DocumentModel(LinearRegression(positive="maybe"))
+    with pytest.raises(ValueError) as failure:
+        fit([("first", None, LINEAR), ("second", None, broken)])
+    assert "in the member 'second' of the stack" in failure.value.__notes__[0]
+
+
+def test_members_with_losses_need_labels_of_the_right_kind():
+    with pytest.raises(ValueError, match="needs the labels"):
+        StackedModel(MEMBERS).fit(X, TARGETS, Q)
+    winner = Q.offsets[:-1]
+    pairs = Preferences.from_pairs(winner, winner + 1, np.ones(len(winner)), Q)
+    with pytest.raises(ValueError, match="cannot learn preferences"):
+        StackedModel(MEMBERS).fit(X, TARGETS, Q, labels=pairs)
