@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
@@ -48,6 +49,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         targets: PairTargets,
         queries: Queries,
         sample_weight: Floats | None = None,
+        validation: Validation | None = None,
     ) -> _ResidualModel:
         """Fit the scores, and then the pairs to their residuals.
 
@@ -58,6 +60,9 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             Targets with the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
+        validation : Validation, default=None
+            Validation queries, which determine the number of iterations of a boosted regressor in
+            `scores`. They see the rankings by the scores, before the pairs are fitted.
 
         Returns
         -------
@@ -78,7 +83,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
         own = self._score_targets(targets, mass)
-        self.scores_ = model.fit(X, own, queries, sample_weight)
+        self.scores_ = model.fit(X, own, queries, sample_weight, validation)
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, mass)
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
