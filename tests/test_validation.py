@@ -97,6 +97,8 @@ def test_the_regressor_is_the_one_with_the_best_number_of_iterations(name, loss)
     )
     if hasattr(fixed.model_.regressor_, "feature_importances_"):
         np.testing.assert_allclose(ranker.feature_importances_, fixed.feature_importances_)
+    if best == 1:
+        return
     fewer = CalibratedRanker(boosting(name, best - 1, **learning_rate), loss=loss).fit(X, Y, G)
     assert fewer.score(X_VAL, Y_VAL, G_VAL) == pytest.approx(curve[best - 2])
 
@@ -394,8 +396,9 @@ def test_labels_beyond_the_range_of_the_loss():
 def test_a_split_of_rows_warns(regressor, n_rows):
     rng = np.random.default_rng(0)
     table, y, groups = rng.normal(size=(n_rows, 2)), rng.integers(2, size=n_rows), np.arange(n_rows)
-    with pytest.warns(UserWarning, match=r"split cuts queries.*validation_queries"):
+    with pytest.warns(UserWarning, match=r"split cuts queries.*validation_queries") as caught:
         CalibratedRanker(regressor).fit(table, y, groups // 3)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize(
@@ -466,6 +469,8 @@ def test_metadata_routing_passes_validation_queries():
         np.testing.assert_array_equal(
             search.best_estimator_.validation_scores_, plain.validation_scores_
         )
+        with pytest.raises(ValueError, match=r"validation queries, such as .* training queries"):
+            search.fit(X, Y, groups=G, X_val=X[:200], y_val=Y[:200], groups_val=G[:200])
         pipeline = Pipeline(
             [("scale", StandardScaler()), ("rank", CalibratedRanker(n_iter_no_change=5))],
             transform_input=["X_val"],

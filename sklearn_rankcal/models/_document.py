@@ -115,7 +115,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
         validation : Validation, default=None
-            Validation queries, which determine the number of iterations of a boosted regressor.
+            The validation queries of a `CalibratedRanker`, which determine the number of iterations
+            of a boosted regressor.
 
         Returns
         -------

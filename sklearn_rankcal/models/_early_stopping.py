@@ -168,7 +168,9 @@ class _Run:
 
 
 def _fit_by_warm_start(run: _Run) -> Any:
-    """Fit scikit-learn's boosting in steps, each at least half as long as all steps before it.
+    """Fit scikit-learn's boosting in steps, each half as long as all steps before it together.
+
+    The first steps have `n_iter_no_change` iterations, since training cannot stop before.
 
     A step of warm start bins the data again, and predicts the training rows by all trees so far. On
     10,000 rows of 92 columns, 1,000 iterations in such steps take 1.3 times as long as in one fit;
@@ -307,8 +309,6 @@ def _fit_catboost(run: _Run) -> Any:
     given = regressor.get_params()
     size = next((name for name in _CATBOOST_SIZES if name in given), "iterations")
     n_max = given.get(size, 1000)
-    if "random_seed" not in given and "random_state" not in given:
-        regressor.set_params(random_seed=0)  # CatBoost's own default
     metric = _LastPredictions(run, n_max)
     first = clone(regressor).set_params(eval_metric=metric, metric_period=1)
     with warnings.catch_warnings():

@@ -61,8 +61,9 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
         validation : Validation, default=None
-            Validation queries, which determine the number of iterations of a boosted regressor in
-            `scores`. They see the rankings by the scores, before the pairs are fitted.
+            The validation queries of a `CalibratedRanker`, which determine the number of iterations
+            of a boosted regressor in `scores`. The rankings by the scores are evaluated, because
+            the model of pairs is fitted afterwards.
 
         Returns
         -------

@@ -329,7 +329,8 @@ class CalibratedRanker(
         targets = self._make_targets(model, data)
         self._print_progress(
             f"{data.queries.n_rows} documents in {data.queries.n_queries} queries for "
-            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",
+            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out"
+            + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
             started,
         )
         self.model_ = self._fit_model(model, targets, data, validation)

@@ -99,7 +99,7 @@ def warn_if_split_cuts_queries(regressor: Any, queries: Queries, stacklevel: int
         stops = parameters.get("early_stopping", parameters.get("n_iter_no_change") is not None)
         if stops == "auto":  # histogram boosting of scikit-learn
             stops = queries.n_rows > 10_000
-        if stops is True:
+        if isinstance(stops, bool | np.bool_) and stops:
             warnings.warn(
                 f"{type(part).__name__} stops early on rows that it splits off by itself. The "
                 "split cuts queries, so that rows of the same query are on both sides of it, and "

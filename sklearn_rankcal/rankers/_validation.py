@@ -18,6 +18,7 @@ from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._cut_queries import FittedQueries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._row_hashes import hash_rows
@@ -40,6 +41,7 @@ class ValidatingRanker:
     grouped_: bool
     loss_: Loss
     decoder_: Any
+    _fitted_queries: FittedQueries | None
     _table_and_queries: Callable[..., tuple[Any, Queries | None]]
     _print_progress: Callable[..., None]
 
@@ -85,11 +87,15 @@ class ValidatingRanker:
                 "queries of X. Only one of the two can be used."
             )
         _refuse_untransformed()
+        # Inside a cross-validation, `_table_and_queries` would take queries that are in X too for
+        # queries that a splitter has cut.
+        fitted_queries, self._fitted_queries = self._fitted_queries, None
         with _naming_validation_data():
             X, given = self._table_and_queries(X, groups, reset=False)
             labels, of_labels = read_any_labels(y, X.shape[0])
             queries = agreed_queries(given, of_labels)
             weight = check_weight(sample_weight, X.shape[0])
+        self._fitted_queries = fitted_queries
         if queries is None and self.grouped_:
             raise ValueError(
                 "The training rows have query ids, and the validation rows have none. Pass "
