@@ -1,6 +1,8 @@
 """Validation queries: early stopping of boosted regressors on the measure of the loss."""
 
 import pickle
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,6 +34,8 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     default_regressor,
 )
+from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.queries import Queries
 
 DATA = make_ranking(90, (3, 10), 6, random_state=0)
 # NDCG is defined on every query: its first document is relevant.
@@ -122,6 +126,40 @@ def test_random_trees_are_those_that_were_evaluated(regressor):
     assert {name: after[name] for name in given if name != "random_state"} == {
         name: given[name] for name in given if name != "random_state"
     }
+
+
+class LoggedBoosting(HistGradientBoostingRegressor):
+    """Histogram boosting that remembers from how many trees to how many each `fit` went."""
+
+    log: ClassVar[list[tuple[int, int]]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        before = self.n_iter_ if self.warm_start and hasattr(self, "_predictors") else 0
+        self.log.append((before, self.max_iter))
+        return super().fit(X, y, sample_weight)
+
+
+def test_scikit_learn_boosting_grows_in_steps_and_fits_no_tree_twice_but_those_of_the_last_step():
+    LoggedBoosting.log.clear()
+    regressor = LoggedBoosting(max_iter=400, learning_rate=0.03, min_samples_leaf=4)
+    ranker = CalibratedRanker(regressor, n_iter_no_change=10)
+    ranker.fit(X, Y, G, X_val=X, y_val=Y, groups_val=G + 1000)  # improves for long
+    *steps, last = LoggedBoosting.log
+    ends = [0, 10, 20, 30, 45, 67, 100, 150, 225, 337, 400]
+    assert len(steps) > 4
+    assert steps == list(pairwise(ends))[: len(steps)]
+    assert last[1] == ranker.n_iter_ == ranker.model_.regressor_.n_iter_
+    assert last[0] == max(end for end in ends if end < ranker.n_iter_)
+
+
+def test_of_equal_values_the_first_is_the_best():
+    values = iter([0.1, 0.3, 0.3, 0.2, 0.3, 0.4])
+    validation = Validation(X_VAL, Queries.single(len(X_VAL)), lambda u: next(values), 3)
+    stops = []
+    for _ in range(5):
+        validation.record(np.zeros(len(X_VAL)))
+        stops.append(validation.stops)
+    assert validation.n_iter == 2 and stops == [False, False, False, False, True]
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

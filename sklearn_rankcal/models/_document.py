@@ -14,8 +14,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._context import add_context, check_context
-from sklearn_rankcal.models._early_stopping import Validation, check_stops_early, fit_until_best
+from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
 from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
+from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns

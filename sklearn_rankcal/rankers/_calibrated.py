@@ -23,7 +23,7 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._arrays import PlainArraysMixin
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
