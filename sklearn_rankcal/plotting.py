@@ -1,4 +1,7 @@
-"""Plots of predicted preferences and of rankings. They need matplotlib, from the extra ``plot``."""
+"""Plots of predicted preferences, rankings and early stopping.
+
+They need matplotlib, from the extra ``plot``.
+"""
 
 from __future__ import annotations
 
@@ -130,6 +133,44 @@ def plot_preference_graph(
         low[1], high[1] = -0.3 * r, 0.3 * r
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     ax.axis("off")
+    return ax
+
+
+def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
+    """Plot the value of the rankings of validation queries after each iteration of a regressor.
+
+    Parameters
+    ----------
+    ranker : CalibratedRanker
+        A ranker that was fitted with validation queries.
+    ax : matplotlib axes, default=None
+        If None, a new figure is made.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        A line for ``ranker.validation_scores_``, and a vertical line at ``ranker.n_iter_``, the
+        number of iterations that the regressor keeps.
+
+    Raises
+    ------
+    ValueError
+        If the ranker is not fitted or had no validation queries.
+    ImportError
+        If matplotlib is not installed.
+    """
+    scores = getattr(ranker, "validation_scores_", None)
+    if scores is None:
+        raise ValueError(
+            "The ranker has no validation_scores_. Fit it with validation queries: with the "
+            "parameter validation_queries=0.2, or with X_val, y_val and groups_val in fit."
+        )
+    ax = make_axes() if ax is None else ax
+    ax.plot(np.arange(1, len(scores) + 1), scores, color="0.2")
+    ax.axvline(ranker.n_iter_, color="tab:red", linestyle="--", label=f"kept: {ranker.n_iter_}")
+    name = type(ranker.loss_).__name__
+    ax.set(xlabel="iteration", ylabel=f"mean {name} measure of the validation queries")
+    ax.legend()
     return ax
 
 

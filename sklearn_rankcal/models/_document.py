@@ -14,7 +14,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
 from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
+from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
@@ -25,7 +27,7 @@ from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_on
 _MAX_CLASSES = 100  # distinct targets that a classifier may have
 
 
-def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
+def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradientBoostingRegressor:
     """Return the regressor that is used when none is given.
 
     It is histogram gradient boosting with settings for ranking data: 100 trees with learning rate
@@ -37,6 +39,8 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
     ----------
     n_rows : int
         Number of training rows.
+    stops_early : bool, default=False
+        Whether validation queries determine the number of trees. If so, there are at most 1,000.
 
     Returns
     -------
@@ -50,7 +54,7 @@ def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
     """
     return HistGradientBoostingRegressor(
         learning_rate=0.05,
-        max_iter=100,
+        max_iter=1000 if stops_early else 100,
         max_leaf_nodes=7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31,
         # scikit-learn's default is 20, which would forbid every split of few rows.
         min_samples_leaf=min(20, max(1, n_rows // 50)),
@@ -101,6 +105,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         targets: NDArray[np.float64],
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
+        validation: Validation | None = None,
     ) -> DocumentModel:
         """Fit the regressor.
 
@@ -110,6 +115,9 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         targets : ndarray of shape (n_documents,)
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
+        validation : Validation, default=None
+            The validation queries of a `CalibratedRanker`, which determine the number of iterations
+            of a boosted regressor.
 
         Returns
         -------
@@ -121,13 +129,18 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             If `context` is given for a table without numeric columns, if a classifier has more
             than 100 distinct targets, or if weights are given and the regressor does not take
             weights.
+        TypeError
+            If `validation` is given and the regressor cannot stop early.
         """
         self._kinds = check_context(self.context)
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
-        regressor = (
-            default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
-        )
+        if self.regressor is None:
+            regressor = default_regressor(X.shape[0], stops_early=validation is not None)
+        else:
+            regressor = clone(self.regressor)
+        if validation is not None:
+            check_stops_early(regressor)
         weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
         self._columns = numeric_columns(X)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
@@ -150,15 +163,27 @@ class DocumentModel(VersionedPickle, BaseEstimator):
                     f"A classifier needs graded labels: at most {_MAX_CLASSES} distinct targets; "
                     f"got {len(self.levels_)}. Use a regressor."
                 )
-            self.regressor_ = _fit(regressor, table, codes, weights)
+            fitted: NDArray[Any] = codes
         else:
             # Scaling by powers of two is exact. It keeps weighted means from overflowing, and
             # tiny targets from vanishing inside the regressor.
             mass = None if sample_weight is None else below_one(sample_weight)
-            fitted = queries.center(targets, mass) if self.center else targets
-            self._exponent = target_exponent(fitted)
-            fitted = np.ldexp(fitted, -self._exponent)
-            self.regressor_ = _fit(regressor, table, fitted, weights)
+            centred = queries.center(targets, mass) if self.center else targets
+            self._exponent = target_exponent(centred)
+            fitted = np.ldexp(centred, -self._exponent)
+        try:
+            if validation is None:
+                self.regressor_ = regressor.fit(table, fitted, **weights)
+            else:
+                held_out, _ = self._table(validation.X, validation.queries)
+                as_scores = self._expected if is_classifier(regressor) else self._scaled_back
+                self.regressor_ = fit_until_best(
+                    regressor, table, fitted, weights, validation, held_out, as_scores
+                )
+        except (TypeError, ValueError) as error:
+            if text := [column for column, _ in text_columns(table)]:
+                error.add_note(f"Columns of X with text or times: {text}.")
+            raise
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
@@ -188,8 +213,17 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         if is_classifier(self.regressor_):
             chances = self.regressor_.predict_proba(table)
             return chances @ self.levels_[self.regressor_.classes_]
-        scores = np.asarray(self.regressor_.predict(table), dtype=np.float64).reshape(-1)
-        return np.ldexp(scores, self._exponent)
+        return self._scaled_back(self.regressor_.predict(table))
+
+    def _scaled_back(self, predicted: Any) -> NDArray[np.float64]:
+        """Scores from what the regressor predicts."""
+        return np.ldexp(np.asarray(predicted, dtype=np.float64).reshape(-1), self._exponent)
+
+    def _expected(self, chances: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores from the probabilities that a classifier predicts for the levels."""
+        if chances.ndim == 1:  # LightGBM and XGBoost give only that of the second of two levels
+            chances = np.column_stack([1.0 - chances, chances])
+        return chances @ self.levels_
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         if not self._kinds:
@@ -226,16 +260,6 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             part = added[..., number * width : (number + 1) * width]
             total[..., self._numeric] += part * factors[kind]
         return total
-
-
-def _fit(regressor: Any, table: Any, targets: NDArray[Any], weights: dict[str, Any]) -> Any:
-    """Fit the regressor; an error that it raises gets a note of the columns that hold text."""
-    try:
-        return regressor.fit(table, targets, **weights)
-    except (TypeError, ValueError) as error:
-        if columns := [column for column, _ in text_columns(table)]:
-            error.add_note(f"Columns of X with text or times: {columns}.")
-        raise
 
 
 def _positions(X: Any) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
+from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
     PAIRS,
@@ -49,6 +50,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         targets: PairTargets,
         queries: Queries,
         sample_weight: Floats | None = None,
+        validation: Validation | None = None,
         labels: Any = None,
     ) -> _ResidualModel:
         """Fit the scores, and then the pairs to their residuals.
@@ -60,6 +62,10 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             Targets with the symmetry of the model.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
+        validation : Validation, default=None
+            The validation queries of a `CalibratedRanker`, which determine the number of iterations
+            of a boosted regressor in `scores`. The rankings by the scores are evaluated, because
+            the model of pairs is fitted afterwards.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels, for a `scores` that takes them (`StackedModel`).
 
@@ -82,7 +88,10 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
         own = self._score_targets(targets, mass)
-        extra = {"labels": labels} if has_fit_parameter(model, "labels") else {}
+        # What the scores take beside targets and weights: a boosted regressor may stop early, and
+        # the members of a stack may learn the labels.
+        given = {"labels": labels, "validation": validation}
+        extra = {name: value for name, value in given.items() if has_fit_parameter(model, name)}
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, mass)

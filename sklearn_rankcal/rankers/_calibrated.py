@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._arrays import PlainArraysMixin
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
@@ -32,7 +33,9 @@ from sklearn_rankcal.rankers._training import (
     TrainingData,
     warn_if_normalizer_varies,
     warn_if_rows_are_queries,
+    warn_if_split_cuts_queries,
 )
+from sklearn_rankcal.rankers._validation import ValidatingRanker
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table, numeric_columns
 from sklearn_rankcal.utils._names import checks_keywords
@@ -40,7 +43,7 @@ from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_unit, mean_one
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context, inside
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context, inside
 
 
 def _predicts_scores(ranker: CalibratedRanker) -> bool:
@@ -51,62 +54,84 @@ class CalibratedRanker(
     PlainArraysMixin,
     FittedRegressorMixin,
     ReportingRanker,
+    ValidatingRanker,
     RankerMixin,
     VersionedPickle,
     BaseEstimator,
 ):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    "Calibrated" means surrogate consistency (Ramaswamy et al., 2013, definition 1), not probability
-    calibration. The targets of the regressor are chosen so that, with enough data, the decoded
-    rankings become the best possible for the loss, if the regressor can express the expected
-    targets. The regressor sees a row and its query context, not the whole query; see the notes.
-    `predict` returns positions, `decision_function` returns scores.
+    The ranker computes targets from the labels, fits the regressor to the targets, and decodes its
+    predictions into a ranking. The targets are calibrated for the loss: with enough data, the
+    rankings become the best possible ones for the loss if the regressor can express the expected
+    targets. This property is called surrogate consistency or calibration (definition 1 of [1]_). It
+    is not the calibration of probabilities. The regressor sees a row and its query context, not the
+    whole query; see the notes. `predict` returns positions, and `decision_function` returns scores.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        Any scikit-learn regressor; or a classifier, when labels are graded: it predicts expected
-        targets from `predict_proba`, which is not calibrated for losses with a normaliser
-        (``"ndcg"``, ``"recall"``, ``"auc"``, ``"map_by_scores"``; `fit` warns); or a model of
-        `sklearn_rankcal.models`, taken as it is. None is `HistGradientBoostingRegressor` set for
-        ranking data (`models.default_regressor`), for which a sparse X is made dense up to 4 GiB
-        (`Ridge` or LightGBM take X sparse). For ``loss="pd"`` and ``"map"`` a regressor is wrapped
-        in a `PairModel`, and None is `ResidualPairModel` or `ResidualProductModel`.
+        It can be one of the following.
+
+        - None: a `HistGradientBoostingRegressor` with settings for ranking data
+          (`models.default_regressor`). It needs a dense table, so that a sparse X is converted, up
+          to 4 GiB. For ``loss="pd"`` and ``"map"`` a `ResidualPairModel` or
+          `ResidualProductModel` contains it.
+        - A regressor of scikit-learn or with its interface. `Ridge` and LightGBM take a sparse X
+          as it is. For ``loss="pd"`` and ``"map"`` it is fitted to pairs of documents
+          (`PairModel`).
+        - A classifier, if labels are graded. The targets are expected values under its
+          `predict_proba`. They are not calibrated for losses with a normaliser (``"ndcg"``,
+          ``"recall"``, ``"auc"``, ``"map_by_scores"``), for which `fit` warns.
+        - A model of `sklearn_rankcal.models`, which is fitted as it is.
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
         ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
         ``NDCG(k=10, gain="linear")`` (`losses`).
     decoder : str or decoder, default="auto"
-        How surrogate predictions become a ranking. ``"auto"`` is the loss's default: for scores
-        ``"sort"``, which is exact; for ``"pd"`` and ``"map"`` exact while that is cheap. Others for
-        these: ``"exact"``, ``"local_search"``, for ``"pd"`` ``"greedy_dag"``, for ``"map"``
-        ``"diagonal"``, or an object of `decoders`.
+        How predictions become a ranking. ``"auto"`` is the default of the loss. For losses on
+        scores it is ``"sort"``, which is exact. For ``"pd"`` and ``"map"`` it is exact as long as
+        that is cheap; alternatives are ``"exact"`` and ``"local_search"``, for ``"pd"`` also
+        ``"greedy_dag"`` and for ``"map"`` also ``"diagonal"``, or an object of `decoders`.
     context : "auto", None, str or list of str, default="auto"
-        Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
-        standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
-        when `fit` knows the queries and X is dense with numeric columns, else None. None shows the
-        regressor the columns of X and nothing else. Of losses on pairs, only the default
-        regressor has context columns.
+        Columns that are added for the regressor and compare a document with its query:
+        ``"zscore"``, which is (x - mean of the query) / standard deviation of the query;
+        ``"difference"``, which is x - mean of the query; ``"rank"``, the rank in the query; or a
+        list of these. With ``"auto"`` they are ``"zscore"`` if `fit` knows the queries and X is
+        dense with numeric columns, and otherwise none. With None the regressor sees the columns of
+        X only. For losses on pairs, only the default regressor gets context columns.
     center : bool, default=True
-        Subtract from each target the mean of its query. It changes no ranking of the targets.
+        Whether to subtract from each target the mean of its query. This changes no ranking of the
+        targets.
     group_column : str, default=None
-        Column of a data frame X that holds the query ids; it is dropped before the regressor. The
-        one way in which queries also reach `cross_val_predict` and ``search.predict(frame)``.
-        A transformer that scales or drops the column breaks it.
+        Name of the column of a data frame X that contains the query ids. The regressor does not
+        see it. This is the only way to pass queries to `cross_val_predict` and
+        ``search.predict(frame)``. No transformer before the ranker may change or drop the column.
+    validation_queries : float, default=None
+        Share of the queries, between 0 and 1, that `fit` holds out in order to choose the number of
+        iterations of a boosted regressor. Training stops early when the rankings of these queries
+        no longer improve, in the mean of the loss's measure. The regressor that is kept has the
+        number of iterations with the best mean, and is not fitted to the queries held out. Queries
+        can also be passed to `fit` (``X_val``). With validation queries the default regressor has
+        at most 1,000 trees; another one has at most those that its own parameter says. Boosting of
+        scikit-learn, LightGBM, XGBoost and CatBoost can stop early; other regressors, and
+        regressors inside a pipeline, raise an error.
+    n_iter_no_change : int, default=50
+        With validation queries, training stops after this many iterations without a new best mean.
     random_state : int, RandomState instance or None, default=None
-        Seeds every ``random_state`` of (a clone of) the regressor; None leaves them as they are.
-        The default regressor is random only beyond 200,000 rows, where its bins are estimated on a
-        sample.
+        Seed of every parameter ``random_state`` of the regressor, and of the draw of validation
+        queries. None leaves the parameters as they are. The default regressor is random only for
+        more than 200,000 rows, when it estimates its bins on a sample.
     n_jobs : int, default=None
-        Queries decoded at the same time, through joblib, where the loss is on pairs. None is 1
-        unless in a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
+        How many queries are decoded at the same time by joblib if the loss is on pairs. None means
+        1, or the number of a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
-        1: print what `fit`, `predict` and the reports do, and how long each step takes; where the
-        loss is on pairs, a line for each 2,000,000 predictions that are decoded. 2 and more: also
-        set every parameter ``verbose`` of the regressor that is 0 to this number less 1, so that
-        boosting prints its iterations.
+        With 1, `fit`, `predict` and the reports print what they do and how long each step takes.
+        With validation queries, `fit` prints the progress and the longest time that can remain.
+        If the loss is on pairs, a line is printed for each 2,000,000 predictions that are decoded.
+        With 2 or more, every parameter ``verbose`` of the regressor that is 0 is also set to this
+        number less 1, so that boosting prints its iterations.
 
     Attributes
     ----------
@@ -124,10 +149,20 @@ class CalibratedRanker(
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
-        Number of queries seen by `fit`.
+        Number of queries in X, including those that `validation_queries` holds out.
     n_queries_dropped_ : int
-        Queries left out of the regression because the loss is undefined there or all weights are
-        0 (for NDCG: no document with gain).
+        Number of queries of X that are left out because the loss is undefined on them (for NDCG:
+        they have no document with gain) or because all their weights are 0.
+    n_iter_ : int
+        Number of iterations of the fitted regressor. This attribute and the next two exist only if
+        there were validation queries.
+    validation_scores_ : ndarray of shape (n_iterations,)
+        Mean of the loss's measure over the validation queries after each iteration, including those
+        after the best one. For losses on scores, the largest is the `score` of the validation
+        queries; for losses on pairs, the rankings are those by the scores of the documents, before
+        the model of pairs is fitted. `plotting.plot_validation_scores` plots them.
+    validation_queries_ : ndarray of shape (n_validation_queries,)
+        Ids of the validation queries on which the loss is defined.
     n_features_in_ : int
         Number of columns of X, the group column included.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -140,17 +175,17 @@ class CalibratedRanker(
 
     Notes
     -----
-    Theorem 3 of [1]_ is about functions of the whole query. The regressor receives a row and its
-    context columns, which depend on the mean, standard deviation and rank of each column in the
-    query. Documents that agree in these get the same score, whatever the other documents of their
-    queries are. For example, take two queries with the single column {10, 11, 0, 4, 5} and
+    Theorem 3 of [1]_ is about functions of the whole query. The regressor, however, receives a row
+    and its context columns, which depend on the mean, standard deviation and rank of each column in
+    the query. Documents that agree in these get the same score, whatever the other documents of
+    their queries are. For example, take two queries with the single column {10, 11, 0, 4, 5} and
     {10, 11, 1, 2, 6}. The context columns of 10 and 11 agree in both. If the best order of 10 and
     11 differs between the queries, one of them is ranked wrong. If expected targets depend on the
     query in other ways, add columns that express this.
 
-    Beside the regressor, fit and predict take O(n log r) time for n documents in queries of at most
-    r, and O(n) memory. With context columns they also make a copy of X with twice the columns;
-    `predict` makes it for 131,072 rows at a time.
+    In addition to the regressor, `fit` and `predict` take O(n log r) time and O(n) memory for n
+    documents in queries of at most r documents. With context columns they also make a copy of X
+    with twice the columns. `predict` makes this copy for one block of rows at a time.
 
     References
     ----------
@@ -178,6 +213,8 @@ class CalibratedRanker(
         "context": [None, str, list, tuple],
         "center": ["boolean"],
         "group_column": [None, str],
+        "validation_queries": [None, Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
@@ -192,6 +229,8 @@ class CalibratedRanker(
         context: Any = "auto",
         center: bool = True,
         group_column: str | None = None,
+        validation_queries: float | None = None,
+        n_iter_no_change: int = 50,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -202,6 +241,8 @@ class CalibratedRanker(
         self.context = context
         self.center = center
         self.group_column = group_column
+        self.validation_queries = validation_queries
+        self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -216,6 +257,11 @@ class CalibratedRanker(
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
     ) -> CalibratedRanker:
         """Fit the regressor on the loss's targets.
 
@@ -234,6 +280,16 @@ class CalibratedRanker(
             the default regressor and for closed forms only ratios of weights count. A `regressor`
             that you pass gets the weights as they are, so that its penalty can depend on their
             scale; the largest must be between 1e-12 and 1e12.
+        X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features)
+            Documents of validation queries, which choose the number of iterations of a boosted
+            regressor as `validation_queries` describes. A query must not be in X too. Inside a
+            pipeline with transformers, ``Pipeline(..., transform_input=["X_val"])`` is needed.
+        y_val : array-like of shape (n_validation,)
+            Labels of `X_val`.
+        groups_val : array-like of shape (n_validation,)
+            Query id of each row of `X_val`, unless `y_val` or `group_column` gives it.
+        sample_weight_val : array-like of shape (n_validation,)
+            Weight of each row of `X_val`, as in `score`.
 
         Returns
         -------
@@ -243,28 +299,42 @@ class CalibratedRanker(
         Raises
         ------
         ValueError
-            Lengths differ, y, groups or weights contain NaN, labels are outside the range of the
-            loss, a splitter cuts a query, or the loss is undefined on all queries. Or the query
-            ids did not reach the ranker inside a cross-validation of scikit-learn.
+            If lengths differ, if y, groups or weights contain NaN, if labels are outside the range
+            of the loss, if a splitter cuts a query, or if the loss is undefined on all queries.
+            Also if the query ids did not reach the ranker inside a cross-validation of
+            scikit-learn, or if validation queries leave no query to train on.
+        TypeError
+            If there are validation queries and the regressor cannot stop early.
         """
         started = time.perf_counter()
         loss = get_loss(self.loss)
         data = self._read_training_data(X, y, groups, sample_weight)
+        held_out = self._read_validation(
+            data.queries,
+            *(X_val, y_val, groups_val, sample_weight_val),
+            ids_known=groups is not None or self.group_column is not None,
+        )
         self.decoder_ = get_decoder(self.decoder, loss.space)
         self.n_queries_ = data.queries.n_queries
         warn_if_rows_are_queries(data.queries, stacklevel=5)
+        warn_if_split_cuts_queries(self.regressor, data.queries, stacklevel=5)
         data = data.without_zero_weights()
         self.loss_ = loss.resolve(data.labels)
         data = data.without_undefined_queries(self.loss_)
         self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
-        model = self._make_model(data.X)
+        if held_out is None:
+            data, held_out = self._hold_out(data)
+        model = self._make_model(data.X, stops_early=held_out is not None)
+        validation = None if held_out is None else self._make_validation(model, held_out)
         targets = self._make_targets(model, data)
         self._print_progress(
             f"{data.queries.n_rows} documents in {data.queries.n_queries} queries for "
-            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out",
+            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out"
+            + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
             started,
         )
-        self.model_ = self._fit_model(model, targets, data)
+        self.model_ = self._fit_model(model, targets, data, validation)
+        self._keep_validation(validation)
         return self
 
     def _read_training_data(
@@ -273,8 +343,8 @@ class CalibratedRanker(
         X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=6)
         return TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
 
-    def _make_model(self, X: Any) -> Any:
-        """The model to be fitted, with its seeds set."""
+    def _make_model(self, X: Any, stops_early: bool) -> Any:
+        """Return the model to be fitted, with its seeds set."""
         space = self.loss_.space
         if is_model(self.regressor):
             if self.regressor.space != space:
@@ -290,14 +360,15 @@ class CalibratedRanker(
         context = self.context
         if isinstance(context, str) and context == "auto":
             context = "zscore" if self.grouped_ and numeric_columns(X) else None
-        regressor = (
-            default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
-        )
+        if self.regressor is None:
+            regressor = default_regressor(X.shape[0], stops_early=stops_early)
+        else:
+            regressor = clone(self.regressor)
         documents = DocumentModel(regressor, center=self.center, context=context)
         return set_random_states(default_model(space, documents), self.random_state)
 
     def _make_targets(self, model: Any, data: TrainingData) -> Any:
-        """The targets of the model, and over which distributions they are calibrated."""
+        """Return the targets of the model, and set `calibrated_over_`."""
         # Only a model of documents can have a classifier; its regressor may be None.
         inner = None if self.loss_.space.is_pairwise else model.regressor
         with_classifier = inner is not None and is_classifier(inner)
@@ -316,7 +387,9 @@ class CalibratedRanker(
             warn_if_normalizer_varies(inner, self.loss_, normalizer, stacklevel=6)
         return targets
 
-    def _fit_model(self, model: Any, targets: Any, data: TrainingData) -> Any:
+    def _fit_model(
+        self, model: Any, targets: Any, data: TrainingData, validation: Validation | None
+    ) -> Any:
         """Fit the model and print how long that takes."""
         started = time.perf_counter()
         weight = data.weight
@@ -331,9 +404,13 @@ class CalibratedRanker(
         self._print_progress(
             f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
         )
-        model = model.fit(data.X, targets, data.queries, weight)
+        if validation is None:  # models that cannot stop early have no such parameter
+            model = model.fit(data.X, targets, data.queries, weight)
+        else:
+            model = model.fit(data.X, targets, data.queries, weight, validation=validation)
         fitted = getattr(model, "regressor_", model)
-        self._print_progress(f"fitted {type(fitted).__name__}", started)
+        kept = "" if validation is None else f" with {validation.n_iter} iterations"
+        self._print_progress(f"fitted {type(fitted).__name__}{kept}", started)
         return model
 
     def _table_and_queries(
@@ -362,22 +439,24 @@ class CalibratedRanker(
 
     @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return positions, 1 = top of its query; scores are `decision_function`.
+        """Return the position of each row in its query, 1 = top.
+
+        `decision_function` returns scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Needed when the ranker was fitted with query ids, unless X holds
-            `group_column`; else None ranks all rows as one query.
+            Query id of each row. It is needed if the ranker was fitted with query ids, unless X has
+            the column `group_column`. Otherwise None ranks all rows as one query.
 
         Returns
         -------
         ranks : ndarray of shape (n_documents,)
-            Position of each row inside its query, the convention of `scipy.stats.rankdata`.
-            Documents with equal scores are ordered by a hash of their features, so that neither
-            the order of the rows nor other queries matter.
+            Position of each row inside its query, as in `scipy.stats.rankdata`. Documents with
+            equal scores are ordered by a hash of their features, so that the ranking depends
+            neither on the order of the rows nor on other queries.
         """
         if groups is None and inside("sklearn.utils._response"):
             raise ValueError(
@@ -405,8 +484,8 @@ class CalibratedRanker(
         Returns
         -------
         order : QueryOrder
-            ``rows`` (indices into X), ``offsets`` (where each query's rows begin and end) and
-            ``queries`` (the group ids).
+            It has the attributes ``rows`` (indices into X), ``offsets`` (where the rows of each
+            query begin and end) and ``queries`` (the group ids).
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
             raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
@@ -466,9 +545,10 @@ class CalibratedRanker(
         Returns
         -------
         score : float
-            P@q, DCG, NDCG, recall, AUC, ERR, AP, ERU, Spearman's rho, or the share of preference
-            weight that is not contradicted, of the rankings that `predict` returns. Queries where
-            it is undefined are left out; NaN when that is all.
+            Precision, DCG, NDCG, recall, AUC, ERR, average precision, ERU, Spearman's rho, or the
+            share of preference weight that is not contradicted, for the rankings that `predict`
+            returns. Queries on which the measure is undefined are left out. If it is undefined on
+            all queries, the score is NaN.
         """
         check_is_fitted(self)
         X, labels, queries, _ = self._read(X, y, groups, reset=False)

@@ -39,7 +39,8 @@ class TrainingData(NamedTuple):
         if self.weight is None or (self.weight > 0).all():
             return self
         rows = np.flatnonzero(self.weight)
-        return self._take(rows, Queries.from_groups(self.queries.codes[rows]))
+        kept = Queries.from_groups(self.queries.codes[rows])
+        return self._take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
 
     def without_undefined_queries(self, loss: Loss) -> TrainingData:
         """The queries on which the loss is defined.
@@ -59,7 +60,11 @@ class TrainingData(NamedTuple):
                 "losses a query needs a document of positive relevance; for 'auc', 'spearman' "
                 "and 'pd' it needs two different labels."
             )
-        return self._take(*self.queries.select(defined))
+        return self.take_queries(defined)
+
+    def take_queries(self, keep: NDArray[np.bool_]) -> TrainingData:
+        """The queries of a mask of shape (n_queries,)."""
+        return self._take(*self.queries.select(keep))
 
     def _take(self, rows: Any, queries: Queries) -> TrainingData:
         weight = None if self.weight is None else self.weight[rows]
@@ -78,6 +83,33 @@ def warn_if_rows_are_queries(queries: Queries, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def warn_if_split_cuts_queries(regressor: Any, queries: Queries, stacklevel: int) -> None:
+    """Warn if the regressor, or one inside it, splits rows off for its own early stopping."""
+    if queries.n_queries == 1 or not hasattr(regressor, "get_params"):
+        return
+    for part in (regressor, *regressor.get_params().values()):
+        if not hasattr(part, "get_params") or isinstance(part, type):
+            continue
+        parameters = part.get_params(deep=False)
+        # None means that early stopping uses the training rows.
+        if parameters.get("validation_fraction") is None:
+            continue
+        stops = parameters.get("early_stopping", parameters.get("n_iter_no_change") is not None)
+        if stops == "auto":  # histogram boosting of scikit-learn
+            stops = queries.n_rows > 10_000
+        if isinstance(stops, bool | np.bool_) and stops:
+            warnings.warn(
+                f"{type(part).__name__} stops early on rows that it splits off by itself. The "
+                "split cuts queries, so that rows of the same query are on both sides of it, and "
+                "it does not use the measure of the loss. Turn it off, for example with "
+                "early_stopping=False. The parameter validation_queries of CalibratedRanker holds "
+                "out whole queries for boosted regressors.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+            return
 
 
 def warn_if_normalizer_varies(

@@ -1,0 +1,121 @@
+"""Whether early stopping on validation queries helps: MQ2008, five LETOR folds.
+
+Each regressor is fitted with 100 and with 1,000 trees, and with at most 1,000 trees that validation
+queries stop: a fifth of the training queries, drawn with several seeds, whose values are averaged;
+and the validation part of the collection (fold 1: train S1 S2 S3, validation S4, test S5). NDCG@10
+is averaged over the test queries with a relevant document. Differences to 100 trees come with 95 %
+intervals of a paired bootstrap over queries. The seconds of `fit` are medians over the folds.
+
+    python examples/benchmarks/bench_validation.py --data ../shared/data
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from _harness import print_table
+from bench_mq2008 import FILES, N_FEATURES, N_FOLDS, REPOSITORY, interval, n_threads, read_folds
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.datasets import load_letor
+from sklearn_rankcal.metrics import ndcg_score
+from sklearn_rankcal.models import default_regressor
+
+HUNDRED, THOUSAND = "100 trees", "1,000 trees"
+SHARE, PART = "a fifth held out", "validation part"
+
+
+def make_regressors(n_rows: int) -> dict[str, tuple[Any, str]]:
+    """Name to a regressor and the name of its number of trees."""
+    large = HistGradientBoostingRegressor(early_stopping=False)  # 31 leaves, learning rate 0.1
+    regressors: dict[str, tuple[Any, str]] = {
+        "default regressor": (default_regressor(n_rows), "max_iter"),
+        "scikit-learn's own settings": (large, "max_iter"),
+    }
+    if find_spec("lightgbm") is None:
+        print("LightGBM is not installed and is skipped.")
+    else:
+        from lightgbm import LGBMRegressor
+
+        lightgbm = LGBMRegressor(verbose=-1, n_jobs=n_threads())
+        regressors["LightGBM's own settings"] = (lightgbm, "n_estimators")
+    return regressors
+
+
+def track(
+    regressor: Any, size: str, how: str, train: Bunch, validation: Bunch, test: Bunch, n_seeds: int
+) -> tuple[np.ndarray, float, float]:
+    """NDCG@10 of each test query, mean number of trees, mean seconds of `fit`."""
+    n_trees = 100 if how == HUNDRED else 1000
+    regressor = clone(regressor).set_params(**{size: n_trees})
+    passed = {}
+    if how == PART:
+        passed = {"X_val": validation.X, "y_val": validation.y, "groups_val": validation.groups}
+    values, trees, seconds = [], [], []
+    for seed in range(n_seeds if how == SHARE else 1):
+        share = 0.2 if how == SHARE else None
+        ranker = CalibratedRanker(regressor, validation_queries=share, random_state=seed)
+        started = time.perf_counter()
+        ranker.fit(train.X, train.y, groups=train.groups, **passed)
+        seconds.append(time.perf_counter() - started)
+        scores = ranker.decision_function(test.X, groups=test.groups)
+        values.append(ndcg_score(test.y, scores, groups=test.groups, k=10, return_per_query=True))
+        trees.append(getattr(ranker, "n_iter_", n_trees))
+    return np.mean(values, axis=0), float(np.mean(trees)), float(np.mean(seconds))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=REPOSITORY / ".." / "shared" / "data")
+    parser.add_argument("--folds", type=int, choices=range(1, N_FOLDS + 1), default=N_FOLDS)
+    parser.add_argument("--seeds", type=int, default=3, help="draws of a fifth (default: 3)")
+    arguments = parser.parse_args()
+    folder = arguments.data / "letor" / "mq2008"
+    if not all((folder / name).is_file() for name in FILES):
+        print(
+            f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: nothing measured. Point --data "
+            "at the folder that holds letor/mq2008."
+        )
+        return
+    folds = read_folds(folder, arguments.folds)
+    rows = []
+    for name, (regressor, size) in make_regressors(len(folds[0][0].y)).items():
+        results: dict[str, list[tuple[np.ndarray, float, float]]] = {}
+        for number, (train, test) in enumerate(folds):
+            validation = load_letor(folder / FILES[(number + 3) % N_FOLDS], n_features=N_FEATURES)
+            for how in (HUNDRED, THOUSAND, SHARE, PART):
+                result = track(regressor, size, how, train, validation, test, arguments.seeds)
+                results.setdefault(how, []).append(result)
+        base = np.concatenate([values for values, _, _ in results[HUNDRED]])
+        for how, of_folds in results.items():
+            values = np.concatenate([values for values, _, _ in of_folds])
+            rows.append(
+                [
+                    name,
+                    how,
+                    f"{np.nanmean(values):.4f}",
+                    "" if how == HUNDRED else interval(values, base),
+                    f"{np.mean([trees for _, trees, _ in of_folds]):.0f}",
+                    f"{median(seconds for _, _, seconds in of_folds):.2f}",
+                ]
+            )
+    print_table(
+        f"NDCG@10, {arguments.folds} folds, {n_threads()} threads (* does not hold 0)",
+        ["regressor", "trees", "NDCG@10", "against 100 trees", "mean number of trees", "seconds"],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()
