@@ -225,7 +225,7 @@ def test_repeated_rows_are_refused():
     labels = preference_labels(PAIRS, G)
     with pytest.raises(ValueError, match="a row occurs twice"):
         read_preferences(labels[[0, 0, 2]])  # as many rows as the query has
-    with pytest.raises(ValueError, match="more rows than its labels say"):
+    with pytest.raises(ValueError, match="more rows than its labels state"):
         read_preferences(labels[[0, 2, 3, 3]])
 
 
@@ -302,7 +302,8 @@ def test_other_reader_says_what_it_wants():
         (([[0, 2], [3, 3]], G), "Pair 1 prefers row 3 to itself"),
         (
             ([[0, 2], [3, 1], [5, 0]], G),
-            r"2 of 3 pairs .* different queries: pair 1, rows \(3, 1\), is of the queries a and b",
+            r"2 of 3 pairs .* different queries\. The rows \(3, 1\) of pair 1 belong to the "
+            "queries a and b",
         ),
         ((PAIRS, G, [1, 2]), "weight has 2 entries, but pairs has 5 rows"),
         ((PAIRS, G, 2.0), r"weight must be a 1-D array with one entry per pair; it has shape \(\)"),
@@ -576,18 +577,18 @@ def test_preflib_text(tmp_path):
     [
         ("", "has no orders"),
         ("# NUMBER ALTERNATIVES: 2\n", "has no orders"),
-        ("3\n1,a\n", "line 1: '3' is no order"),
-        ("1: 1,,2\n", "line 1: '1: 1,,2' is no order"),
-        ("1: 1,{2,3\n", "is no order"),
-        ("1: 1,{}\n", "is no order"),
-        ("1:\n", "is no order"),
-        ("-1: 1,2\n", "is no order"),
+        ("3\n1,a\n", "line 1: '3' is not an order"),
+        ("1: 1,,2\n", "line 1: '1: 1,,2' is not an order"),
+        ("1: 1,{2,3\n", "is not an order"),
+        ("1: 1,{}\n", "is not an order"),
+        ("1:\n", "is not an order"),
+        ("-1: 1,2\n", "is not an order"),
         ("1: 1,2\n1: 2,{1,2}\n", "line 2: an alternative is listed twice"),
         ("1: 0,1\n", "numbered from 1"),
         ("# ALTERNATIVE NAME 0: x\n1: 1,2\n", "numbered from 1"),
-        ("# NUMBER ALTERNATIVES: 2\n1: 1,3\n", "has 2 alternatives, but lists or names number 3"),
-        ("# NUMBER ALTERNATIVES: two\n1: 1,2\n", "NUMBER ALTERNATIVES is 'two'"),
-        ("# DATA TYPE: wmd\n1: 1,2\n", "DATA TYPE wmd; known are soc, soi, toc, toi"),
+        ("# NUMBER ALTERNATIVES: 2\n1: 1,3\n", "as 2, but line 2 lists or names alternative 3"),
+        ("# NUMBER ALTERNATIVES: two\n1: 1,2\n", "must be a whole number; got 'two'"),
+        ("# DATA TYPE: wmd\n1: 1,2\n", "unknown DATA TYPE wmd. Known: soc, soi, toc, toi"),
         (b"\xff\xfe1: 1\n", "not text in UTF-8"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Labels of either kind, relevance or preferences: how to read them and how to take rows."""
+"""Functions for labels of either kind, relevance or preferences: read them, and take rows."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> La
         Row numbers.
     queries : Queries
         The partition of the taken rows into queries.
+
+    Returns
+    -------
+    taken : ndarray of shape (n_taken,) or Preferences
+        Labels of the same kind.
     """
     if not isinstance(labels, Preferences):
         return labels[rows]
