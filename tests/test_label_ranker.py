@@ -415,7 +415,7 @@ Y4 = np.tile([1.0, 2.0, 3.0], (6, 1))
         (np.ones((6, 3, 2)), {}, "preference weights; it has shape"),
         (-np.ones((6, 3, 3)), {}, "finite and >= 0"),
         (np.ones((6, 3, 3)), {"loss": "spearman"}, "needs a relevance of every row"),
-        (np.where(Y4 == 2, np.nan, Y4), {"loss": "spearman"}, "'pd_by_scores' accept missing entries"),
+        (np.where(Y4 == 2, np.nan, Y4), {"loss": "spearman"}, "'pd_by_scores' accept missing"),
         (Y4, {"y_type": "scores"}, "Unknown y_type 'scores'. Known: auto, ranks"),
         (Y4, {"missing": "drop"}, "Unknown missing 'drop'"),
         (Y4, {"y_type": "weights"}, r"y of shape \(n_samples, r, r\); it has \(6, 3\)"),
