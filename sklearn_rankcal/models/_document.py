@@ -80,6 +80,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
     ----------
     regressor_ : estimator
         The fitted regressor.
+    levels_ : ndarray of shape (n_levels,)
+        The distinct targets, in ascending order. Only if the regressor is a classifier.
     """
 
     space = SCORES
@@ -201,9 +203,10 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Slope of each input column inside a query, from the coefficients of the regressor.
+        """Compute the slope of each input column inside a query from the regressor's coefficients.
 
-        The coefficient of a "zscore" column is multiplied by the mean of 1 / sd over the queries.
+        The coefficient of a "difference" column is added to that of its input column. So is that of
+        a "zscore" column, multiplied by the mean of 1 / sd over the queries.
         """
         if "rank" in self._kinds:
             raise AttributeError(
@@ -214,6 +217,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+        """Add the values of context columns, times the factor of their kind, to those of X."""
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:
@@ -229,7 +233,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
 
 
 def _fit(regressor: Any, table: Any, targets: NDArray[Any], weights: dict[str, Any]) -> Any:
-    """Fit the regressor; an error that it raises gets a note of the columns that hold text."""
+    """Fit the regressor. If it raises an error, add a note that lists the columns with text."""
     try:
         return regressor.fit(table, targets, **weights)
     except (TypeError, ValueError) as error:
@@ -239,7 +243,7 @@ def _fit(regressor: Any, table: Any, targets: NDArray[Any], weights: dict[str, A
 
 
 def _positions(X: Any) -> NDArray[np.int64]:
-    """Positions of the numeric columns."""
+    """Return the positions of the numeric columns."""
     columns = numeric_columns(X)
     if not is_dataframe(X):
         return np.array(columns, dtype=np.int64)

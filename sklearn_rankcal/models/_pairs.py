@@ -85,7 +85,7 @@ class PairModel(VersionedPickle, BaseEstimator):
 
     @property
     def space(self) -> PairSpace:
-        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
@@ -126,15 +126,18 @@ class PairModel(VersionedPickle, BaseEstimator):
         check_count(self.max_pairs, "max_pairs", or_none=True)
         check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
+        # Step 1: draw the pairs. Each document has a key, a hash of its features and its weight.
         seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
         keys = hash_rows(table, np.arange(queries.n_rows))
         if sample_weight is not None:
             keys = _mixed(keys ^ _mixed(_bits(sample_weight / sample_weight.max())))
         first, second, target, drawn = self._draw(table, targets, queries, keys, seeds[0])
+        # Step 2: choose one of the two orders of each pair, by a bit of a hash of its key.
         turned = (_mixed(drawn ^ _mixed(seeds[1:])) & np.uint64(1)).astype(bool)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         if not self.symmetric:
             target = np.where(turned, -target, target)
+        # Step 3: the weight of a pair is the product of the weights of its documents.
         weight = None
         if sample_weight is not None:
             if self.regressor is None:
@@ -144,6 +147,7 @@ class PairModel(VersionedPickle, BaseEstimator):
                 # Check before the products: those of extreme weights may become 0 or infinite.
                 check_weight_range(sample_weight, type(self.regressor).__name__)
             weight = sample_weight[first] * sample_weight[second]
+        # Step 4: fit a regressor to the pairs and, if symmetric, another one to the diagonal.
         self.n_pairs_ = len(target)
         own = targets.diagonal() if self.symmetric else np.empty(0)
         self._exponent = target_exponent(np.append(target, own))
@@ -227,6 +231,11 @@ class PairModel(VersionedPickle, BaseEstimator):
         The prediction for a pair is half the difference of the regressor's predictions for its two
         orders. If `symmetric`, it is half their sum, and the prediction for i = j is that of the
         regressor of documents.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        queries : Queries
 
         Returns
         -------
