@@ -91,7 +91,7 @@ def labels_of_rankings(
         The weight of a preference that follows from two entries of a sample. None if the loss does
         not accept preferences.
     name : str
-        Name of the loss, for the error message.
+        The loss or the metric, for the error message.
 
     Returns
     -------

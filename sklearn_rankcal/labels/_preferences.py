@@ -219,8 +219,8 @@ class Preferences:
     >>> from sklearn_rankcal.labels import Preferences
     >>> rows = np.array([[1, 0], [0, 2], [1, 0]])
     >>> preferences = Preferences.from_pairs(*rows.T, np.ones(3), Queries.single(3))
-    >>> preferences.weight.tolist(), preferences.differences().tolist()
-    ([1.0, 2.0], [-2.0, 1.0, 0.0])
+    >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
+    ([0, 1], [2, 0], [1.0, 2.0])
     """
 
     def __init__(self, queries: Queries, winner: Ints, loser: Ints, weight: Floats) -> None:
@@ -273,31 +273,8 @@ class Preferences:
 
     def total(self) -> Floats:
         """Sum of the weights of all pairs of each query, of shape (n_queries,). O(n_pairs)."""
-        return _sum_at(self._pair_query, self.weight, self.queries.n_queries)
-
-    def borda(self) -> Floats:
-        """Borda score ``sum_j (y_ij - y_ji)`` of each row, of shape (n_rows,). O(n_pairs)."""
-        won = _sum_at(self.winner, self.weight, self.n_rows)
-        return won - _sum_at(self.loser, self.weight, self.n_rows)
-
-    def differences(self) -> Floats:
-        """``y_ij - y_ji`` of all pairs i < j of every query, in the form that decoders accept.
-
-        The documents of a query are numbered by their place in the grouped layout (see `Queries`).
-        The pairs of a query are in the order of ``np.triu_indices(r, 1)``, where r is its number of
-        documents, and the queries follow one another. The cost is O(n_pairs + sum of r^2).
-        """
-        queries, q = self.queries, self._pair_query
-        place = queries.scatter(queries.place)
-        won, lost = place[self.winner], place[self.loser]
-        i, j, r = np.minimum(won, lost), np.maximum(won, lost), queries.sizes[q]
-        # Pair (i, j) of a query has the index i (2 r - i - 1) / 2 + (j - i - 1) in the order of
-        # triu_indices, after the pairs of the queries before it.
-        stops = np.cumsum(queries.sizes * (queries.sizes - 1) // 2)
-        starts = np.append(0, stops[:-1])
-        index = starts[q] + i * (2 * r - i - 1) // 2 + (j - i - 1)
-        signed = np.where(won < lost, self.weight, -self.weight)
-        return _sum_at(index, signed, int(stops[-1]))
+        sums = np.bincount(self._pair_query, self.weight, self.queries.n_queries)
+        return sums.astype(np.float64, copy=False)  # without pairs, bincount returns integers
 
     def matrices(self, inside: Ints) -> Floats:
         """Return the weights y_ij of some queries as matrices that are padded with 0.
@@ -325,23 +302,6 @@ class Preferences:
         member = np.repeat(np.arange(n), counts)
         matrices[member, place[self.winner[pair]], place[self.loser[pair]]] = self.weight[pair]
         return matrices
-
-    def select(self, keep: NDArray[np.bool_]) -> tuple[Ints, Preferences]:
-        """Keep some queries: return their rows, ascending, and the `Preferences` of these rows.
-
-        See `Queries.select`. The cost is O(n_rows + n_pairs).
-        """
-        rows, queries = self.queries.select(keep)
-        new = np.empty(self.n_rows, dtype=np.int64)
-        new[rows] = np.arange(len(rows))
-        kept = keep[self._pair_query]
-        winner, loser = new[self.winner[kept]], new[self.loser[kept]]
-        return rows, Preferences(queries, winner, loser, self.weight[kept])
-
-
-def _sum_at(index: Ints, values: Floats, length: int) -> Floats:
-    """Sum of the values of each index, as float64 even if there are no values."""
-    return np.bincount(index, values, length).astype(np.float64, copy=False)
 
 
 def _cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
