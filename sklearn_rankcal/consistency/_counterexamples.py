@@ -129,11 +129,11 @@ def find_counterexample(
 
     Notes
     -----
-    Estimates tend to the expected targets without reaching them, so that calibration depends on
-    everything that a decoder returns near them (Ramaswamy et al., 2013, definition 1). Expected
-    targets are therefore disturbed by 1e-12 of their range before they are decoded, in a random
-    direction, which breaks ties at random. A regret counts if it exceeds 1e-7 of the range of the
-    loss.
+    Estimates tend to the expected targets without reaching them. Calibration therefore depends on
+    every ranking that a decoder returns near the expected targets (Ramaswamy et al., 2013,
+    definition 1). For this reason, expected targets are disturbed by 1e-12 of their range in a
+    random direction before they are decoded, which breaks ties at random. A regret counts if it
+    exceeds 1e-7 of the range of the loss.
 
     Examples
     --------

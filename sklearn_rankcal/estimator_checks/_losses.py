@@ -112,7 +112,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     if not loss.space.is_pairwise:
         assert targets.shape == y.shape, "encode must return one target per row"
         targets = targets[np.argsort(shuffle)]
-    assert np.isfinite(targets).all(), "targets must be finite, and 0 where the loss is undefined"
+    assert np.isfinite(targets).all(), "targets must be finite, and 0 if the loss is undefined"
     scores = random.randint(0, 3, size=len(y)).astype(float)
     different = random.permutation(len(y)).astype(float)
     values = loss.measure.per_query(Ranking.from_scores(scores[shuffle], queries), y[shuffle])

@@ -30,7 +30,7 @@ def read_any_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries 
     labels : ndarray of shape (n_rows,) or Preferences
         One relevance per row, or preferences between rows.
     queries : Queries or None
-        The queries that `y` carries, if it is structured.
+        The queries of the rows if `y` is structured, else None.
     """
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)

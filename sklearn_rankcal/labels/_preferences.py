@@ -42,8 +42,8 @@ def preference_labels(
 
     The entry of each row contains the rows that it is preferred to. The array can be sliced,
     permuted and split together with the rows of X. Its ``row`` field lets `fit` find the other
-    rows of the pairs, and its ``size`` field lets `fit` refuse a query of which a splitter has kept
-    only a part. Contradictions and cycles are allowed, because several judgements together are
+    rows of the pairs, and its ``size`` field lets `fit` refuse a query if a splitter has kept only
+    a part of it. Contradictions and cycles are allowed, because several judgements together are
     seldom free of them.
 
     Parameters

@@ -87,10 +87,11 @@ class PrefLibOrders(Bunch):
                 position += len(tier)
         return ranks
 
-    def __missing__(self, key: str) -> Any:  # so that data["ranks"] works as well
+    def __missing__(self, key: str) -> Any:
+        """Let data["ranks"] return the same as data.ranks."""
         if key == "ranks":
             return self.ranks
-        raise KeyError(key)  # what a dictionary does for a key that it does not have
+        raise KeyError(key)
 
 
 def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:

@@ -214,7 +214,7 @@ def check_ranks(ranks: ArrayLike) -> Floats:
             f"ranks must be a non-empty 1-D or 2-D array; it has shape {positions.shape}."
         )
     if np.isinf(positions).any():
-        raise ValueError("ranks must be finite, or NaN for what was not judged.")
+        raise ValueError("ranks must be finite, or NaN for entries that were not judged.")
     if (positions < 1).any():
         raise ValueError(
             f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is "

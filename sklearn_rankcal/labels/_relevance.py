@@ -18,10 +18,10 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
 
 GROUPS_REMEDY = (
-    "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
-    "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
-    "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
-    "scikit-learn itself passes groups= to the ranker."
+    "Pass groups=<query id of each row>. Or pass labels that contain the ids as y: "
+    "relevance_labels(y, groups), which also works inside GridSearchCV and cross_validate. Or name "
+    "a column of a data frame: group_column='qid'. With "
+    "sklearn.set_config(enable_metadata_routing=True), scikit-learn passes groups= to the ranker."
 )
 
 RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")])

@@ -42,7 +42,7 @@ class Loss(BaseEstimator):
 
     space: Space = SCORES
 
-    # ---------------------------------------------------------------- what a subclass writes
+    # ---------------------------------------------------------------- to be defined by a subclass
 
     @property
     def measure(self) -> Measure:
@@ -122,7 +122,7 @@ class Loss(BaseEstimator):
             "classifier. Use a regressor, or loss='dcg'."
         )
 
-    # ---------------------------------------------------------------- what every loss has
+    # ---------------------------------------------------------------- common to all losses
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
         """Return whether the measure is defined for each query. `fit` leaves out other queries."""

@@ -73,8 +73,9 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         changes no ranking, and the regressor does not need to fit differences between queries. It
         is ignored for classifiers.
     context : None, "zscore", "difference", "rank" or a list of these, default=None
-        Context columns to add. They describe where a document stands in its query: (x - mean) / sd,
-        x - mean, and the rank within the query.
+        Context columns to add, which compare a document with the other documents of its query.
+        "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, where
+        the mean, the standard deviation and the rank are those within the query.
 
     Attributes
     ----------
@@ -176,8 +177,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         scores : ndarray of shape (n_documents,)
         """
         scores = np.empty(queries.n_rows)
-        # Without context columns the score of a document does not depend on its query, so that
-        # a block need not consist of whole queries.
+        # Without context columns, the score of a document does not depend on its query. A block
+        # then need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         n_columns = stored_columns(X) * (1 + len(self._kinds))
         for rows, part in parts.chunks(rows_per_prediction(n_columns)):

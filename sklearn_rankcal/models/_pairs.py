@@ -39,8 +39,9 @@ class PairModel(VersionedPickle, BaseEstimator):
         The features of a pair (i, j). "difference" is x_i - x_j, "concatenation" is [x_i, x_j], and
         "products" is [x_i - x_j, x_i * x_j]. If `symmetric`, "difference" is ``|x_i - x_j|`` and
         "products" is [x_i + x_j, x_i * x_j]. A callable is called as ``features(first, second)``
-        with two tables, of which each row is one pair. A linear regressor of the difference is
-        equivalent to a score for each document, so it cannot express a cycle.
+        with two tables. Their rows are the first and the second documents of the pairs. A linear
+        regressor of the difference is equivalent to a score for each document, so it cannot express
+        a cycle.
     symmetric : bool, default=False
         True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
         to the diagonal, which has one row per document.
@@ -63,9 +64,9 @@ class PairModel(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    The memory is that of `max_pairs` rows of features in `fit`, and in `predict` of one block of at
-    most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller. The regressor is given
-    the pairs in an order that depends on their content.
+    `fit` stores the features of at most `max_pairs` pairs. `predict` stores those of one block of
+    pairs, of at most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller. The
+    regressor receives the pairs in an order that depends on their content.
     """
 
     def __init__(
@@ -294,8 +295,8 @@ def _all_pairs(
         target = targets.matrices(inside, valid)[q, i, j]
         largest = np.zeros(len(inside))
         np.maximum.at(largest, q, np.abs(target))
-        # The key uses targets relative to the largest target of the query, so that which pairs
-        # are drawn does not depend on the unit of the preferences.
+        # The key uses targets relative to the largest target of the query. The draw of the pairs
+        # then does not depend on the unit of the preferences.
         share = target / np.where(largest > 0, largest, 1.0)[q]
         first, second = rows[inside[q, i]], rows[inside[q, j]]
         one, other = keys[first], keys[second]
