@@ -17,7 +17,24 @@ Floats = NDArray[np.float64]
 
 
 def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
-    """Return the axes of a new figure, or raise an error that names the extra to install."""
+    """Make a new figure, and return its axes.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int, default=1
+        The number of rows and of columns of axes.
+    **options
+        Keyword arguments of `matplotlib.pyplot.subplots`.
+
+    Returns
+    -------
+    axes : matplotlib axes or ndarray of them
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed. The error names the extra to install.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

@@ -85,6 +85,17 @@ class Loss(BaseEstimator):
 
         A subclass can return targets with a smaller variance instead. The loss then stays
         calibrated only if they tend to those of `encode` as the number of queries grows.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+        queries : Queries
+            The partition of the rows into queries.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or PairTargets
         """
         return self.encode(relevance, queries)
 
@@ -93,16 +104,37 @@ class Loss(BaseEstimator):
 
         This is the measure, unless the measure is a quotient and the targets do not contain its
         denominator.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            A ranking of the documents of every query.
+        labels : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+            NaN if this value is undefined for the query.
         """
         return self.measure.per_query(ranking, labels)
 
     def regret_constant(self, n_documents: int) -> float | None:
         """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
 
-        The regret is that of the ranking of a query of `n_documents` documents. The surrogate
-        regret is the squared Euclidean distance between the predictions for the query and the
-        conditional expectation of its targets, as vectors of the entries that the exact decoder
-        accepts. The result is None if there is no such bound.
+        The regret is that of the ranking of a query. The surrogate regret is the squared Euclidean
+        distance between the predictions for the query and the conditional expectation of its
+        targets, as vectors of the entries that the exact decoder accepts.
+
+        Parameters
+        ----------
+        n_documents : int
+            The number of documents of the query.
+
+        Returns
+        -------
+        constant : float or None
+            None if there is no such bound.
         """
         return None
 
@@ -111,6 +143,15 @@ class Loss(BaseEstimator):
 
         A classifier learns these targets: the expected target of a document is computed from its
         `predict_proba`.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,)
+            Labels that `check` accepts.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,)
 
         Raises
         ------
@@ -125,11 +166,25 @@ class Loss(BaseEstimator):
     # ---------------------------------------------------------------- common to all losses
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Return whether the measure is defined for each query. `fit` leaves out other queries."""
+        """Return whether the measure is defined for each query. `fit` leaves out other queries.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
+        queries : Queries
+
+        Returns
+        -------
+        defined : ndarray of bool of shape (n_queries,)
+        """
         return self.measure.defined(labels, queries)
 
     def check(self, labels: Any) -> None:
         """Check that the parameters are valid and that the loss accepts these labels.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
 
         Raises
         ------
@@ -145,14 +200,37 @@ class Loss(BaseEstimator):
         self.measure.check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """Return a copy of the loss, with parameters that depend on data set from these labels."""
+        """Return a copy of the loss, with parameters that depend on data set from these labels.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            The training labels.
+
+        Returns
+        -------
+        loss : Loss
+        """
         self.check(relevance)
         return clone(self)
 
     def metric(
         self, relevance: Any, ranks: NDArray[np.int64], queries: Queries
     ) -> NDArray[np.float64]:
-        """Compute the measure of each query for rankings that are given as positions, 1 = top."""
+        """Compute the measure of each query for a ranking that is given as positions.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+        ranks : ndarray of shape (n_documents,)
+            The position of each document in its query, 1 = top.
+        queries : Queries
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+            NaN if the measure is undefined for the query.
+        """
         self.check(relevance)
         return self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
 
@@ -201,16 +279,38 @@ class NormalizedLoss(Loss):
     def shrunken_targets(
         self, relevance: NDArray[np.float64], queries: Queries, share: float
     ) -> Any:
-        """Compute the targets with the normalizers moved towards their mean by `share`, 0 to 1."""
+        """Compute the targets with the normalizers moved towards their mean.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,)
+        queries : Queries
+        share : float
+            How far the normalizers are moved, from 0 (not at all) to 1 (they all equal the mean).
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or PairTargets
+        """
         gains = self.measure.gains(relevance)
         return gains * queries.broadcast(inverse(self.shrunken_normalizer(gains, queries, share)))
 
     def shrunken_normalizer(
         self, gains: NDArray[np.float64], queries: Queries, share: float
     ) -> NDArray[np.float64]:
-        """Compute the normalizers, moved towards their mean over queries by `share`, 0 to 1.
+        """Compute the normalizers, and move them towards their mean over queries.
 
-        A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
+        Parameters
+        ----------
+        gains : ndarray of shape (n_documents,)
+        queries : Queries
+        share : float
+            How far the normalizers are moved, from 0 to 1.
+
+        Returns
+        -------
+        normalizer : ndarray of shape (n_queries,)
+            A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
         """
         normalizer = self.measure.normalizer(gains, queries)
         defined = normalizer > 0

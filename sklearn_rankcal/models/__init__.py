@@ -44,10 +44,33 @@ _DEFAULT_PAIR_MODELS: dict[Space, Any] = {
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
-    """Return the default model of a space: `documents` itself, or a model of pairs with it."""
+    """Return the default model of a space.
+
+    Parameters
+    ----------
+    space : Space
+        The space of the targets.
+    documents : DocumentModel
+        The model that predicts scores.
+
+    Returns
+    -------
+    model : estimator
+        `documents` itself for `targets.SCORES`. For a space of pairs, a residual model whose scores
+        are predicted by `documents`.
+    """
     return documents if space == SCORES else _DEFAULT_PAIR_MODELS[space](documents)
 
 
 def is_model(regressor: Any) -> bool:
-    """Whether `regressor` is a model of this package, rather than a regressor to put in one."""
+    """Return whether `regressor` is a model of this package, and not a regressor of rows.
+
+    Parameters
+    ----------
+    regressor : estimator or None
+
+    Returns
+    -------
+    is_model : bool
+    """
     return hasattr(regressor, "space")

@@ -215,6 +215,10 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
 
         The arrays do not contain `alpha_`, so that attribute is not set.
 
+        Parameters
+        ----------
+        arrays : mapping of str to array-like
+
         Returns
         -------
         self : BilinearPairs

@@ -200,7 +200,18 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of the context columns to those of their input columns."""
+        """Add the importances of the context columns to those of their input columns.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_columns)
+            The importances of the columns of the regressor.
+
+        Returns
+        -------
+        importances : ndarray of shape (..., n_features)
+            The importances of the columns of X.
+        """
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -208,6 +219,21 @@ class DocumentModel(VersionedPickle, BaseEstimator):
 
         The coefficient of a "difference" column is added to that of its input column. So is that of
         a "zscore" column, multiplied by the mean of 1 / sd over the queries.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_columns)
+            The coefficients of the columns of the regressor.
+
+        Returns
+        -------
+        slopes : ndarray of shape (..., n_features)
+            The slopes of the columns of X.
+
+        Raises
+        ------
+        AttributeError
+            If there are "rank" columns, which have no slope.
         """
         if "rank" in self._kinds:
             raise AttributeError(

@@ -117,6 +117,10 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
     def from_arrays(self, arrays: Mapping[str, Any]) -> PairwiseRidge:
         """Restore the model from the arrays that `to_arrays` returned.
 
+        Parameters
+        ----------
+        arrays : mapping of str to array-like
+
         Returns
         -------
         self : PairwiseRidge
@@ -130,7 +134,16 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         return self
 
     def predict_scores(self, X: Any) -> Floats:
-        """Predict the score w'x of each document."""
+        """Predict the score w'x of each document.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 

@@ -45,20 +45,49 @@ class Space(str):
         raise NotImplementedError
 
     def n_entries(self, sizes: Any) -> Any:
-        """Return the number of entries of a query, for one size or an array of sizes."""
+        """Return the number of entries of a query.
+
+        Parameters
+        ----------
+        sizes : int or ndarray of int
+            The number of documents of the query, or of several queries.
+
+        Returns
+        -------
+        n_entries : int or ndarray of int
+        """
         raise NotImplementedError
 
     def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the documents i and j of each entry of a query of r documents.
 
         Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        r : int
+            The number of documents of the query.
+
+        Returns
+        -------
+        i, j : ndarray of shape (n_entries,)
         """
         raise NotImplementedError
 
     def matrices(self, entries: Floats, r: int) -> Floats:
-        """Convert the entries (n, n_entries) of n queries of r documents to matrices (n, r, r).
+        """Convert the entries of n queries of r documents to matrices.
 
         Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        entries : ndarray of shape (n, n_entries)
+        r : int
+            The number of documents of each query.
+
+        Returns
+        -------
+        matrices : ndarray of shape (n, r, r)
         """
         raise NotImplementedError
 
@@ -66,11 +95,31 @@ class Space(str):
         """Combine predictions for (i, j) and for (j, i) to one number per pair.
 
         Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        there, back : ndarray of shape (n_pairs,)
+            The predictions for the pairs in both orders.
+
+        Returns
+        -------
+        entries : ndarray of shape (n_pairs,)
+            Half the sum of both if the space is symmetric, else half their difference.
         """
         raise NotImplementedError
 
     def owners(self, queries: Queries) -> NDArray[np.int64]:
-        """Return the number of the query that each entry belongs to, one query after another."""
+        """Return the query that each entry belongs to.
+
+        Parameters
+        ----------
+        queries : Queries
+
+        Returns
+        -------
+        owners : ndarray of shape (n_entries,)
+            The numbers of the queries, from 0, in ascending order.
+        """
         return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
 
     def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
