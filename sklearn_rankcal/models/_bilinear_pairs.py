@@ -252,7 +252,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         return numeric_table(X) if self.feature_map is None else check_features(X)
 
     def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
-        """Compute the features z of rows of the table, of shape (*rows.shape, m + 1)."""
+        """Compute the features z of rows of the table, of shape ``(*rows.shape, m + 1)``."""
         listed = rows.reshape(-1)
         parts = []
         for some in row_blocks(len(listed), X.shape[1]):
