@@ -2,10 +2,11 @@
 Rock, paper, scissors: where no score is enough
 ===============================================
 
-Documents on a circle: each is preferred, with some noise, to those up to half a turn behind it. The
-expected preferences are cyclic, so the best ranking is no sort of scores, however many queries they
-are learned from. A model of pairs with an exact decoder can find it. The dashed line is the best
-possible ranking, which is known: it contradicts preferences too.
+The documents of this example lie on a circle. Each document is preferred, with some noise, to the
+documents up to half a turn behind it. The expected preferences are therefore cyclic, and no scores
+can express them, however many queries the scores are learned from. A model of pairs with an exact
+decoder can find the best ranking. The dashed line is the best possible ranking, which is known. It
+also contradicts some preferences, because no ranking agrees with all preferences of a cycle.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +35,7 @@ rankers = {
 
 
 def contradicted(ranks):
-    """Expected share of the preferences that a ranking of the test queries contradicts."""
+    """Return the expected share of preferences that rankings of the test queries contradict."""
     shares = []
     for q, probability in enumerate(test.probabilities):
         own = ranks[test.groups == q]
@@ -51,8 +52,9 @@ for n in n_queries:
         curves[name].append(contradicted(ranker.predict(test.X, groups=test.groups)))
 
 # %%
-# Algorithm 1 (``greedy_dag``) is consistent only where the expected preferences are acyclic: it
-# levels off above the best, far below the scores.
+# Algorithm 1 of Ramaswamy, Agarwal and Tewari (2013), which is the decoder ``greedy_dag``, is
+# consistent only if the expected preferences are acyclic. With more queries, its curve levels off
+# above the best possible ranking, but far below the curves of the scores.
 
 best = contradicted(test.bayes_ranks)
 figure, axes = plt.subplots(figsize=(6.8, 4.2), layout="constrained")

@@ -2,10 +2,11 @@
 How close to the best possible ranking?
 =======================================
 
-`make_ranking` draws grades from a known distribution, so the best possible ranking is known too:
-the dashed line. Rankers with the same trees learn from more and more queries. Two learn the labels
-as they are: one sees the columns of X alone, uncentred; the other has what `CalibratedRanker` has,
-context columns and targets centred in each query. Two learn the targets for NDCG: without and with
+`make_ranking` draws grades from a known distribution, so the best possible ranking is known. It is
+the dashed line. Four rankers with the same trees learn from more and more queries. Two of them
+learn the labels themselves. The first of these only has the columns of X, and its targets are not
+centred. The second has context columns and targets that are centred in each query, like
+`CalibratedRanker`. The other two rankers learn the targets for NDCG, one without and one with
 context columns.
 """
 
@@ -48,9 +49,10 @@ for n in n_queries:
 best = ndcg_score(y_test, ranks=data.bayes_ranks[test], k=10, groups=groups_test)
 
 # %%
-# Differences between queries carry no information about rankings. Centring and context keep the
-# trees from spending themselves on them; more queries close most of the gap that is left. With the
-# same columns and centring, plain labels do as well here as the targets for NDCG.
+# Differences between queries contain no information about rankings. With centring and context
+# columns, the trees do not spend splits on these differences. More queries close most of the gap
+# that remains to the best possible ranking. With the same columns and centring, the labels
+# themselves do as well in this example as the targets for NDCG.
 
 figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, curve in curves.items():

@@ -2,11 +2,11 @@
 Predicted preferences, before and after decoding
 ================================================
 
-What a ranker on pairs sees of one query: a predicted difference for each pair of documents, here
-with cycles. On the left the preferences as a graph and as a matrix; on the right the same in the
-order of the decoded ranking. Red arrows, and blue cells above the diagonal, are what the ranking
-has to contradict; no ranking contradicts less, and the last lines say how often such a proof was to
-be had.
+A ranker with a loss on pairs predicts a difference of preferences for each pair of documents of a
+query. In this example the predictions contain cycles. The left column shows the predictions for one
+query as a graph and as a matrix. The right column shows the same predictions in the order of the
+decoded ranking. Red arrows, and blue cells above the diagonal, are the preferences that the ranking
+contradicts. The exact decoder proves that no ranking contradicts less weight.
 """
 
 import matplotlib.pyplot as plt
@@ -37,9 +37,10 @@ print(f"weight contradicted: {lost:.3f} of {np.maximum(differences, 0).sum():.3f
 plt.show()
 
 # %%
-# `diagnose` says the same of all queries: whether scores would have been enough, and with labels of
-# held-out queries how much the rankings can lose in expectation. That bound contains the noise of
-# the labels, one judgement of each pair here, and is a long way above the truth.
+# `diagnose` reports on the rankings of all queries: how many of them are proved to be the best for
+# their predictions, and for how many queries sorting by scores would have been enough. If labels of
+# held-out queries are passed, it also bounds the expected regret. The bound includes the noise of
+# the labels, which are a single judgement of each pair here. It is therefore far above the regret.
 
 diagnosis = ranker.diagnose(test.X, y=test.y)
 print(diagnosis)

@@ -1,12 +1,14 @@
 """
-Regret against sample size: what levels off, and where
-======================================================
+Regret against sample size: which methods tend to zero regret
+=============================================================
 
-Four small worlds whose best ranking is known. A query has four documents, whose features say which
-is which, and labels drawn from a few possible ones: so every regressor here is rich enough, and
-what a method loses with many queries it loses by its targets or its decoder alone. The calibrated
-pair of loss and decoder goes to 0 in each world. Its alternatives need not. These worlds were
-searched for, so that they do not: in many others some or all of them are right.
+This example has four small worlds, each of which is a distribution of labels whose best ranking is
+known. A query has four documents. The features of a document identify it, and the labels are drawn
+from a few possible ones. Every regressor here can therefore express the expected targets, and a
+method that has regret with many queries has it because of its targets or its decoder. In each
+world, the regret of the calibrated loss and its decoder tends to 0. The regret of the alternatives
+need not. The worlds were found by a search for distributions on which it does not; on many other
+distributions some or all of the alternatives are right.
 """
 
 from importlib.util import find_spec
@@ -23,7 +25,7 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel
 
 
 def single_preferences(weights):
-    """Labels of one preference each, as (r, r) matrices, drawn in proportion to the weights."""
+    """Return a distribution of labels of one preference each, with probabilities by weight."""
     r = 1 + max(max(pair) for pair in weights)
     labels = np.zeros((len(weights), r, r))
     for label, (i, j) in zip(labels, weights, strict=True):
@@ -31,7 +33,8 @@ def single_preferences(weights):
     return LabelDistribution(labels, np.array(list(weights.values())) / sum(weights.values()))
 
 
-# The weights of preferences (i, j), i before j, acyclic in expectation and cyclic; then relevance.
+# The first two worlds have labels of a single preference (i, j), document i before document j, with
+# a weight for each. The expected preferences of the first are acyclic, those of the second cyclic.
 acyclic = single_preferences({
     (0, 1): 2, (1, 2): 5, (1, 3): 4, (2, 0): 8, (2, 1): 6, (2, 3): 1, (3, 0): 6, (3, 1): 5,
     (3, 2): 8,
@@ -39,16 +42,21 @@ acyclic = single_preferences({
 cyclic = single_preferences({
     (0, 1): 4, (0, 3): 8, (1, 2): 7, (1, 3): 8, (2, 0): 2, (2, 1): 9, (2, 3): 5, (3, 2): 7,
 })  # fmt: skip
+# The last two worlds have labels of relevance.
 together = LabelDistribution([[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 1]], [0.44, 0.46, 0.1])
 graded = LabelDistribution(
     [[0, 0, 0, 3], [3, 0, 2, 0], [0, 4, 3, 3], [2, 4, 2, 0]], [0.4, 0.11, 0.11, 0.38]
 )
 
 # %%
-# Every method is a function of features, drawn labels and query ids, and returns ranks.
+# Every method is a function of the features, the drawn labels, the query ids and the number r of
+# documents per query. It fits a ranker and returns the predicted ranks of the first query, because
+# the features of all queries are the same.
 
 
 def calibrated(regressor, loss, decoder="auto"):
+    """Return the method that fits a `CalibratedRanker`."""
+
     def ranks(X, y, groups, r):
         ranker = CalibratedRanker(regressor, loss=loss, decoder=decoder, context=None)
         return ranker.fit(X, y, groups=groups).predict(X[:r], groups=groups[:r])
@@ -57,7 +65,10 @@ def calibrated(regressor, loss, decoder="auto"):
 
 
 def boosting(objective):
-    """LightGBM's or XGBoost's ranker; a preference becomes a query of two documents."""
+    """Return the method that fits the ranker of LightGBM or XGBoost.
+
+    They do not accept preferences, so each preference becomes a query of two documents.
+    """
 
     def ranks(X, y, groups, r):
         if y.dtype.names is not None:
@@ -117,7 +128,7 @@ if find_spec("xgboost"):
 
 
 def draw(distribution, n, random):
-    """Features, labels and query ids of n queries."""
+    """Draw n queries; return their features, labels and query ids, and the number of documents."""
     r = distribution.n_documents
     which = random.choice(len(distribution.labels), size=n, p=distribution.probabilities)
     X, groups = np.tile(np.eye(r), (n, 1)), np.repeat(np.arange(n), r)
@@ -151,7 +162,16 @@ for axes in panels[1]:
 plt.show()
 
 # %%
-# Sorting scores fails even where preferences are acyclic (P1, theorem 6, needs more), Algorithm 1
-# fails where they are not (theorem 7), the diagonal fails for MAP outside P_reinforce (theorem 4),
-# and gains without the query's normaliser are targets of DCG, not of NDCG. Boosting with pairs
-# or lambdas minimises losses of its own; their minimisers do not rank by the measure here.
+# The numbers of theorems are those of Ramaswamy, Agarwal and Tewari (2013).
+#
+# - In the first world, sorting by scores fails although the expected preferences are acyclic,
+#   because theorem 6 needs the stronger condition P_f.
+# - In the second world, Algorithm 1, the decoder ``greedy_dag``, fails because the expected
+#   preferences are cyclic (theorem 7).
+# - In the third world, one score per document fails for MAP, because the distribution does not
+#   satisfy P_reinforce (theorem 4).
+# - In the fourth world, gains that are not divided by the normalizer of the query fail, because
+#   they are the targets of DCG and not of NDCG.
+#
+# Boosting with pairs or lambdas minimises other losses. Sorting by the minimisers of these losses
+# is not optimal for the measures of these worlds.

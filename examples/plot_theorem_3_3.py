@@ -1,13 +1,15 @@
 """
-No scores for AP and ERR: a theorem drawn
-=========================================
+Why no scores are calibrated for AP and ERR
+===========================================
 
-Theorem 3.3 of Calauzènes, Usunier and Gallinari (2013). Of four documents either the first two are
-relevant, with probability p, or the last two. Each line is the expected average precision, or
-expected reciprocal rank, of one of the 24 rankings. At p = 1/2 the documents cannot be told apart
-by any scores that treat them alike: whatever is expected of one is expected of all, so scores tie
-all four, and a sort may return any of the rankings. But they are not equally good. For average
-precision the two that are relevant together belong together, for ERR they belong apart.
+This example illustrates theorem 3.3 of Calauzènes, Usunier and Gallinari (2013). Of four documents
+the first two are relevant with probability p, and otherwise the last two. Each line is the expected
+average precision (AP), or the expected reciprocal rank (ERR), of one of the 24 rankings. At p = 1/2
+every document is relevant with the same probability, and no score that treats the documents alike
+can distinguish them. Expected scores therefore tie all four documents, and a sort may return any
+ranking. However, the rankings are not equally good. For average precision it is best to rank the
+two documents that are relevant together next to each other, and for ERR it is best to separate
+them.
 """
 
 import itertools
@@ -29,7 +31,8 @@ for axes, (title, loss) in zip(panels, losses.items(), strict=True):
         values = [
             -ranking_risk(ranks, LabelDistribution(labels, [p, 1 - p]), loss) for p in chances
         ]
-        apart = abs(ranks[0] - ranks[1]) == 2  # the second document of a kind is two places below
+        # Documents of the same kind are two places apart if the kinds alternate.
+        apart = abs(ranks[0] - ranks[1]) == 2
         axes.plot(chances, values, color="tab:orange" if apart else "0.7", lw=1)
     best = bayes_ranking(half, loss)
     means = np.mean([-ranking_risk(ranks, half, loss) for ranks in rankings])
@@ -43,7 +46,8 @@ for axes, (title, loss) in zip(panels, losses.items(), strict=True):
 plt.show()
 
 # %%
-# By enumeration: 17/24 against 2/3 for average precision, a difference of 1/24, and 41/96 against
-# 43/96 for ERR, a difference of 1/48. (The paper prints 1/12 and 1/24: the sums over the two
-# labels, where means are meant. The theorem stands.) ``loss="map"`` predicts pairs, and finds the
-# ranking that keeps the kinds together.
+# If documents of the same kind are together, the expected average precision is 17/24, and if the
+# kinds alternate, it is 2/3, a difference of 1/24. The expected ERR is 41/96 and 43/96, a
+# difference of 1/48. The paper prints the differences 1/12 and 1/24, which are the sums over the
+# two labels instead of their means. The theorem is not affected. ``loss="map"`` predicts a number
+# for each pair of documents, and finds the ranking that keeps documents of the same kind together.

@@ -1,11 +1,12 @@
 """Train, cross-validate and evaluate a ranker: ``python examples/quickstart.py [train.txt ...]``.
 
-Give LETOR files (SVMlight with qid:, plain or .gz); without one, a generated data set is used whose
-best possible ranking is known. A quarter of the queries is held out; context columns and
-centring are chosen by cross-validation over the other queries. Then the ranker is compared with
-least squares on the labels (the same trees) and, where installed, with LightGBM's lambdarank. All
-of them get the columns that were chosen, and least squares the centring: what is left between them
-is the targets. Two rows show the baselines on the columns of the file alone.
+The arguments are LETOR files (SVMlight with qid:, plain or .gz). Without arguments, the data are
+generated, and their best possible ranking is known. A quarter of the queries is held out. Context
+columns and centring are chosen by cross-validation over the other queries. Then the ranker is
+compared with least squares on the labels, by the same trees, and with LightGBM's lambdarank if it
+is installed. Both get the chosen columns, and least squares also gets the chosen centring, so the
+remaining difference is due to the targets. Two more rows show the two methods on the columns of the
+file alone.
 """
 
 import argparse
@@ -26,24 +27,26 @@ METRICS = ["ndcg@10", "map", "mrr", "err@10", "pairwise_disagreement"]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", help="LETOR files; none: generated data")
-    parser.add_argument("--folds", type=int, default=4, help="cross-validation folds")
-    parser.add_argument("--threshold", type=float, default=1.0, help="relevance that is relevant")
+    parser.add_argument("files", nargs="*", help="LETOR files (default: data are generated)")
+    parser.add_argument("--folds", type=int, default=4, help="number of cross-validation folds")
+    parser.add_argument(
+        "--threshold", type=float, default=1.0, help="smallest label of a relevant document"
+    )
     arguments = parser.parse_args()
     if arguments.files:
         data = load_letor(arguments.files)
     else:
         data = make_ranking(400, (8, 30), 25, query_effect=1.5, random_state=0)
-        print("No file given: generated data, features shifted per query.")
+        print("No file was given, so data are generated. The features of each query are shifted.")
     X, y, groups = data.X, data.y, data.groups
     split = GroupShuffleSplit(1, test_size=0.25, random_state=0)
     train, test = next(split.split(X, y, groups))
     print(
-        f"{len(y)} documents, {X.shape[1]} features; {len(set(groups[train]))} queries to learn "
-        f"from, {len(set(groups[test]))} held out.\n"
+        f"{len(y)} documents with {X.shape[1]} features; {len(set(groups[train]))} training "
+        f"queries and {len(set(groups[test]))} held-out queries.\n"
     )
 
-    # labels that carry their query: nothing else is needed inside GridSearchCV
+    # These labels contain the query of each row, so GridSearchCV needs no other argument.
     labels = relevance_labels(y[train], groups[train])
     search = GridSearchCV(
         CalibratedRanker(default_regressor(len(train)), loss="ndcg@10"),
@@ -51,14 +54,14 @@ def main() -> None:
         scoring=get_ranking_scorer("ndcg@10"),
         cv=QueryKFold(arguments.folds, shuffle=True, random_state=0),
     ).fit(X[train], labels)
-    print("Cross-validated NDCG@10 on the learning queries:")
+    print("Cross-validated NDCG@10 on the training queries:")
     results = search.cv_results_
     for place in np.argsort(results["rank_test_score"]):
         mean, sd = results["mean_test_score"][place], results["std_test_score"][place]
         print(f"  {mean:.4f} +- {sd:.4f}  {results['params'][place]}")
 
     ranker = search.best_estimator_
-    # the same trees, columns and centring; the targets are the labels
+    # This ranker has the same trees, columns and centring, but its targets are the labels.
     labels_alike = clone(ranker).set_params(loss=DCG(gain="linear"))
     labels_alike.fit(X[train], y[train], groups=groups[train])
     alone = clone(ranker.regressor).fit(X[train], y[train])
@@ -82,17 +85,17 @@ def main() -> None:
             y[test], score, groups=groups[test], metrics=METRICS, threshold=arguments.threshold
         )
         print(f"{name:25}" + "".join(f"{values[metric]:10.4f}" for metric in METRICS))
-    print("(PD, the share of pairs in the wrong order: smaller is better.)")
+    print("(PD is the share of pairs in the wrong order; smaller is better.)")
 
     held_out = sorted(set(groups[test]))
     without = [query for query in held_out if not y[groups == query].any()]
     if without:
         print(
             f"\nNo document is relevant in {len(without)} of the {len(held_out)} held-out queries. "
-            "NDCG is undefined there:\nits mean and the comparison leave them out."
+            "NDCG is\nundefined for them, so its mean and the comparison leave them out."
         )
-    print("\nCalibratedRanker against, same columns, NDCG@10, paired bootstrap over queries")
-    print("(an interval that holds 0 is no difference):")
+    print("\nNDCG@10 of CalibratedRanker minus that of another method with the same columns, by a")
+    print("paired bootstrap over queries (an interval that contains 0 shows no clear difference):")
     for name, score in scores.items():
         if name in (LABELS, LAMBDARANK):
             outcome = compare_rankings(
@@ -102,11 +105,11 @@ def main() -> None:
 
 
 def lambdarank(X, y, groups, train, test, name):
-    """Scores of LightGBM's lambdarank with as many trees, or nothing where it is not installed."""
+    """Return the scores of LightGBM's lambdarank with as many trees; none if it is missing."""
     try:
         from lightgbm import LGBMRanker
     except ImportError:
-        print(f"\n(LightGBM is not installed: no {name!r}.)")
+        print(f"\n(LightGBM is not installed, so {name!r} is left out.)")
         return {}
     rows = train[np.argsort(groups[train], kind="stable")]
     sizes = np.unique(groups[train], return_counts=True)[1]

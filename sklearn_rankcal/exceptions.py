@@ -2,12 +2,12 @@
 
 
 class MissingGroupsWarning(UserWarning):
-    """A ranker or a metric received no query ids and treats all rows as one query."""
+    """A ranker or a metric received no query ids, and treats all rows as one query."""
 
 
 class PositionsAsScoresWarning(UserWarning):
-    """Numbers passed as scores look like positions, which would reverse the ranking."""
+    """Numbers that were passed as scores look like positions, which would reverse the ranking."""
 
 
 class UncompiledKernelsWarning(RuntimeWarning):
-    """The decoders run without compiled kernels, and the input will take them seconds."""
+    """The decoders run without compiled kernels, and will take seconds for the input."""

@@ -32,19 +32,19 @@ __all__ = ["QueryKFold", "query_cross_val_predict"]
 class QueryKFold(BaseCrossValidator):
     """K-fold splitter over queries: every fold contains whole queries.
 
-    The numbers of queries in two folds differ by at most one. Two things are different from
-    `sklearn.model_selection.GroupKFold`. That splitter balances the rows of the folds, but ranking
-    measures are means over queries. And if `groups` are not passed, `QueryKFold` reads the queries
-    from the labels of `relevance_labels` or `preference_labels`, so that it also works in
-    nested searches with metadata routing off.
+    The splitter differs from `sklearn.model_selection.GroupKFold` in two ways. First, `GroupKFold`
+    balances the numbers of rows of the folds, while `QueryKFold` balances the numbers of queries,
+    which differ by at most one, because ranking measures are means over queries. Second, if
+    `groups` are not passed, `QueryKFold` reads the queries from the labels of `relevance_labels` or
+    `preference_labels`. It therefore also works in nested searches with metadata routing off.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether to assign queries to folds at random, instead of in blocks in order of first
-        appearance.
+        Whether to assign queries to folds at random. If False, each fold is a block of queries in
+        order of first appearance.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
 
@@ -68,7 +68,7 @@ class QueryKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: ArrayLike | None = None) -> int:
-        """Return the number of folds."""
+        """Return the number of folds. The arguments are not used."""
         return self.n_splits
 
     def split(
@@ -94,8 +94,8 @@ class QueryKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If there are no groups in the arguments or labels, if there are fewer queries than
-            folds, or if n_splits is not a whole number >= 2.
+            If neither `groups` nor structured labels are passed, if there are fewer queries than
+            folds, or if `n_splits` is not a whole number >= 2.
         """
         n_rows = _num_samples(X)
         n_splits = self.n_splits
@@ -107,13 +107,13 @@ class QueryKFold(BaseCrossValidator):
             groups = groups_of_labels(y)
         if groups is None:
             raise ValueError(
-                "QueryKFold needs the query of each row: pass groups=, or labels that carry the "
-                "queries as y: relevance_labels(y, groups)."
+                "QueryKFold needs the query of each row. Pass groups=, or pass labels that contain "
+                "the queries as y: relevance_labels(y, groups)."
             )
         queries = Queries.from_groups(groups, n_rows)
         if queries.n_queries < n_splits:
             raise ValueError(
-                f"Cannot have n_splits={n_splits} folds of {queries.n_queries} queries."
+                f"n_splits={n_splits} is greater than the number of queries, {queries.n_queries}."
             )
         fold = np.arange(queries.n_queries) * n_splits // queries.n_queries
         if self.shuffle:
@@ -134,18 +134,18 @@ def query_cross_val_predict(
     method: str = "decision_function",
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Out-of-fold scores or positions: every query is ranked by a ranker that was not fitted on it.
+    """Compute out-of-fold scores or positions, by rankers that were not fitted on the query.
 
     `sklearn.model_selection.cross_val_predict` does not pass groups to `predict`, and it treats an
-    estimator with `decision_function` as a classifier. This function does the same for rankers,
-    with metadata routing off or on. Out-of-fold scores can be used to train a second model
-    (stacking).
+    estimator with `decision_function` as a classifier. This function takes its place for rankers,
+    and works with metadata routing off or on. Out-of-fold scores can be used to train a second
+    model (stacking).
 
     Parameters
     ----------
     estimator : estimator
-        A ranker, or a pipeline or search that ends in one. Or a regressor, which is fitted on the
-        relevance and returns what its `predict` returns.
+        A ranker, or a pipeline or search that ends in one. A regressor is accepted too: it is
+        fitted on the relevance, and its predictions are returned.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
@@ -153,16 +153,17 @@ def query_cross_val_predict(
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     cv : int or splitter, default=5
-        A number of folds means ``QueryKFold(cv)``.
+        The splitter. An int is the number of folds of a `QueryKFold`.
     method : {"decision_function", "predict"}, default="decision_function"
         Whether to return scores (larger is better) or positions (1 = top).
     n_jobs : int, default=None
-        Number of folds that are computed in parallel by joblib.
+        Number of folds that joblib computes in parallel.
 
     Returns
     -------
     values : ndarray of shape (n_documents,)
-        Scores of different queries, or of different folds, are not comparable.
+        The score or position of each row. Scores of different queries, or of different folds,
+        cannot be compared.
 
     Raises
     ------
@@ -230,7 +231,7 @@ def _fit_and_rank(
 
 
 def _check_folds(splits: list[Any], queries: Queries) -> None:
-    """Raise an error unless the folds test every row once and do not split any query."""
+    """Check that the folds test every row once and do not split any query."""
     tested = np.zeros(queries.n_rows, dtype=np.int64)
     for train, test in splits:
         np.add.at(tested, test, 1)
@@ -239,9 +240,9 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
         if cut.any():
             raise ValueError(
-                f"A fold cuts {cut.sum()} of {queries.n_queries} queries: it tests only a part of "
-                "such a query, or also trains on rows of it. Split by query: cv=QueryKFold(), or "
-                "GroupKFold()."
+                f"A fold splits {cut.sum()} of {queries.n_queries} queries: it tests only a part "
+                "of such a query, or also trains on rows of it. Use a splitter that keeps queries "
+                "whole: cv=QueryKFold(), or GroupKFold()."
             )
     if (tested != 1).any():
         raise ValueError(

@@ -1,6 +1,6 @@
 """Plots of predicted preferences, rankings and early stopping.
 
-They need matplotlib, from the extra ``plot``.
+They need matplotlib, which the extra ``plot`` of this package installs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,24 @@ Floats = NDArray[np.float64]
 
 
 def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
-    """Return the axes of a new figure, or raise an error that names the extra to install."""
+    """Make a new figure, and return its axes.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int, default=1
+        The number of rows and of columns of axes.
+    **options
+        Keyword arguments of `matplotlib.pyplot.subplots`.
+
+    Returns
+    -------
+    axes : matplotlib axes or ndarray of them
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed. The error names the extra to install.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -26,7 +43,7 @@ def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
 
 
 def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None) -> Any:
-    """Plot predictions of pairs as a coloured matrix, with documents in the order of a ranking.
+    """Plot predictions for pairs as a coloured matrix, with documents in the order of a ranking.
 
     Parameters
     ----------
@@ -38,11 +55,12 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
         diagonal is a preference with which the ranking agrees, and a blue one is a preference that
         it contradicts. If None, the documents keep their order.
     ax : matplotlib axes, default=None
-        If None, a new figure is made.
+        The axes to draw on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
+        The axes with the plot.
 
     Raises
     ------
@@ -68,7 +86,7 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
 def plot_preference_graph(
     preferences: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None
 ) -> Any:
-    """Plot preferences as arrows, and those that a ranking contradicts in red.
+    """Plot preferences as arrows. Arrows that a ranking contradicts are red.
 
     Parameters
     ----------
@@ -80,11 +98,12 @@ def plot_preference_graph(
         The position of each document, 1 = top. Documents are drawn from left to right in this
         order. If None, they are drawn on a circle.
     ax : matplotlib axes, default=None
-        If None, a new figure is made.
+        The axes to draw on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
+        The axes with the plot.
 
     Raises
     ------
@@ -98,6 +117,7 @@ def plot_preference_graph(
     ax = make_axes() if ax is None else ax
     d = matrix - matrix.T
     r = len(d)
+    # Step 1: the spots of the documents, on a circle or on a line in the order of the ranking.
     place = np.empty(r, dtype=np.int64)
     place[order] = np.arange(r)
     if ranks is None:
@@ -107,6 +127,7 @@ def plot_preference_graph(
     else:
         spots = np.column_stack([place, np.zeros(r)]).astype(np.float64)
         margin = 0.5
+    # Step 2: an arrow for each pair, from the preferred document to the other one.
     for i, j in np.argwhere(d > 0):
         against = ranks is not None and place[i] > place[j]
         # Arrows that agree with the ranking are bent to one side of the line of documents, and
@@ -125,6 +146,7 @@ def plot_preference_graph(
                 "shrinkB": 11,
             },
         )
+    # Step 3: the documents, with their numbers.
     ax.scatter(*spots.T, s=420, color="white", edgecolor="black", zorder=3)
     for i, (x, y) in enumerate(spots):
         ax.text(x, y, str(i), ha="center", va="center", zorder=4)
@@ -175,7 +197,7 @@ def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
 
 
 def _read(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the checked matrix and its documents, best first."""
+    """Check the matrix and the ranking; return the matrix and its documents, best first."""
     values = read_numbers(matrix, "the matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
         raise ValueError(

@@ -74,7 +74,7 @@ MESSAGES = {
     "remedy": r"(did not reach the ranker|and needs them|cannot determine which rows belong).*"
     r"relevance_labels\(y, groups\).*group_column.*enable_metadata_routing=True",
     "inner": "The 'groups' parameter should not be None",  # GroupKFold's own words
-    "query": r"QueryKFold needs the query of each row: .*relevance_labels\(y, groups\)",
+    "query": r"QueryKFold needs the query of each row\. .*relevance_labels\(y, groups\)",
     "frame": r"group_column='qid' needs X as a data frame",
     "array": "group_column='qid' needs X as a data frame"
     "|cannot determine which rows belong.*relevance_labels",

@@ -425,7 +425,9 @@ def test_a_fixed_shrinkage_gives_up_calibration_and_reports_it(kind):
     assert not loss.calibrated_everywhere
     for a in (1, 1.0, 0.25, np.float32(0.5)):
         said = loss_of(kind, shrinkage=a).calibrated_over
-        assert said.startswith("distributions that leave a query's normaliser certain, no others")
+        assert said.startswith(
+            "only the distributions under which the normalizer of a query is certain"
+        )
         assert said.endswith(loss_of(kind).calibrated_over)
     # Distributions are judged by the targets without shrinkage, which lose nothing.
     assert without_shrinkage(loss).calibrated_everywhere == (kind is not MAPByScores)
@@ -468,7 +470,7 @@ def test_a_classifier_gives_up_calibration_and_reports_it(kind):
         ranker.fit(X, y.ravel(), groups)
     assert f"but {kind.__name__} divides the gain" in str(caught[0].message)
     assert caught[0].filename == __file__
-    assert "a classifier learns the worth of a document" in ranker.calibrated_over_
+    assert "a classifier learns the gain of each document" in ranker.calibrated_over_
     assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least
 
 

@@ -172,7 +172,7 @@ def test_units_of_a_feature_map_do_not_matter(data, symmetric):
         for scale in scales
     ]
     assert (ranks[1] == ranks[0]).mean() > 0.95 and (ranks[2] == ranks[0]).mean() > 0.95
-    with pytest.raises(ValueError, match="scale its columns"):
+    with pytest.raises(ValueError, match="Scale the columns of X"):
         CalibratedRanker(BilinearPairs(FunctionTransformer()), loss="pd").fit(
             X * 1e100, y, groups=groups
         )

@@ -122,21 +122,21 @@ def test_load_letor_bad_files(tmp_path):
     one.write_text("1 qid:1 1:0.5\n")
     with pytest.raises(ValueError, match="occurs in more than one file"):
         load_letor([one, one])
-    with pytest.raises(ValueError, match="names no file"):
+    with pytest.raises(ValueError, match="path is an empty sequence"):
         load_letor([])
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 qid:1 1:1\n\n# a\n0 qid:1 1:x # b\n", r"line 4: '1:x' is no feature:value"),
-        ("0 qid:1 1:1_0\n", "line 1: '1:1_0' is no feature:value"),
-        ("0 qid:1 1_0:1\n", "line 1: '1_0:1' is no feature:value"),
-        ("0 qid:1 1:inf\n", "line 1: '1:inf' is no feature:value"),
-        ("0 qid:1 1:NULL\n", "line 1: '1:NULL' is no feature:value"),
-        ("nan qid:1 1:1\n", "line 1: 'nan qid:1 1:1' is not SVMlight"),
-        ("1,2 qid:1 1:1\n", "line 1: '1,2 qid:1 1:1' is not SVMlight"),
-        ("0 qid:1.5 1:1\n", "line 1: '0 qid:1.5 1:1' is not SVMlight"),
+        ("0 qid:1 1:1\n\n# a\n0 qid:1 1:x # b\n", "line 4: .1:x. is not of the form"),
+        ("0 qid:1 1:1_0\n", "line 1: '1:1_0' is not of the form feature:value"),
+        ("0 qid:1 1_0:1\n", "line 1: '1_0:1' is not of the form feature:value"),
+        ("0 qid:1 1:inf\n", "line 1: '1:inf' is not of the form feature:value"),
+        ("0 qid:1 1:NULL\n", "line 1: '1:NULL' is not of the form feature:value"),
+        ("nan qid:1 1:1\n", "line 1: 'nan qid:1 1:1' is not in the SVMlight format"),
+        ("1,2 qid:1 1:1\n", "line 1: '1,2 qid:1 1:1' is not in the SVMlight format"),
+        ("0 qid:1.5 1:1\n", "line 1: '0 qid:1.5 1:1' is not in the SVMlight format"),
         ("0 qid:1 1:1\n0 1:1\n", "line 2: '0 1:1' has no qid:"),
         ("0 qid:1 2:1 1:1\n", "line 1: the feature 1 is out of order"),
         ("0 qid:1 3:1\n0 qid:1 2:1 2:1\n", "line 2: the feature 2 is out of order"),
@@ -147,8 +147,8 @@ def test_load_letor_bad_files(tmp_path):
         (f"0 qid:1 {2**31}:1\n", "line 1: .* a feature beyond 2,147,483,647"),
         (
             "0 qid:1 1:1\n0 qid:1 2000000000:1\n",
-            r"line 2: with the feature 2000000000, X would have 4,000,000,000 cells, of which the "
-            r"files hold 2\. Pass sparse=True",
+            r"line 2: with the feature 2000000000, X would have 4,000,000,000 cells, but the "
+            r"files contain only 2\. Pass sparse=True",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_wide_letor_files(tmp_path):
     assert data.X.shape == (3, 2_000_000_000) and data.X.dtype == np.float32
     assert data.X[1, 1_999_999_999] == 1 and np.isnan(data.X[0, 2]) and data.X.nnz == 2
     assert data.y.tolist() == [1, 0, 2] and data.groups.tolist() == [1, 1, 2]
-    with pytest.raises(ValueError, match=r"line 2: the feature 2000000000 is beyond n_features=5"):
+    with pytest.raises(ValueError, match=r"line 2: the feature 2000000000 exceeds n_features=5"):
         load_letor(path, n_features=5)
     for wrong in ({"n_features": 2.5}, {"n_features": 0}, {"dtype": int}):
         with pytest.raises(ValueError, match=rf"{next(iter(wrong))} must be a"):

@@ -64,7 +64,7 @@ class OneTargetMissing(DCG):
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        (TooSmallAConstant(), "exceeds its bound"),
+        (TooSmallAConstant(), "exceeds the bound"),
         (TiesInRowOrder(), "Not equal to tolerance"),
         (TiesAtTheirWorst(), "scores="),
         (TargetsOfNeighbours(), "Not equal to tolerance"),

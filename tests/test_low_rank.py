@@ -221,7 +221,7 @@ def test_rounding_errors_do_not_count_as_lost_costs():
         L = rng.integers(1, 9, size=(5, 5)) / 10
         np.fill_diagonal(L, rounded)
         assert LowRankLoss.from_matrix(L).error < 1e-14  # warnings are errors
-    with pytest.warns(UserWarning, match="Costs of very different size"):
+    with pytest.warns(UserWarning, match="costs have very different sizes"):
         LowRankLoss.from_matrix([[0, 1e18], [1, 0]])
 
 
@@ -421,7 +421,7 @@ def test_small_costs_count_beside_large_ones():
     for p in np.random.default_rng(0).dirichlet(np.ones(3), size=200) * [1, 1, 0]:
         p /= p.sum()
         assert loss.decode(p @ loss.alpha[None])[0] == np.argmin(p @ L)
-    with pytest.warns(UserWarning, match="Costs of very different size"):
+    with pytest.warns(UserWarning, match="costs have very different sizes"):
         LowRankLoss.from_matrix([[0, 1, 1e18], [1, 0, 1], [1, 1, 0]])
     with pytest.raises(ValueError, match="would overflow"):
         LowRankLoss.from_matrix(1.7e308 * (1 - np.eye(3)))

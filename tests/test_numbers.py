@@ -303,7 +303,7 @@ def test_return_values_of_functions_of_a_user_are_checked():
     for gain in (lambda y: y.astype(str), lambda y: np.ma.array(y, mask=y > 1)):
         with pytest.raises(ValueError, match="what gain returned"):
             m.ndcg_score([[2, 1, 0]], [[3, 2, 1]], gain=gain)
-        with pytest.raises(ValueError, match="what pair_weight returned"):
+        with pytest.raises(ValueError, match="the return value of pair_weight"):
             ranking_risk([1, 2, 3], distribution, PD(pair_weight=gain))
 
 

@@ -83,7 +83,7 @@ def test_zipped_newlines_take_no_memory(write):
     assert path.stat().st_size < 10**5 + 10**4
     memory, seconds = peak(lambda: read_preflib(path))
     assert memory < 10 * 2**20 and seconds < 20
-    with pytest.raises(ValueError, match=f"line {10**8 + 1}: 'x' is no order"):
+    with pytest.raises(ValueError, match=f"line {10**8 + 1}: 'x' is not an order"):
         read_preflib(write(gzip.compress(b"\n" * 10**8 + b"x\n"), "b.soc.gz"))
     with pytest.raises(ValueError, match=r"line 1: the line has more than 16,777,216 characters"):
         read_preflib(write(gzip.compress(b"1" * 10**8), "c.soc.gz"))
@@ -111,13 +111,13 @@ def test_strict_numbers(text):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1 2 3: 1,2", "line 2: '1 2 3: 1,2' is no order"),
-        ("3 0: 1,2", "line 2: '3 0: 1,2' is no order"),
-        ("1: 1 2 3", "line 2: '1: 1 2 3' is no order"),
-        ("1: 1,{2 3}", "is no order"),
-        ("1_0: 1,2", "is no order"),
-        ("\u0661: 1,2", "is no order"),
-        ("1: 1" + "0" * 20, "is no order"),
+        ("1 2 3: 1,2", "line 2: '1 2 3: 1,2' is not an order"),
+        ("3 0: 1,2", "line 2: '3 0: 1,2' is not an order"),
+        ("1: 1 2 3", "line 2: '1: 1 2 3' is not an order"),
+        ("1: 1,{2 3}", "is not an order"),
+        ("1_0: 1,2", "is not an order"),
+        ("\u0661: 1,2", "is not an order"),
+        ("1: 1" + "0" * 20, "is not an order"),
         (f"{BIG + 1}: 1,2", "line 2: the count 9007199254740993 is beyond"),
         ("# NUMBER ALTERNATIVES: 5", "line 2: NUMBER ALTERNATIVES is '5', but '3' in line 1"),
     ],

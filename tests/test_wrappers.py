@@ -460,7 +460,7 @@ def test_out_of_fold_regressors_preferences_and_views():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cv": list(KFold(3).split(X))}, "A fold cuts .* of 24 queries.*QueryKFold"),
+        ({"cv": list(KFold(3).split(X))}, "A fold splits .* of 24 queries.*QueryKFold"),
         ({"cv": [(np.flatnonzero(G > 3), np.flatnonzero(G <= 3))]}, "test every row once"),
         ({"groups": None}, r"needs the query of each row.*relevance_labels\(y, groups\)"),
         ({"groups": G[1:]}, "entries, but X has"),

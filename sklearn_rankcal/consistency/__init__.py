@@ -1,4 +1,4 @@
-"""The theorems as code, on explicit finite distributions of the labels of one query.
+"""Functions that apply the theorems to finite distributions of the labels of one query.
 
 A `LabelDistribution` describes the labels that a query can have. The functions of this module
 compute its best ranking and the regret of any other ranking, check whether it satisfies the

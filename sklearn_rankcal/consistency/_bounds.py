@@ -17,10 +17,10 @@ def regret_bound(
     n_documents: ArrayLike,
     gap: ArrayLike = 0.0,
 ) -> Any:
-    """Bound the regret of the ranking decoded from predictions u: c ||u - u*|| + gap.
+    """Bound the regret of the ranking that is decoded from predictions u.
 
-    Here u* are the expected targets, and c is the constant of the loss
-    (`Loss.regret_constant`).
+    The bound is c ||u - u*|| + gap, where u* are the expected targets, and c is the constant of the
+    loss (`Loss.regret_constant`).
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def regret_bound(
     * pairwise disagreement: sqrt(r (r - 1) / 2), because every pair is reversed;
     * average precision: sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), with harmonic numbers H.
 
-    The bound is attained in the limit, by predictions that differ in exactly the wrong direction
-    from expected targets that almost tie all documents.
+    The bound is attained in the limit. In the example that attains it, the expected targets almost
+    tie all documents, and the predictions differ from them in exactly the wrong direction.
 
     Examples
     --------

@@ -1,11 +1,12 @@
-"""Noise conditions: does a theorem cover a distribution, or a matrix of expected targets?
+"""Noise conditions, under which theorems hold for a distribution or a matrix of expected targets.
 
 Each function returns a `Condition`, which is true or false and lists the documents that violate it.
 All of them allow for rounding errors by a slack: ``a > b`` means a > b + slack, and ``a >= b``
-means a >= b - slack, so that differences up to the slack count as equality.
+means a >= b - slack. Differences up to the slack therefore count as equality.
 
-The slack is `tol` times a size. The difference of two equal expectations consists of rounding
-errors, so that its own size cannot serve. The size is instead that of the numbers that were added:
+The slack is `tol` times a size. The size cannot be that of the difference itself, because the
+difference of two equal expectations consists of rounding errors. It is instead the size of the
+numbers that were added:
 
 * For a distribution it is the expected absolute value of the terms that are compared, such as
   E|Y_ij| + E|Y_ji|. Each comparison has a size of its own.
@@ -142,7 +143,7 @@ def satisfies_reinforce(
     --------
     >>> from sklearn_rankcal.consistency import satisfies_reinforce
     >>> satisfies_reinforce(([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7]))
-    P_reinforce fails: pairs (i, j) sorted i first, though j shares more: (2, 0), (2, 1), (2, 3)
+    P_reinforce fails: pairs (i, j) with i first, although j shares more: (2, 0), (2, 1), (2, 3)
 
     The condition still holds if the inequality is an equality:
 
@@ -166,7 +167,7 @@ def satisfies_reinforce(
     return Condition(
         "P_reinforce",
         _violations(reinforce_violations(u[None], lead_slack, total_slack)[0]),
-        "pairs (i, j) sorted i first, though j shares more:",
+        "pairs (i, j) with i first, although j shares more:",
     )
 
 
@@ -221,7 +222,7 @@ def satisfies_dag(
     P_DAG fails: cycles connect (0, 1, 2)
     """
     d, slack = _differences(u, tol)
-    # A strongly connected component of two or more documents is a set that cycles connect.
+    # Cycles connect the documents of each strongly connected component of two or more documents.
     n_parts, part = connected_components(d > slack, connection="strong")
     cyclic = [c for c in range(n_parts) if (part == c).sum() > 1]
     members = sorted(tuple(np.flatnonzero(part == c).tolist()) for c in cyclic)

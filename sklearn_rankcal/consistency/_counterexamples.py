@@ -32,12 +32,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: The largest query that is searched: all its 720 rankings are evaluated for every distribution.
 LARGEST = 6
-#: The number of labels to mix, and of labels in one distribution, at most.
+#: The largest numbers of labels that are mixed, and of labels in one distribution.
 POOL, MIXED = 1024, 6
 #: Distributions evaluated at a time.
 BLOCK = 4096
-#: The size of the disturbance of expected targets, and the least regret that counts, both as a
-#: share of the range.
+#: The standard deviation of the disturbance, as a share of the range of the targets, and the least
+#: regret that counts, as a share of the range of the loss.
 DISTURBANCE, LEAST = 1e-12, 1e-7
 
 
@@ -54,10 +54,10 @@ class Counterexample:
     u : ndarray of shape (d,)
         The expected targets or scores, ordered as the decoder expects them.
     ranks : ndarray of shape (r,)
-        The ranking to which the choice tends, 1 = top. If ties are broken at random, it is one way
-        to break them.
+        The ranking to which the choice tends, as positions, 1 = top. If ties are broken at random,
+        it is one way to break them.
     best : ndarray of shape (r,)
-        The best ranking.
+        The best ranking, as positions.
     regret : float
         The expected loss of `ranks` minus that of `best`.
     """
@@ -93,9 +93,9 @@ def find_counterexample(
     loss : str or Loss
         The loss by which rankings are judged (see `ranking_regret`).
     choice : str, decoder or callable, default="auto"
-        What is tested. A decoder, by name or as an object, is applied to the expected targets of
-        `loss`. A function f maps labels (m, r) or preference weights (m, r, r) to scores (m, r),
-        and documents are sorted by E[f(Y)].
+        The method that is tested. A decoder, by name or as an object, is applied to the expected
+        targets of `loss`. A function f maps labels (m, r) or preference weights (m, r, r) to scores
+        (m, r), and documents are sorted by E[f(Y)].
     n_documents : int, default=3
         The number r of documents, from 2 to 6.
     condition : callable, default=None
@@ -104,8 +104,8 @@ def find_counterexample(
     labels : array-like of shape (m, r) or (m, r, r), default=None
         The labels that are mixed. If None, these are all labels with relevance 0 and 1 for binary
         losses, and with relevance 0 to 3 for other losses (a random 1,024 of them if there are
-        more). For losses that accept preferences they are all single preferences, total orders and
-        random graphs.
+        more). For losses that accept preferences they are all single preferences, up to 60 total
+        orders and 60 random graphs.
     n_trials : int, default=20000
         The number of distributions that are drawn. Each has 1 to 6 labels. One half have random
         probabilities, and the other half have proportions of small whole numbers, which cause ties.
@@ -115,8 +115,9 @@ def find_counterexample(
     Returns
     -------
     counterexample : Counterexample or None
-        The counterexample with the largest regret that was found. The result None is no proof that
-        there is none, but it is what calibrated choices return.
+        The counterexample with the largest regret that was found, or None if none was found. The
+        result is always None for a calibrated choice, but None does not prove that a choice is
+        calibrated.
 
     Raises
     ------
@@ -128,11 +129,11 @@ def find_counterexample(
 
     Notes
     -----
-    Estimates tend to the expected targets without reaching them, so that calibration depends on
-    everything that a decoder returns near them (Ramaswamy et al., 2013, definition 1). Expected
-    targets are therefore disturbed by 1e-12 of their range before they are decoded, in a random
-    direction, which breaks ties at random. A regret counts if it exceeds 1e-7 of the range of the
-    loss.
+    Estimates tend to the expected targets without reaching them. Calibration therefore depends on
+    every ranking that a decoder returns near the expected targets (Ramaswamy et al., 2013,
+    definition 1). For this reason, expected targets are disturbed by 1e-12 of their range in a
+    random direction before they are decoded, which breaks ties at random. A regret counts if it
+    exceeds 1e-7 of the range of the loss.
 
     Examples
     --------
@@ -179,16 +180,18 @@ def find_counterexample(
     span = np.ptp(targets) or 1.0  # the range of the targets
     found, least = None, LEAST * float(np.ptp(value))
     for first in range(0, n_trials, BLOCK):
+        # Step 1: draw distributions, and decode their disturbed expected targets.
         n = min(BLOCK, n_trials - first)
         chance = _draw_mixtures(n, len(pool), random)
         u = chance @ targets
         u += DISTURBANCE * span * random.normal(size=u.shape)
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
+        # Step 2: compute the regrets, from the expected value of every ranking.
         expected = chance @ value
         best = expected.argmax(axis=1)
         regret = expected[np.arange(n), best] - expected[np.arange(n), ranking_numbers(ranks)]
-        # Try the largest regrets first, so that the first one that satisfies the condition is the
-        # largest of the block that counts.
+        # Step 3: find the largest regret of the block under the condition. The condition can be
+        # slow, so regrets are tried from the largest on, until one satisfies it.
         for t in np.argsort(-regret, kind="stable"):
             if regret[t] <= least:
                 break
@@ -212,7 +215,7 @@ def _surrogate(
         raise TypeError(f"choice must be a decoder object and not the class; got {choice!r}.")
     if not callable(choice):
         return all_targets(loss, pool), get_decoder(choice, loss.space)
-    scores = np.array(read_numbers(choice(pool.copy()), "what the choice returned"))
+    scores = np.array(read_numbers(choice(pool.copy()), "the return value of choice"))
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
             f"The score function must return {pool.shape[:2]} finite scores, one for each document "

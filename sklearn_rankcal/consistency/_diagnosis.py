@@ -1,7 +1,8 @@
-"""Diagnosis: what can be certified about the rankings that a fitted ranker predicts.
+"""Diagnosis of the rankings that a fitted ranker predicts.
 
-Predictions, labels and the reports of a decoder come in; conditions of theorems, optimality and
-regret bounds of each query come out. `CalibratedRanker.diagnose` is the public entry.
+Predictions, labels and the reports of a decoder come in. For each query, the results are whether
+the predictions satisfy the condition of a theorem, whether the ranking is proved to be optimal for
+them, and a bound on its regret. The public method is `CalibratedRanker.diagnose`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
-#: Predictions of pairs up to this share of the largest of their query count as 0.
+#: Predictions of pairs count as 0 up to this share of the largest prediction of their query.
 TOL = 1e-9
-#: What the share of each certificate means.
+#: The meaning of each certificate, for the text and the plot of a diagnosis.
 _SHARES = {
     "acyclic": "predicted preferences are acyclic",
     "scores_suffice": "sorting by scores would be enough",
@@ -32,7 +33,9 @@ _SHARES = {
 
 @dataclass(repr=False)
 class Diagnosis:
-    """What can be certified about the rankings of some queries; its text is a summary.
+    """Certificates and bounds for the predicted rankings of some queries.
+
+    The text of the object, which ``print`` shows, is a summary.
 
     Attributes
     ----------
@@ -60,7 +63,7 @@ class Diagnosis:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Among queries of two or more documents, the share for which each certificate holds."""
+        """The share of the queries of two or more documents for which each certificate holds."""
         several = self.per_query["n_documents"] > 1
         return {
             name: float(self.per_query[name][several].mean())
@@ -72,17 +75,17 @@ class Diagnosis:
     def regret_bound(self) -> float:
         """A bound on the expected regret of a query on which the loss is defined.
 
-        It is NaN without labels. The unit is that of the loss: preference weight for ``"pd"``, the
-        measure for other losses. The bound is sqrt(mean squared bound) + mean gap, where each mean
-        is replaced by the upper end of an approximate one-sided 95 % confidence interval over
-        queries. The normal approximation makes the interval too short if a few rare labels cause
-        most of the error.
+        It is NaN if no labels were given. The unit is that of the loss: preference weight for
+        ``"pd"``, and the measure for other losses. The bound is sqrt(mean squared bound) + mean
+        gap, where each mean is replaced by the upper end of an approximate one-sided 95 %
+        confidence interval over queries. The interval uses a normal approximation, and is too short
+        if a few rare labels cause most of the error.
         """
         return self._bound(1.645)
 
     @property
     def regret_estimate(self) -> float:
-        """The same quantity from the means themselves: an estimate of the bound, and not a bound.
+        """An estimate of `regret_bound`, which uses the means themselves. It is not a bound.
 
         With several labels for each row, it can be 0 by chance.
         """
@@ -145,6 +148,11 @@ class Diagnosis:
         Returns
         -------
         axes : ndarray of two matplotlib axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         if axes is None:
             axes = make_axes(1, 2, figsize=(9, 3))

@@ -128,9 +128,9 @@ def as_distribution(distribution: LabelDistribution | tuple[Any, Any]) -> LabelD
 
 
 def as_queries(labels: Floats) -> tuple[Any, Queries]:
-    """Return labels (m, r) or (m, r, r) in the form in which losses take those of m queries.
+    """Convert m labels, of shape (m, r) or (m, r, r), to the labels of m queries for a loss.
 
-    This is an array of relevance, or a `Preferences` object.
+    The labels become an array of relevance of shape (m r,), or a `Preferences` object.
     """
     m, r = labels.shape[:2]
     queries = Queries.uniform(m, r)
@@ -200,9 +200,10 @@ def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: st
     Notes
     -----
     Some losses are undefined for some labels, such as average precision if no document is relevant.
-    These labels are left out, and the probabilities of the others are divided by their sum, as
-    `fit` leaves out such queries. All functions of this module do so. If terms cancel up to
-    rounding, as those of a pair that is tied in expectation, the result is exactly 0.
+    These labels are left out, just as `fit` leaves out such queries, and the probabilities of the
+    other labels are divided by their sum. All functions of this module do so. If the terms of an
+    expectation cancel up to rounding, for example for a pair that is tied in expectation, the
+    result is exactly 0.
 
     Examples
     --------
@@ -226,7 +227,7 @@ def targets_and_sizes(
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)
     size = _sizes(loss, distribution)
-    # Each entry is a sum of at most so many terms, and each addition rounds by eps times the size.
+    # Each entry is a sum of at most `terms` terms, and each addition rounds by eps times the size.
     terms = distribution.labels.size / distribution.n_documents
     flat[np.abs(flat) <= (4 + terms) * np.finfo(np.float64).eps * size] = 0.0
     matrices = _as_entries(size, loss, distribution)
@@ -244,7 +245,7 @@ def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
     """Return the sizes of `targets_and_sizes` as a vector, ordered as decoders expect it."""
     labels, p = distribution.labels, distribution.probabilities
     m, r = labels.shape[:2]
-    if loss.space == PAIRS:  # the sizes of both weights, and not of their difference
+    if loss.space == PAIRS:  # E[Y_ij] + E[Y_ji], and not the size of their difference
         weights = loss.encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
         mean = np.tensordot(p, weights, 1)
         return (mean + mean.T)[np.triu_indices(r, 1)]

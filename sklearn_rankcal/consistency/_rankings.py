@@ -103,7 +103,7 @@ def bayes_ranking(
     *,
     time_limit: float | None = None,
 ) -> Ints:
-    """Find the ranking of the smallest expected loss.
+    """Find the ranking with the smallest expected loss.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def bayes_ranking(
     -------
     ranks : ndarray of shape (r,)
         The position of each document, 1 = top. If several rankings are the best, one of them is
-        returned: up to 8 documents, the one whose list of documents, best first, comes first in
-        lexicographic order.
+        returned. For up to 8 documents, it is the one whose list of documents, best first, comes
+        first in lexicographic order.
 
     Raises
     ------
@@ -136,11 +136,11 @@ def bayes_ranking(
 
     Notes
     -----
-    Up to 8 documents, all r! rankings are enumerated for every loss. For more documents, the
-    expected targets are decoded exactly (Ramaswamy et al., 2013, theorem 3): by a sort for losses
-    that a sort calibrates for every distribution, and by ``decoder="exact"`` for ``"pd"`` and
-    ``"map"``. For uniform random preferences this takes a fraction of a second with 30 documents,
-    and it can take minutes with 45.
+    For up to 8 documents, all r! rankings are enumerated for every loss. For more documents, the
+    expected targets are decoded exactly (Ramaswamy et al., 2013, theorem 3). Losses on scores that
+    are calibrated for every distribution are decoded by a sort, and ``"pd"`` and ``"map"`` by
+    ``decoder="exact"``. For uniform random preferences this takes a fraction of a second with 30
+    documents, and it can take minutes with 45.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def bayes_ranking(
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
     if not loss.space.is_pairwise and not without_shrinkage(loss).calibrated_everywhere:
         raise ValueError(
-            f"{r} documents have {math.factorial(r):,} rankings, too many to enumerate (the "
-            f"limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
-            "Average precision has one in loss='map', pairwise disagreement in loss='pd'."
+            f"{r} documents have {math.factorial(r):,} rankings, which are too many to enumerate "
+            f"(the limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
+            "For average precision, loss='map' has one; for pairwise disagreement, loss='pd'."
         )
     if loss.space == SYMMETRIC_PAIRS and r > DP_LARGEST:
         raise ValueError(
@@ -207,10 +207,11 @@ def ranking_risk(
 
     Examples
     --------
-    This is the example in the proof of theorem 3.3 of Calauzènes et al. (2013). Scores that were
-    best for every distribution would have to tie these four documents (lemma B.2), yet their order
-    matters. The differences below are those of the means over the two labels, -1/24 and +1/48. The
-    proof prints -1/12 and +1/24, which are their sums over the labels.
+    This is the example in the proof of theorem 3.3 of Calauzènes et al. (2013). If sorting by
+    expected scores were optimal for every distribution, these scores would have to tie the four
+    documents (lemma B.2), although their order matters. The differences below are those of the
+    means over the two labels, -1/24 and +1/48. The proof prints -1/12 and +1/24, which are their
+    sums over the labels.
 
     >>> from fractions import Fraction
     >>> from sklearn_rankcal.consistency import ranking_risk

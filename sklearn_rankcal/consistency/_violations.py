@@ -1,7 +1,7 @@
-"""Where the conditions P_reinforce and P_f are violated, for many queries at a time.
+"""Find the violations of the conditions P_reinforce and P_f for many queries at a time.
 
-Matrices of expected targets come in, one for each of n queries of r documents, and an array that is
-true for each pair of documents that violates the condition comes out. `satisfies_reinforce` and
+Matrices of expected targets come in, one for each of n queries of r documents. An array comes out,
+which is true for each pair of documents that violates the condition. `satisfies_reinforce` and
 `satisfies_score_condition` apply these functions to one distribution, and
 `CalibratedRanker.diagnose` applies them to predictions. Ramaswamy et al. (2013) define both
 conditions.
@@ -69,6 +69,7 @@ def score_violations(
     Parameters
     ----------
     differences : ndarray of shape (n, r, r)
+        Expected differences d_ij.
     scores : ndarray of shape (n, r)
         Expected scores.
     slack : float or ndarray that broadcasts to (n, r, r)

@@ -1,4 +1,4 @@
-"""Classification with any matrix of costs.
+"""Classification that minimizes costs, for any matrix of costs.
 
 `LowRankLoss` factors a matrix of costs, `LowRankClassifier` predicts the target of least expected
 cost, and `mean_cost_loss` and `make_cost_scorer` evaluate the predictions of any classifier.

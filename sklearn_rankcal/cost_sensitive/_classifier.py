@@ -1,8 +1,9 @@
-"""LowRankClassifier: predict the target of least expected cost, for any matrix of costs.
+"""LowRankClassifier, which predicts the target of least expected cost for any matrix of costs.
 
-The label y of a row is encoded as a vector alpha_y, a regressor predicts u for the expectation of
-that vector, and the target t of least <u, beta_t> is predicted. This is the construction of
-Ramaswamy et al. (2013), theorem 3, for problems that are not rankings.
+The class y of a row is encoded as a vector alpha_y. A regressor estimates the expectation of this
+vector by u. The target t with the least product <u, beta_t> is predicted, where beta_t is the
+vector of the target. This is the construction of Ramaswamy et al. (2013), theorem 3, for problems
+that are not rankings.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
     vectors alpha_y of the classes and beta_t of the targets, whose products are the costs. A
-    regressor predicts u, an estimate of the expectation of alpha_y given the features. It has as
-    many outputs as the matrix has rank once the means of its rows and columns are taken out. The
-    expected cost of each target is linear in u, and `predict` returns the target for which it is
-    least. The classifier suits classes whose confusions have different costs, ordered or
-    hierarchical classes, and targets that are not classes, such as abstaining.
+    regressor predicts u, an estimate of the expectation of alpha_y given the features. The number
+    of its outputs is the rank of the matrix, after the means of its rows and columns have been
+    subtracted. The expected cost of each target is linear in u, and `predict` returns the target
+    for which it is least. The classifier suits classes whose confusions have different costs,
+    ordered or hierarchical classes, and targets that are not classes, such as abstaining.
 
     Parameters
     ----------
@@ -81,14 +82,13 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Names of the rows of `loss_matrix`. If None, these are the sorted classes of y. Pass the
         names if y may lack some classes, as can happen in the folds of a cross-validation.
     n_folds : int or None, default=5
-        The number of folds, at least 2, in which held-out predictions u are made. A logistic
-        regression of the class on these u estimates probabilities q of the classes. The mean
-        sum_y q_y alpha_y then replaces u if its held-out squared error is smaller; the notes
-        explain why this can help. If None, u is used as it is. It is also used as it is for the
-        0-1 loss, where the replacement does not pay, and for more than 100 classes, where it would
-        be slow.
+        The number of folds, at least 2, for held-out predictions u. A logistic regression of the
+        class on these u estimates probabilities q of the classes. The mean sum_y q_y alpha_y then
+        replaces u if its held-out squared error is smaller; the notes explain why this can help.
+        If None, u is not replaced. It is not replaced either for the 0-1 loss, for which that does
+        not pay, and for more than 100 classes, for which it would be slow.
     random_state : int, RandomState instance or None, default=None
-        Seeds every ``random_state`` of (a clone of) the regressor.
+        Seed of every ``random_state`` of the clones of the regressor.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         alpha = self.loss_.encode(labels)
         if not alpha.shape[1] and not np.ptp(self.loss_.intercept):
             raise ValueError(
-                "loss_matrix does not depend on the target, so that there is nothing to choose."
+                "loss_matrix does not depend on the target, so there is nothing to choose."
             )
         if not isinstance(costs, LowRankLoss):
             warn_of_free_targets(costs, self.targets_, stacklevel=3)

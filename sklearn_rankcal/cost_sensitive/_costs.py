@@ -1,7 +1,8 @@
-"""Costs as a user gives them: a matrix, a loss or a function, with names for rows and columns.
+"""Read the costs that a user passes, and the names of their rows and columns.
 
-The rows of a matrix of costs are classes and its columns are targets. This module reads the matrix
-and the names, and it converts names in y or in predictions to the numbers of rows and columns.
+Costs are a matrix, a `LowRankLoss` or a function that returns one of these. The rows of a matrix of
+costs are classes and its columns are targets. This module also converts names in y or in
+predictions to the numbers of rows and columns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sklearn_rankcal.utils._numbers import check_no_mask
 
 Floats = NDArray[np.float64]
 Names = NDArray[Any]
-#: What the parameter `loss_matrix` may be, except None.
+#: The types of the parameter `loss_matrix`, except None.
 Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 
 
@@ -43,8 +44,8 @@ def read_costs(costs: Costs | None, classes: Names) -> LowRankLoss | Floats:
 def read_names(values: Any, what: str) -> Names:
     """Return the names as an array in which each name keeps its type, and check that they differ.
 
-    NumPy would convert numbers next to strings to strings, so that a mixture becomes an array of
-    objects.
+    NumPy would convert a mixture of numbers and strings to strings, so a mixture becomes an array
+    of objects instead.
     """
     check_no_mask(values, what)
     names = np.asarray(values)

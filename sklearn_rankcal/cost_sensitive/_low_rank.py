@@ -1,8 +1,8 @@
-"""LowRankLoss: a matrix of costs as a product of vectors of the labels and of the targets.
+"""LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets.
 
-The vector of a label is what a regressor learns, so that it learns as few outputs as the matrix has
-rank. This is the construction of Ramaswamy et al. (2013), theorem 3, for costs that are written
-out: labels and targets are numbered, and no ranking is involved.
+A regressor learns the vector of the label. The number of its outputs is therefore at most the rank
+of the matrix. This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit
+matrix of costs: labels and targets are numbered, and no ranking is involved.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_array, read_numbers
 
 Floats = NDArray[np.float64]
-#: Costs must be smaller than this, so that their squares do not overflow.
+#: Costs must be smaller than this number, because their squares must not overflow.
 LARGEST = 1e150
 #: Bytes of a block of costs that are computed at a time.
 BLOCK_BYTES = 2**25
-#: Multiplications up to which `regret_constant` compares all pairs of targets: a few seconds.
+#: Up to this many multiplications, a few seconds, `regret_constant` compares all pairs of targets.
 EXACT_DIAMETER = 2e9
 #: Expected costs tie if they differ by less than this share of ||u|| ||beta|| + |intercept|.
 TIED = 1e-12
@@ -46,7 +46,7 @@ class LowRankLoss(BaseEstimator):
     alpha : array-like of shape (n_labels, rank)
         The regression targets of each label.
     beta : array-like of shape (n_targets, rank)
-        The weights that each target gives to the regression targets.
+        The vector of each target, whose product with the regression targets is the cost.
     c : float or array-like of shape (n_labels,), default=0.0
         The part of the cost that depends on the label alone. It does not affect `decode`.
     error : float, default=0.0
@@ -71,9 +71,9 @@ class LowRankLoss(BaseEstimator):
 
         regret_constant() * ||u - E[alpha_Y]|| + 2 * error
 
-    where ||u - E[alpha_Y]||^2 is the surrogate regret. The second term holds because a target that
-    is best for the approximation costs at most `error` more than the approximation says, and the
-    best target costs at most `error` less.
+    where ||u - E[alpha_Y]||^2 is the surrogate regret. The reason for the second term is that the
+    true cost of the chosen target is at most `error` above its approximation, and the true cost of
+    the best target is at most `error` below its approximation.
 
     The class shares some method names with the ranking losses of `sklearn_rankcal.losses`, but it
     is not one of them: it has no queries and it measures no order, and `CalibratedRanker` does not
@@ -140,7 +140,8 @@ class LowRankLoss(BaseEstimator):
             error of a cost. If None, there are as many regression targets as the matrix needs.
         tol : float, default=1e-13
             Singular values up to `tol` times the largest one count as 0. A warning is issued if
-            this changes costs by more than rounding does, as happens beside a cost of 1e14.
+            this changes costs by more than rounding does, as happens if one cost is 1e14 and the
+            others are small.
 
         Returns
         -------
@@ -208,8 +209,8 @@ class LowRankLoss(BaseEstimator):
         counts = size > NOISE * largest
         if rank is None and counts.any() and best.error > 1e-3 * size[counts].min():
             warnings.warn(
-                f"Costs of very different size: the factored loss has errors of up to "
-                f"{best.error:.3g}, which hide the small costs. Make the largest costs smaller.",
+                f"The costs have very different sizes. The factored loss has errors of up to "
+                f"{best.error:.3g}, which distort the small costs. Make the largest costs smaller.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -337,7 +338,7 @@ class LowRankLoss(BaseEstimator):
         u : array-like of shape (n_samples, rank)
             Expected regression targets.
         constant : float or array-like of shape (n_samples,), default=0.0
-            The expectation of c. If it is 0, the costs of each row are right up to a constant.
+            The expectation of c. If it is 0, the costs of each row are correct up to a constant.
 
         Returns
         -------
@@ -366,7 +367,7 @@ class LowRankLoss(BaseEstimator):
         return np.einsum("...d,...d->...", alpha[labels], beta[targets]) + c[labels] + b[targets]
 
     def regret_constant(self) -> float:
-        """Return the largest distance between two rows of beta, which the bound above uses.
+        """Return the largest distance between two rows of beta, for the bound in the class notes.
 
         If k targets of rank d are so many that k^2 d > 2e9, the method returns the diameter of a
         ball around their mean that contains them all. It is at least the largest distance and at

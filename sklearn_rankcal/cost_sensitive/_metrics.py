@@ -59,7 +59,7 @@ def mean_cost_loss(
     Raises
     ------
     ValueError
-        If a name in `y_true` or `y_pred` is unknown, if lengths disagree, or if there are no rows.
+        If a name in `y_true` or `y_pred` is unknown, if lengths differ, or if there are no rows.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def mean_cost_loss(
     check_no_mask(y_pred, "y_pred")
     check_consistent_length(y_true, y_pred)
     if len(column_or_1d(y_true)) == 0:
-        raise ValueError("y_true is empty, so that there is no mean cost.")
+        raise ValueError("y_true is empty, so there is no mean cost.")
     rows = numbers_of_names(column_or_1d(y_true), class_names, "y_true", "the classes")
     target_names = read_target_names(targets, costs, class_names)
     columns = numbers_of_names(column_or_1d(y_pred), target_names, "y_pred", "the targets")

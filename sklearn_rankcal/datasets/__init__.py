@@ -1,4 +1,4 @@
-"""Datasets: generators whose best ranking is known, and readers, for examples and benchmarks."""
+"""Generators of data whose best ranking is known, and readers of data, for examples and tests."""
 
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.datasets._letor import load_letor

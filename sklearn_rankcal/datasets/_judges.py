@@ -1,8 +1,8 @@
-"""Random judgements of items: their probabilities, and samples of them.
+"""Probabilities of random judgements of items, and samples of such judgements.
 
 A judge compares r items, either pair by pair or by an order of all of them. The arrays have one
-entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` says that item i
-is put above item j, and P(i above j) is the probability of that.
+entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` is True if the
+judge puts item i above item j, and P(i above j) is the probability of this.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Bools = NDArray[np.bool_]
 
 
 def check_kind(kind: Any, known: tuple[str, ...]) -> None:
-    """Raise an error if the kind of judgements is unknown."""
+    """Check that the kind of judgements is known."""
     if kind not in known:
         raise ValueError(f"Unknown kind {kind!r}. Known: {', '.join(map(repr, known))}.")
 
 
 def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
-    """Raise an error unless noise is > 0 and each number (value, least) is at least `least`."""
+    """Check that noise is finite and > 0, and that each value of (value, least) is >= least."""
     for name, (value, least) in numbers.items():
         if value < least:
             raise ValueError(f"{name} must be at least {least}; got {value!r}.")
@@ -34,7 +34,7 @@ def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
 
 
 def ranks_of_scores(scores: Floats) -> Ints:
-    """Return the positions of the scores of each row, 1 = largest."""
+    """Return the position of each score in its row, 1 = largest."""
     order = np.argsort(-scores, axis=1, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1)[None], axis=1)
@@ -42,7 +42,7 @@ def ranks_of_scores(scores: Floats) -> Ints:
 
 
 def without_diagonal(probabilities: Floats) -> Floats:
-    """Set P(i above i) to 0, in place."""
+    """Set P(i above i) to 0 in place, and return the array."""
     r = probabilities.shape[-1]
     probabilities[:, np.arange(r), np.arange(r)] = 0.0
     return probabilities
@@ -51,7 +51,7 @@ def without_diagonal(probabilities: Floats) -> Floats:
 def logistic_probabilities(scores: Floats, noise: float) -> Floats:
     """Return P(i above j) = 1 / (1 + exp(-(s_i - s_j) / noise)), the Bradley-Terry-Luce model.
 
-    Two items of a random order of Plackett and Luce are compared with the same probability.
+    The Plackett-Luce model of random orders has the same probabilities.
     """
     return without_diagonal(expit((scores[:, :, None] - scores[:, None, :]) / noise))
 
@@ -71,7 +71,7 @@ def mallows_probabilities(ranks: Ints, noise: float) -> Floats:
 
 
 def amplitude(noise: float) -> float:
-    """How much of a sure preference remains under noise: 1 without noise, 0 in the limit."""
+    """Return the factor by which noise weakens a net preference: from 1, without noise, to 0."""
     return float(np.tanh(0.5 / noise))
 
 
@@ -91,26 +91,28 @@ def draw_plackett_luce(scores: Floats, noise: float, random: np.random.RandomSta
 
 
 def draw_mallows(centre: Ints, noise: float, random: np.random.RandomState) -> Ints:
-    """Draw ranks with probability proportional to exp(-d / noise), d the discordant pairs.
+    """Draw ranks with probability proportional to exp(-d / noise).
 
-    The algorithm is repeated insertion: the item at place i of the central order is inserted v
-    places above the end, with odds exp(-v / noise). The cost is O(n r^2).
+    Here d is the number of pairs that the ranks order otherwise than the central order. The
+    algorithm is repeated insertion: the item at place i of the central order is inserted v places
+    above the end of the list, with odds exp(-v / noise). The cost is O(n r^2).
     """
     n, r = centre.shape
-    places = np.zeros((n, r), dtype=np.int64)  # of the items, in central order
+    places = np.zeros((n, r), dtype=np.int64)  # the places of the items, in central order
     for i in range(1, r):  # a loop over r insertions, each in all cases at once
-        # v by the inverse distribution function of a geometric variable truncated to 0 .. i
+        # Draw v from a geometric distribution truncated to 0 .. i, by its inverse distribution
+        # function.
         uniform = random.uniform(size=n)
         moved = np.floor(-noise * np.log1p(uniform * np.expm1(-(i + 1) / noise)))
         at = i - np.clip(moved, 0, i).astype(np.int64)
-        # the items at or below the new one move one place down
+        # The items at or below the place of the new item move down by one place.
         places[:, :i] += places[:, :i] >= at[:, None]
         places[:, i] = at
     return np.take_along_axis(places, centre - 1, axis=1) + 1
 
 
 def contradicted(probabilities: Floats, ranks: Ints) -> Floats:
-    """Return the expected share of pairs that a judgement orders otherwise than `ranks`, (n,)."""
+    """Return the expected share of pairs, (n,), that a judgement orders otherwise than `ranks`."""
     r = ranks.shape[1]
     below = ranks[:, :, None] > ranks[:, None, :]
     return (probabilities * below).sum(axis=(1, 2)) / (r * (r - 1) / 2)

@@ -1,4 +1,4 @@
-"""Rankings of a fixed set of labels: a generator, and rankings derived from classes."""
+"""Data of label ranking: a generator, and rankings of classes by their probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn_rankcal.decoders import decode_preferences
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 KINDS = ("mallows", "plackett_luce", "btl", "cyclic")
-_HIDDEN = 8  # directions of X on which the labels' scores depend
+_HIDDEN = 8  # number of directions of X on which the scores of the labels depend
 
 
 def make_label_ranking(
@@ -28,12 +28,12 @@ def make_label_ranking(
     missing: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate rankings of a fixed set of labels; the best ranking of every sample is known.
+    """Generate rankings of a fixed set of labels, whose best ranking is known for every sample.
 
-    Each label has a score s, a smooth nonlinear function of the features. For three of the four
-    kinds of judgements, the expected preferences are acyclic, and sorting by s is optimal (the
-    Bayes ranking) for Kendall's tau. For the fourth kind the expected preferences are cyclic,
-    although every single ranking is an order.
+    Each label has a score s, a smooth nonlinear function of the features. The best ranking for
+    Kendall's tau is called the Bayes ranking. For three of the four kinds of judgements, the
+    expected preferences are acyclic, and sorting by s gives the Bayes ranking. For the fourth kind
+    the expected preferences are cyclic, although every single ranking is an order.
 
     Parameters
     ----------
@@ -59,8 +59,9 @@ def make_label_ranking(
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     missing : float, default=0.0
-        Probability, in [0, 1), that a label of a sample is not judged, independently of everything
-        else. A sample can be left with one label or none; it then contains no information.
+        Probability, in [0, 1), that a label of a sample is not judged. It does not depend on
+        anything else. A sample can be left with one judged label or none, and then contains no
+        information.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
 
@@ -70,8 +71,9 @@ def make_label_ranking(
         A dictionary-like object with these entries:
 
         - ``X``, of shape (n_samples, n_features).
-        - ``Y``, of shape (n_samples, r): ranks among the labels that were judged, 1 = best, NaN for
-          the others. For ``"btl"``, of shape (n_samples, r, r): preference weights 0 or 1.
+        - ``Y``, of shape (n_samples, r): ranks among the labels that were judged, 1 = best, and NaN
+          for the other labels. For ``"btl"``, ``Y`` contains preference weights 0 or 1 instead, and
+          has shape (n_samples, r, r).
         - ``probabilities``, of shape (n_samples, r, r): P(i preferred to j) if both are judged, 0
           on the diagonal.
         - ``latent``, of shape (n_samples, r): the scores s.
@@ -106,6 +108,7 @@ def make_label_ranking(
     )
     if not 0 <= missing < 1:
         raise ValueError(f"missing must be in [0, 1); got {missing!r}.")
+    # Step 1: draw the features, and compute the scores as a network with one hidden layer.
     random = check_random_state(random_state)
     X = random.normal(size=(n_samples, n_features))
     inward = random.normal(size=(n_features, _HIDDEN)) * 1.5 / np.sqrt(n_features)
@@ -113,6 +116,7 @@ def make_label_ranking(
     bayes_ranks = _judges.ranks_of_scores(latent)
     bayes_optimal = np.ones(n_samples, dtype=bool)
     unjudged = random.uniform(size=latent.shape) < missing
+    # Step 2: compute the probabilities of the kind, and draw a judgement of each sample.
     if kind == "btl":
         probabilities = _judges.logistic_probabilities(latent, noise)
         Y = _judges.draw_pairs(probabilities, random).astype(np.float64)
@@ -125,7 +129,8 @@ def make_label_ranking(
             probabilities = _judges.logistic_probabilities(latent, noise)
             ranks = _judges.draw_plackett_luce(latent, noise, random)
         else:
-            turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels  # angle / (2 pi)
+            # the angles of the labels on the circle, divided by 2 pi
+            turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels
             probabilities = _circle_probabilities(turn, noise)
             ranks = _draw_circle(turn, noise, random)
             result = decode_preferences(probabilities)
@@ -148,9 +153,9 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
 
     The usual benchmarks of label ranking were made in this way [1]_. A Gaussian naive Bayes
     classifier is trained on all of the data, and the classes of a sample are ordered by their
-    predicted probabilities; equal probabilities are ordered by class number. This converts data of
-    scikit-learn to label ranking data: 98 of 100 rankings of iris and 99 of 100 of wine are those
-    of the benchmark.
+    predicted probabilities. Equal probabilities are ordered by class number. The function can be
+    applied to the data sets of scikit-learn: it reproduces 98 of 100 rankings of the benchmark for
+    iris, and 99 of 100 for wine.
 
     Parameters
     ----------
@@ -159,10 +164,10 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
     y : array-like of shape (n_samples,)
         Classes, at least 2.
     decimals : int or None, default=3
-        Number of decimals to which probabilities are rounded before they are compared, >= 0. The
+        Number of decimals, >= 0, to which probabilities are rounded before they are compared. The
         default agrees best with the benchmark, in which improbable classes are tied at 0 and
-        therefore ordered by number. None compares log probabilities without rounding. Then there
-        are no ties, but the order of improbable classes counts as much as any other.
+        therefore ordered by number. If None, log probabilities are compared without rounding.
+        There are then no ties, but the order of improbable classes counts as much as any other.
 
     Returns
     -------
@@ -199,7 +204,7 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
         raise ValueError(f"decimals must be at least 0; got {decimals!r}.")
     model = GaussianNB().fit(X, y)
     if len(model.classes_) < 2:
-        raise ValueError("y has only one class, so that there is nothing to rank.")
+        raise ValueError("y has only one class, so there is nothing to rank.")
     if decimals is None:
         return _judges.ranks_of_scores(model.predict_joint_log_proba(X))
     return _judges.ranks_of_scores(model.predict_proba(X).round(decimals))
@@ -221,6 +226,6 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
 
 
 def _ranks_among_judged(ranks: Ints, unjudged: NDArray[np.bool_]) -> Floats:
-    """Return ranks without gaps of the judged labels, and NaN for the others."""
-    pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # after all judged labels
+    """Return the ranks of the judged labels among each other, and NaN for the other labels."""
+    pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # put them after all judged labels
     return np.where(unjudged, np.nan, _judges.ranks_of_scores(-pushed))

@@ -23,7 +23,8 @@ Ints = NDArray[np.int64]
 #: A dense X with more cells than DENSE_CELLS is refused if the files contain less than one in
 #: DENSE_SHARE of them.
 DENSE_CELLS, DENSE_SHARE = 2**24, 1000
-# Every text can match in one way only, so that other lines are refused in linear time.
+# A text can match this pattern in one way only, so lines that do not match are refused in linear
+# time.
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(
     rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*",
@@ -44,10 +45,10 @@ def load_letor(
     Parameters
     ----------
     path : path or sequence of paths
-        Files, plain, ``.gz`` or ``.bz2``. The rows of several files, such as the folds of LETOR,
-        are stacked.
+        The files to read, plain, ``.gz`` or ``.bz2``. The rows of several files, such as the folds
+        of LETOR, are stacked.
     n_features : int, default=None
-        Number of features. None means the largest index in the files.
+        Number of features. If None, it is the largest index in the files.
     dtype : dtype, default=numpy.float32
         The floating point dtype of ``X``.
     sparse : bool, default=False
@@ -65,12 +66,12 @@ def load_letor(
     FileNotFoundError
         If a file does not exist.
     ValueError
-        If a line has another format or no ``qid:``; if features do not ascend from 1, or are beyond
-        2^31 - 1 or `n_features`; if numbers are too large for `dtype`; if a compressed file is
-        damaged or cut short; if a qid occurs in several files; or if a dense ``X`` does not fit in
-        memory. If `n_features` is not passed, also if a dense ``X`` would have more than 2^24 cells
-        (16.8 million), of which the files contain less than one in 1,000. The error names the line
-        of the file if there is one.
+        If a line has another format or no ``qid:``; if the features of a line do not ascend from 1,
+        or are beyond 2^31 - 1 or `n_features`; if numbers are too large for `dtype`; if a
+        compressed file is damaged or cut short; if a qid occurs in several files; or if a dense
+        ``X`` does not fit in memory. A dense ``X`` is also refused if `n_features` is not passed,
+        and ``X`` would have more than 2^24 cells (16.8 million) of which the files contain less
+        than one in 1,000. If a single line causes the error, the error names that line.
 
     Examples
     --------
@@ -85,12 +86,12 @@ def load_letor(
     """
     kind = np.dtype(dtype)
     if kind.kind != "f":
-        raise ValueError(f"dtype must be a type of floats; got {dtype!r}.")
+        raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
     if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
         raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
     paths = [path] if isinstance(path, (str, PathLike)) else list(path)
     if not paths:
-        raise ValueError("path names no file.")
+        raise ValueError("path is an empty sequence. Pass at least one file.")
     parts = [_read(one, kind) for one in paths]
     groups = np.concatenate([part.groups for part in parts])
     if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
@@ -102,7 +103,7 @@ def load_letor(
     width = max(widest.widest, 1) if n_features is None else int(n_features)
     if widest.widest > width:
         raise ValueError(
-            f"{widest.where_widest()}: the feature {widest.widest} is beyond n_features={width}."
+            f"{widest.where_widest()}: the feature {widest.widest} exceeds n_features={width}."
         )
     y = np.concatenate([part.labels for part in parts])
     if sparse:
@@ -114,38 +115,39 @@ def load_letor(
 
 @dataclass
 class _Part:
-    """The contents of a file: rows one after the other, with the features of each."""
+    """The contents of a file: its rows, and the entries feature:value of the rows."""
 
     path: Any
-    labels: Floats  # one for each row, like groups and lines
-    groups: Ints
-    lines: Ints
+    labels: Floats  # the label of each row
+    groups: Ints  # the qid of each row
+    lines: Ints  # the line of each row in the file
     stops: Ints  # row k has the entries stops[k] to stops[k + 1] - 1
     indices: Ints  # the feature of each entry, from 1
-    values: NDArray[Any]
+    values: NDArray[Any]  # the value of each entry
 
     def __post_init__(self) -> None:
         self.widest = int(self.indices.max(initial=0))
 
     def where(self, entry: int) -> str:
-        """File and line of an entry."""
+        """Return the file and the line of an entry."""
         row = int(np.searchsorted(self.stops, entry, side="right")) - 1
         return f"{self.path}, line {self.lines[row]}"
 
     def where_widest(self) -> str:
-        """File and line of the largest feature."""
+        """Return the file and the line of the largest feature."""
         return self.where(int(np.argmax(self.indices)))
 
     def matrix(self, width: int) -> Any:
-        """The rows as a CSR matrix."""
+        """Return the rows as a CSR matrix."""
         shape = (len(self.labels), width)
         return csr_matrix((self.values, self.indices - 1, self.stops), shape=shape)
 
 
 def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
+    """Read a file, and check its contents."""
     labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
     groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
-    # comments are not read, so that any encoding is accepted
+    # Comments are dropped, so they may have any encoding.
     lines = LineReader(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
     for number, line in lines:
         text = line.partition("#")[0]
@@ -168,7 +170,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         line_numbers.append(number)
     if not labels:
         raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
-    with np.errstate(over="ignore"):  # refused below
+    with np.errstate(over="ignore"):  # `_check` refuses infinite numbers
         numbers = np.array(values, dtype=dtype)
     part = _Part(
         path,
@@ -184,7 +186,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
 
 
 def _check(part: _Part) -> None:
-    """Refuse features out of order, and numbers that are infinite in the dtype."""
+    """Refuse features that are out of order, and numbers that are infinite in the dtype."""
     ascends = np.diff(part.indices, prepend=0) > 0
     starts = part.stops[:-1]
     starts = starts[starts < len(part.indices)]
@@ -206,12 +208,16 @@ def _check(part: _Part) -> None:
 
 
 def _what_is_wrong(text: str) -> str:
+    """Return the error message for a line that is not in the format."""
     if "qid:" not in text:
         return f"{text.strip()[:80]!r} has no qid:, which a ranker needs on every line. {_WANTED}."
     for entry in text.split()[2:]:
         if re.fullmatch(rf"\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN])", entry, re.ASCII) is None:
-            return f"{entry[:80]!r} is no feature:value. {_WANTED}."
-    return f"{text.strip()[:80]!r} is not SVMlight with whole numbers as qid:. {_WANTED}."
+            return f"{entry[:80]!r} is not of the form feature:value. {_WANTED}."
+    return (
+        f"{text.strip()[:80]!r} is not in the SVMlight format with a whole number as qid:. "
+        f"{_WANTED}."
+    )
 
 
 def _dense(parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool) -> NDArray[Any]:
@@ -223,8 +229,8 @@ def _dense(parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool) ->
     if found and cells > max(DENSE_CELLS, DENSE_SHARE * held):
         widest = max(parts, key=lambda part: part.widest)
         raise ValueError(
-            f"{widest.where_widest()}: with the feature {width}, X would have {cells:,} cells, of "
-            f"which the files hold {held:,}. {remedy} For a dense X, pass n_features={width}."
+            f"{widest.where_widest()}: with the feature {width}, X would have {cells:,} cells, but "
+            f"the files contain only {held:,}. {remedy} For a dense X, pass n_features={width}."
         )
     check_memory(cells * dtype.itemsize, f"A dense X of {n_rows:,} x {width:,}", remedy)
     X = np.zeros((n_rows, width), dtype=dtype)

@@ -1,4 +1,4 @@
-"""Preferences between the documents of queries: a generator whose best ranking is known."""
+"""A generator of preferences between the documents of queries, whose best ranking is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn_rankcal.queries import Queries, sizes_to_groups
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
-_INFORMATIVE = 6  # leading features on which the score depends
+_INFORMATIVE = 6  # number of leading features on which the score depends
 
 
 def make_preferences(
@@ -30,12 +30,12 @@ def make_preferences(
     noise: float = 0.5,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate preferences between the documents of queries; the best ranking is known.
+    """Generate preferences between the documents of queries, whose best ranking is known.
 
-    Three of the four kinds of judgements depend on a score s, a nonlinear function of the first six
-    features. For them, sorting by s is optimal (the Bayes ranking) for pairwise disagreement. For
-    the fourth kind no score is sufficient, because preferences go around a circle, as in rock,
-    paper, scissors.
+    The best ranking for pairwise disagreement is called the Bayes ranking. Three of the four kinds
+    of judgements depend on a score s, a nonlinear function of the first six features, and sorting
+    by s gives the Bayes ranking. For the fourth kind no score is sufficient, because preferences go
+    around a circle, as in rock, paper, scissors.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def make_preferences(
     n_judgements : int, default=1
         Number of judgements of each query.
     judged : float, default=1.0
-        Probability, in (0, 1], that a judgement contains a pair, independently of everything else.
+        Probability, in (0, 1], that a judgement contains a pair. It does not depend on anything
+        else.
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     random_state : int, RandomState instance or None, default=None
@@ -133,6 +134,7 @@ def make_preferences(
         raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
     if not 0 < judged <= 1:
         raise ValueError(f"judged must be in (0, 1]; got {judged!r}.")
+    # Step 1: draw the sizes of the queries and the features, and compute the scores or angles.
     random = check_random_state(random_state)
     sizes = random.randint(low, high + 1, size=n_queries)
     groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
@@ -143,6 +145,7 @@ def make_preferences(
     bayes_ranks = np.empty(len(groups), dtype=np.int64)
     shares = np.empty(n_queries)
     pairs, judgement = [], []
+    # Step 2: for all queries of one size at a time, compute the Bayes rankings and draw judgements.
     for r in np.unique(queries.sizes):  # a loop over the different sizes, not over queries
         member = np.flatnonzero(queries.sizes == r)
         rows = queries.offsets[member][:, None] + np.arange(r)
@@ -154,6 +157,7 @@ def make_preferences(
         for judge in range(n_judgements):
             above = _draw(kind, latent[rows], chance, noise, random)
             if judged < 1:
+                # Draw once for each pair i < j, and keep or drop both directions of the pair.
                 kept = np.triu(random.uniform(size=above.shape) < judged, 1)
                 above &= kept | kept.transpose(0, 2, 1)
             m, i, j = np.nonzero(above)
@@ -177,7 +181,7 @@ def make_preferences(
 
 
 def _scores(X: Floats) -> Floats:
-    """A nonlinear function of the leading features, with a standard deviation of about 1."""
+    """Compute a nonlinear function of the leading features with standard deviation about 1."""
     informative = X[:, :_INFORMATIVE]
     m = informative.shape[1]
     weights = np.linspace(1.5, 0.5, m) / np.sqrt(m)
@@ -194,8 +198,8 @@ def _angles(X: Floats, random: np.random.RandomState) -> Floats:
 def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
     """Return P(i preferred to j) in queries of one size, and their Bayes ranks.
 
-    If P_ij > 1/2 exactly for s_i > s_j, sorting by s contradicts the minority of every pair, and is
-    therefore optimal.
+    If P(i preferred to j) > 1/2 exactly for s_i > s_j, then sorting by s contradicts the less
+    probable preference of every pair, and is therefore optimal.
     """
     if kind == "cyclic":
         net = _judges.amplitude(noise) * np.sin(latent[:, :, None] - latent[:, None, :])

@@ -1,4 +1,4 @@
-"""Graded relevance of the documents of queries: a generator whose best ranking is known."""
+"""A generator of graded relevance of the documents of queries, whose best ranking is known."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def make_ranking(
     document's own features and the offset belongs to the query.
 
     Given s, grades are independent, and a larger s makes them larger in the likelihood ratio
-    order. Sorting by s is therefore optimal (the Bayes ranking) for every measure that never
-    prefers a lower grade above a higher one: NDCG, P@k, ERU, MAP, ERR, pairwise disagreement and
-    the other measures of this package. A ranker only sees the shifted features. With a large
-    `query_effect` it may therefore need many documents per query to come close to the optimum.
+    order. Sorting by s is therefore optimal for every measure that never prefers a lower grade
+    above a higher one: NDCG, P@k, ERU, MAP, ERR, pairwise disagreement and the other measures of
+    this package. This order is the Bayes ranking. A ranker only sees the shifted features. With a
+    large `query_effect` it may therefore need many documents per query to come close to the
+    optimum.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ def make_ranking(
     noise : float, default=0.5
         Scale of the logit, > 0. With little noise, grades follow s closely.
     query_effect : float, default=1.0
-        Standard deviation of the shifts of the queries, and twice that of their offsets. The Bayes
-        ranking depends on neither.
+        Standard deviation of the shifts of the queries. The standard deviation of their offsets is
+        half of it. The Bayes ranking depends on neither.
     metric : str, default="ndcg@10"
         The metric of ``bayes_score``.
     random_state : int, RandomState instance or None, default=None
@@ -67,18 +68,18 @@ def make_ranking(
         A dictionary-like object with these entries:
 
         - ``X``, of shape (n_rows, n_features).
-        - ``y``, of shape (n_rows,): grades, integers.
+        - ``y``, of shape (n_rows,): grades, which are integers.
         - ``groups``, of shape (n_rows,): query ids.
         - ``latent``, of shape (n_rows,): the scores s.
         - ``probabilities``, of shape (n_rows, n_levels): the probability of each grade.
         - ``bayes_ranks``, of shape (n_rows,): positions of the Bayes ranking.
-        - ``bayes_score``: the mean `metric` of the Bayes ranking on the grades drawn. No ranker
+        - ``bayes_score``: the mean `metric` of the Bayes ranking on the drawn grades. No ranker
           achieves more in expectation.
 
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range or `metric` is unknown.
 
     Examples
     --------
@@ -103,20 +104,26 @@ def make_ranking(
         raise ValueError(f"n_informative={n_informative} exceeds n_features={n_features}.")
     if not noise > 0:
         raise ValueError(f"noise must be > 0; got {noise!r}.")
+    # Step 1: draw the own features of the documents, and add the shifts of the queries.
     random = check_random_state(random_state)
     sizes = random.randint(low, high + 1, size=n_queries)
     groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
     n_rows = len(groups)
     own = random.normal(size=(n_rows, n_features))
     X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]
+    # Step 2: compute the scores s from the own features, and draw the offsets of the queries.
     weights = random.uniform(0.5, 1.5, size=n_informative) / np.sqrt(n_informative)
     informative = own[:, :n_informative]
     latent = np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
     offset = 0.5 * query_effect * random.normal(size=n_queries)[groups]
+    # Step 3: draw the grades. The cuts are quantiles of s, such that about half of the documents
+    # have grade 0, and the other grades are about equally frequent.
     cuts = np.quantile(latent, 0.5 + 0.5 * np.arange(n_levels - 1) / (n_levels - 1))
     at_least = expit((latent[:, None] + offset[:, None] - cuts) / noise)
     bounds = np.column_stack([np.ones(n_rows), at_least, np.zeros(n_rows)])
     y = (random.uniform(size=(n_rows, 1)) < at_least).sum(axis=1)
+    # Step 4: rank by s, and evaluate this ranking. If the metric needs binary relevance, grades in
+    # the upper half are relevant.
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
     binary = "threshold" in parameters_of(find_measure(metric)[0])

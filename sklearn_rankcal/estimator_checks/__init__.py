@@ -1,9 +1,9 @@
 """Checks for rankers and losses, which complement `sklearn.utils.estimator_checks`.
 
-scikit-learn's checks know nothing about queries, so that a ranker that returns the worst order
-passes them. `check_ranker` runs every check of `yield_ranker_checks` on a ranker. `check_loss`
-tests a loss against an enumeration of all rankings. Each check raises AssertionError if a promise
-is broken. `expected_failed_checks` lists the checks of scikit-learn that do not apply to rankers.
+The checks of scikit-learn do not test rankings, so a ranker that returns the worst order passes
+them. `check_ranker` runs every check of `yield_ranker_checks` on a ranker. `check_loss` compares a
+loss with an enumeration of all rankings. A check that fails raises AssertionError.
+`expected_failed_checks` lists the checks of scikit-learn that do not apply to rankers.
 """
 
 from sklearn_rankcal.estimator_checks._losses import check_loss

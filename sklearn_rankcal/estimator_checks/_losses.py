@@ -1,4 +1,4 @@
-"""check_loss: test the targets, the measure and the calibration of a loss by enumeration."""
+"""The function `check_loss`, which tests a loss by enumerating all rankings of small queries."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
-#: Values of a measure may differ by this much and count as equal.
+#: Values of a measure count as equal if they differ by at most this much.
 ROUNDING = 1e-9
-#: Scores that differ by no more than this tie: each order of their documents sorts them.
+#: Scores tie if they differ by at most this much. A sort may return tied documents in any order.
 TIED = 1e-12
-#: Labels whose tied rankings are enumerated, for each size of a query.
+#: The number of labels, for each size of a query, for which tied scores are checked.
 TIED_LABELS = 20
 
 
@@ -58,7 +58,7 @@ def check_loss(
     Parameters
     ----------
     loss : Loss or str
-        The loss, your own or a registered one.
+        A loss object, for example of a class that you wrote, or the name of a loss.
     levels : tuple of float, default=None
         The grades that labels are drawn from. If None, these are (0, 1) for binary losses and
         (0, 1, 2, 3) for others.
@@ -72,7 +72,7 @@ def check_loss(
     Raises
     ------
     AssertionError
-        If a promise is broken.
+        If a check fails.
 
     Examples
     --------
@@ -80,7 +80,9 @@ def check_loss(
     >>> check_loss("ndcg@2", n_distributions=20)
     """
     loss = get_loss(loss)
-    assert loss.calibrated_over, "calibrated_over must say where the loss is calibrated"
+    assert loss.calibrated_over, (
+        "calibrated_over must describe the distributions over which the loss is calibrated"
+    )
     if levels is None:
         binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
         levels = (0.0, 1.0) if binary else (0.0, 1.0, 2.0, 3.0)
@@ -95,12 +97,13 @@ def check_loss(
 
 
 def _targets(loss: Loss, y: Floats, queries: Queries) -> Floats:
-    """Return targets as a vector: of the rows, or of the pairs of every query."""
+    """Return the targets as a vector, which has an entry for each row or for each pair."""
     return flat_targets(loss.encode(y, queries))
 
 
 def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
-    """Check that targets and measures of a query depend on neither neighbours nor row order."""
+    """Check that targets and measures of a query depend on neither other queries nor row order."""
+    # Compute everything for shuffled rows of 12 queries.
     groups = np.repeat(np.arange(12), random.randint(1, 6, size=12))
     y = random.choice(levels, size=len(groups))
     shuffle = random.permutation(len(y))
@@ -109,7 +112,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     if not loss.space.is_pairwise:
         assert targets.shape == y.shape, "encode must return one target per row"
         targets = targets[np.argsort(shuffle)]
-    assert np.isfinite(targets).all(), "targets must be finite, and 0 where the loss is undefined"
+    assert np.isfinite(targets).all(), "targets must be finite, and 0 if the loss is undefined"
     scores = random.randint(0, 3, size=len(y)).astype(float)
     different = random.permutation(len(y)).astype(float)
     values = loss.measure.per_query(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
@@ -119,6 +122,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     defined = loss.defined(y[shuffle], queries)
     assert values.shape == defined.shape == (queries.n_queries,)
     np.testing.assert_array_equal(np.isnan(values), ~defined, "measure is NaN where not defined")
+    # Compare with the results for each query alone, with its rows in the original order.
     for q, group in enumerate(queries.ids):
         rows = np.flatnonzero(groups == group)
         alone = Queries.single(len(rows))
@@ -204,7 +208,7 @@ def _draw_distributions(
 def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any) -> None:
     """Check that decoding expected targets is optimal, and the bound on the regret of scores."""
     n, r = len(chance), labels.shape[1]
-    # The expected value of every ranking, larger is better, under each distribution: (n, r!).
+    # The expected value of every ranking under each distribution, (n, r!); larger is better.
     worth = chance @ calibrated_values(loss, labels, all_ranks(r))
     best = worth.max(axis=1)
     expected = chance @ all_targets(loss, labels)
@@ -228,16 +232,19 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
     regret = best - _least_when_sorted(worth, scores)
     bound = constant * np.linalg.norm(scores - expected, axis=1)
     for k in np.flatnonzero(~(regret <= bound + ROUNDING))[:1]:
-        raise AssertionError(f"The regret {regret[k]:.6f} exceeds its bound {bound[k]:.6f}.")
+        raise AssertionError(
+            f"The regret {regret[k]:.6f} of random scores exceeds the bound {bound[k]:.6f} of "
+            "regret_constant."
+        )
 
 
 def _sorting_rankings(scores: Floats) -> NDArray[np.bool_]:
-    """Return which rankings of `all_ranks` sort scores (n, r), for each of the n: (n, r!)."""
+    """Return whether each ranking of `all_ranks` sorts each of the n rows of scores, (n, r!)."""
     orders = np.argsort(all_ranks(scores.shape[1]), axis=1)
     sorts: NDArray[np.bool_] = np.all(np.diff(scores[:, orders], axis=2) <= TIED, axis=2)
     return sorts
 
 
 def _least_when_sorted(worth: Floats, scores: Floats) -> Floats:
-    """Return the least worth of the rankings that sort the scores; ties allow several rankings."""
+    """Return the least worth of the rankings that sort the scores, which are several for ties."""
     return np.where(_sorting_rankings(scores), worth, np.inf).min(axis=1)

@@ -48,7 +48,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             return {}
         return {
             "check_sample_weight_equivalence_on_dense_data": (
-                "bootstrap samples and folds are drawn from rows, whatever their weight"
+                "bootstrap samples and folds are drawn from rows, and do not depend on weights"
             )
         }
     reasons = {
@@ -71,9 +71,9 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
         )
     if space == SYMMETRIC_PAIRS or (space == SCORES and not _targets_are_per_row(estimator)):
         weight = (
-            "the targets of the loss depend on the whole query, through its normaliser. Repeating "
-            "a row changes the targets of the other rows, and a weight does not. Weights are "
-            "weights of the regression and not repetitions."
+            "the targets of the loss depend on the whole query, through its normalizer. Repeating "
+            "a row changes the targets of the other rows, but a weight does not, because weights "
+            "are weights of the regression."
         )
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
     dense = reasons.get("check_sample_weight_equivalence_on_dense_data")
@@ -85,7 +85,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
 
 
 def _targets_are_per_row(estimator: Any) -> bool:
-    """Return whether repeating a row leaves the targets of the other rows as they are."""
+    """Return whether the targets of the other rows do not change if a row is repeated."""
     loss = get_loss(estimator.loss)
     y = np.array([0.0, 1.0, 1.0, 0.0])
     alone = loss.encode(y, Queries.single(4))
@@ -104,7 +104,7 @@ def check_ranker(ranker: Any) -> None:
     Raises
     ------
     AssertionError
-        If a promise is broken. The checks stop at the first one.
+        If a check fails. The remaining checks are then not run.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def check_ranker_group_names(ranker: Any) -> None:
 
 
 def check_ranker_queries_are_separate(ranker: Any) -> None:
-    """A query gets the same ranking alone and among other queries."""
+    """The ranking of a query does not depend on the other queries that are passed to `predict`."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -192,7 +192,7 @@ def check_ranker_queries_are_separate(ranker: Any) -> None:
 
 
 def check_ranker_better_than_constant(ranker: Any) -> None:
-    """On new queries of an easy problem, the ranking agrees with the labels."""
+    """On new queries of an easy problem, Kendall's tau is above 0.3 times the attainable value."""
     train, test = _data(150), _data(150)
     half = train.groups < 75
     fitted = _fit(ranker, train.X[half], train.y[half], train.groups[half])
@@ -213,7 +213,7 @@ def _within(scores: NDArray[Any], groups: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def check_ranker_structured_labels(ranker: Any) -> None:
-    """Structured labels, which name the queries, can replace `groups` in `fit` and `score`."""
+    """Structured labels, which contain the queries, can replace `groups` in `fit` and `score`."""
     data = _data()
     one = _fit(ranker, data.X, data.y, data.groups)
     labels = relevance_labels(data.y, data.groups)
@@ -263,7 +263,7 @@ def check_ranker_leaves_input_alone(ranker: Any) -> None:
 
 
 def check_ranker_sparse_equals_dense(ranker: Any) -> None:
-    """A sparse X gets the same ranking as a dense one, if the regressor supports sparse input."""
+    """A sparse X and a dense X get the same ranking, if the regressor supports sparse input."""
     if not get_tags(ranker).input_tags.sparse:
         return
     data = _data()
@@ -291,7 +291,7 @@ def check_ranker_frame_equals_array(ranker: Any) -> None:
 
 
 def _frame_makers() -> Iterator[Callable[[NDArray[Any], list[str]], Any]]:
-    """Yield a function of an array and column names for each data frame library there is."""
+    """Yield a function that makes a data frame of each installed library from array and names."""
     try:
         import pandas as pd
 

@@ -1,8 +1,9 @@
-"""Labels: functions that make and read labels, from relevance, preferences, rankings or files.
+"""Functions that make labels from relevance, preferences, rankings or files, and that read them.
 
 Relevance is one number per row. Preferences are weighted pairs of rows of the same query. The
-functions whose names end in ``_labels`` return a structured array in which every row carries its
-query, so that labels survive the splitters of scikit-learn.
+functions whose names end in ``_labels`` return a structured array with one entry per row. Each
+entry also contains the query of its row, so the array can be used as `y` with every splitter of
+scikit-learn.
 """
 
 from sklearn_rankcal.labels._edges import read_edges

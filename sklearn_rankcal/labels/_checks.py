@@ -42,14 +42,14 @@ def check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
         k = int(np.argmax(across))
         one, other = (queries.ids[code] for code in codes[k])
         raise ValueError(
-            f"{int(across.sum())} of {len(rows)} pairs have rows of different queries: pair {k}, "
-            f"rows {tuple(rows[k].tolist())}, is of the queries {one!s} and {other!s}."
+            f"{int(across.sum())} of {len(rows)} pairs have rows of different queries. The rows "
+            f"{tuple(rows[k].tolist())} of pair {k} belong to the queries {one!s} and {other!s}."
         )
     return rows
 
 
 def check_weight(weight: ArrayLike | None, n_pairs: int) -> Floats:
-    """Return one finite, non-negative weight for each pair; 1 for all if `weight` is None."""
+    """Check that each pair has a finite weight >= 0. If `weight` is None, return 1 for each."""
     if weight is None:
         return np.ones(n_pairs)
     weights = read_numbers(weight, "weight")
@@ -64,7 +64,7 @@ def check_weight(weight: ArrayLike | None, n_pairs: int) -> Floats:
 
 
 def check_judgement(judgement: ArrayLike, n_pairs: int) -> Ints:
-    """Return the number of the judgement to which each pair belongs."""
+    """Check that the judgement of each pair is a whole number, and return int64."""
     numbers = read_whole(judgement, "judgement")
     _check_per_pair(numbers, n_pairs, "judgement")
     return numbers

@@ -33,21 +33,21 @@ def read_edges(
 ) -> Bunch:
     """Read a list of preferences (query, preferred document, other document[, weight]).
 
-    Such lists are the edges of a graph whose nodes are the documents, hence the name. The documents
+    The preferences can be seen as the edges of a graph whose nodes are the documents. The documents
     are given by ids, which this function replaces by row numbers.
 
     Parameters
     ----------
     source : path, or array-like of shape (n_pairs, 3) or (n_pairs, 4)
-        Either the path of a text file, plain or ``.gz``, with one preference per line. Lines that
-        begin with ``#`` are ignored. The first other line determines how entries are separated: by
-        commas if it contains one (entries may then be quoted), else by tabs if it contains one,
-        else by white space. Or the rows themselves, as a list, an array or a data frame, with ids
-        of any hashable type. A document id only has a meaning within its query: two queries may
-        use the same document ids.
+        A path is the path of a text file, plain or ``.gz``, with one preference per line. Lines
+        that begin with ``#`` are ignored. The first other line determines how entries are
+        separated: by commas if it contains one (entries may then be quoted), else by tabs if it
+        contains one, else by white space. Instead of a path, the rows themselves can be passed as
+        a list, an array or a data frame, with ids of any hashable type. A document id only has a
+        meaning within its query, so two queries may use the same document ids.
     groups, documents : array-like of shape (n_rows,), default=None
         Query id and document id of each row of X. Pass both or neither. The ids of a file are text,
-        so they are compared with the text of these ids. If they are not passed, the documents of
+        so they are compared with these ids converted to text. If both are None, the documents of
         the list are numbered in order of first appearance.
 
     Returns
@@ -57,10 +57,11 @@ def read_edges(
 
         - ``pairs``, of shape (n_pairs, 2): row numbers of the preferred and the other document.
         - ``weight``, of shape (n_pairs,), or None if the list has no weights.
-        - ``groups`` and ``documents``: the arguments of these names. If they were not passed, the
-          ids of the documents found, of shape (n_documents,), in the order in which the rows of X
-          must be put. These are arrays of integers or floats if all ids are, else of objects. Ids
-          from a file are integers if a whole column is, else text.
+        - ``groups`` and ``documents``, of shape (n_documents,): the arguments of these names as
+          arrays. If they were not passed, they are the query ids and document ids of the documents
+          in the list, and the rows of X must be in this order. If all ids of an array are integers,
+          or all are floats, it has that dtype; otherwise its dtype is object. Ids from a file
+          become integers if all ids in the column are integers, and otherwise remain text.
 
         Pass them on as ``preference_labels(data.pairs, data.groups, data.weight)``.
 
@@ -77,7 +78,7 @@ def read_edges(
 
     Notes
     -----
-    The cost is O(n_pairs + n_rows), one dictionary look-up for each end of a pair.
+    The cost is O(n_pairs + n_rows), because each document of a pair is looked up in a dictionary.
 
     Examples
     --------
@@ -150,9 +151,9 @@ def _read_columns(path: Any) -> list[list[Any]]:
             columns = [[] for _ in row]
         if len(row) != len(columns):
             raise lines.error(
-                f"{line.strip()[:80]!r} has {len(row)} entries. Every line must be query, "
-                "preferred, other, or all of them with a weight as well; the first line says "
-                "whether commas, tabs or other white space separate them."
+                f"{line.strip()[:80]!r} has {len(row)} entries. Every line must contain the query, "
+                "the preferred and the other document, and either every line or none a weight. The "
+                "first line determines whether commas, tabs or white space separate the entries."
             )
         if "" in row:
             raise lines.error(f"entry {row.index('') + 1} of {line.strip()[:80]!r} is empty.")
@@ -171,7 +172,7 @@ def _read_columns(path: Any) -> list[list[Any]]:
 
 
 def _split(line: str, separator: str | None, lines: LineReader) -> list[str]:
-    """Entries of a line. Only lines with quotes need `csv`, which takes 3.5 times as long."""
+    """Split a line into entries. `csv` takes 3.5 times as long, so only quoted lines go to it."""
     if separator == "," and '"' in line:
         try:
             row = next(csv.reader([line], strict=True, skipinitialspace=True))
@@ -186,7 +187,9 @@ def _columns_of_rows(source: Any) -> list[list[Any]]:
     """Return the columns of edges that are rows or a data frame: ids, and weights as floats."""
     check_no_mask(source, "source")
     frame = frame_columns(source)
-    if frame is not None:  # read column by column: next to floats, integers would become floats
+    # A data frame is read column by column. In an array of its rows, the integers of one column
+    # would become floats if another column contains floats.
+    if frame is not None:
         columns = [column.to_list() for column in frame]
         if not len(source):
             raise ValueError("source has no preferences.")
@@ -216,7 +219,8 @@ def _rows(source: Any) -> list[Any]:
             "source is a dictionary. Pass a list of rows (query, preferred, other, weight)."
         )
     if isinstance(source, np.ndarray) and source.dtype.kind not in "mM":
-        source = source.tolist()  # Python's numbers; not for dates, which would become numbers
+        # tolist gives Python's own numbers. It would turn dates into numbers, so they are left out.
+        source = source.tolist()
     if not isinstance(source, Iterable):
         raise ValueError(
             "source must be the name of a file, or rows of (query, preferred, other[, weight]); "
@@ -230,7 +234,7 @@ def _rows(source: Any) -> list[Any]:
 
 
 def _listed(ids: ArrayLike, name: str) -> list[Any]:
-    """Return the ids of rows as a list, and keep their types."""
+    """Check the ids of rows, and return them as a list without changing their types."""
     check_no_mask(ids, name)
     if isinstance(ids, (str, bytes, Mapping, set, frozenset)) or np.isscalar(ids):
         raise ValueError(f"{name} must contain one id per row, in the order of the rows.")
@@ -268,7 +272,7 @@ def _check_ids(ids: Iterable[Any], name: str) -> None:
 
 
 def _weights(column: list[Any]) -> list[float]:
-    """Return weights as floats. They are numbers, or all of them are decimal numbers as text."""
+    """Check weights, which are numbers or all are decimal numbers as text; return floats."""
     if all(isinstance(value, str) for value in column):
         try:
             return list(map(parse_number, column))
@@ -285,10 +289,10 @@ def _weights(column: list[Any]) -> list[float]:
 
 
 def _column(ids: list[Any], from_file: bool) -> NDArray[Any]:
-    """Return ids as an array: of integers or floats if all of them are, else of objects.
+    """Return ids as an array of integers, of floats or of objects.
 
-    Text is stored as objects, because every entry of an array of text takes as much memory as
-    the longest.
+    If all ids are integers, or all are floats, the array has that dtype. Text is stored as objects,
+    because every entry of an array of text takes as much memory as the longest entry.
     """
     if from_file and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value, re.ASCII) for value in ids):
         return np.array(list(map(int, ids)), dtype=np.int64)

@@ -1,4 +1,8 @@
-"""Rankings of a fixed set of labels come in; relevance, or preferences between labels, come out."""
+"""Read the `y` of a label ranker, and convert it to the labels that losses accept.
+
+In label ranking every sample has the same r labels, and `y` contains a ranking of them for each
+sample. The r labels of a sample become the documents of one query.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,32 @@ from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
 
-
 _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 
 
 def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
-    """What y is, and y checked: (n, r) ranks or relevance with NaN, or (n, r, r) weights."""
+    """Check `y`, and determine what it contains.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples, r) or (n_samples, r, r)
+    n_rows : int
+        The expected number of samples.
+    y_type : {"auto", "ranks", "relevance", "weights"}
+        How to interpret `y`. "auto" means ranks if `y` is 2-D, and weights if it is 3-D.
+
+    Returns
+    -------
+    kind : {"ranks", "relevance", "weights"}
+    values : ndarray of shape (n_samples, r) or (n_samples, r, r)
+        Ranks or relevance, where NaN marks a missing entry, or preference weights.
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, if its shape does not fit `n_rows` and `y_type`, if weights are negative or
+        not finite, or if a rank is below 1.
+    """
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     values = check_array(
@@ -39,16 +63,16 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"
     if values.ndim != (3 if kind == "weights" else 2):
         wanted = "(n_samples, r, r)" if kind == "weights" else "(n_samples, r)"
-        raise ValueError(f"y_type={y_type!r} goes with y of shape {wanted}; it has {values.shape}.")
+        raise ValueError(f"y_type={y_type!r} requires y of shape {wanted}; it has {values.shape}.")
     if kind == "weights":
         if values.shape[1] != values.shape[2]:
             raise ValueError(f"{_WEIGHTS_HELP}; it has shape {values.shape}.")
         if np.isnan(values).any() or values.min() < 0:
-            raise ValueError(f"{_WEIGHTS_HELP}: finite, and not negative.")
+            raise ValueError(f"{_WEIGHTS_HELP}, which must be finite and >= 0.")
     elif kind == "ranks" and values.shape[1] > 1 and np.nanmin(values, initial=np.inf) < 1:
         raise ValueError(
-            f"Ranks start at 1, the best; y has {np.nanmin(values):g}. An order of label numbers "
-            "becomes ranks by order_to_ranks; where larger is better, say y_type='relevance'."
+            f"Ranks start at 1 (best); y contains {np.nanmin(values):g}. Convert an order of label "
+            "numbers to ranks with order_to_ranks. If larger is better, pass y_type='relevance'."
         )
     return kind, values
 
@@ -56,7 +80,31 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
 ) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Labels as losses take them: relevance (n r,), or preferences and which pairs are judged."""
+    """Convert the `y` of a label ranker to the labels that losses accept.
+
+    Parameters
+    ----------
+    kind : {"ranks", "relevance", "weights"}
+    Y : ndarray of shape (n_samples, r) or (n_samples, r, r)
+        The values that `read_label_rankings` returned.
+    pair_weight : {"binary", "graded"}, callable or None
+        The weight of a preference that follows from two entries of a sample. None if the loss does
+        not accept preferences.
+    name : str
+        The loss or the metric, for the error message.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples * r,) or Preferences
+        Relevance if every entry is present, else preferences.
+    judged : ndarray of shape (n_samples, r (r - 1) / 2) or None
+        Whether each pair i < j of each sample was judged. None if the labels are relevance.
+
+    Raises
+    ------
+    ValueError
+        If entries are missing and the loss does not accept preferences.
+    """
     r = Y.shape[1]
     i, j = np.triu_indices(r, 1)
     if kind == "weights":
@@ -64,14 +112,15 @@ def labels_of_rankings(
         judged = weights[:, i, j] + weights[:, j, i] > 0
     else:
         if kind == "ranks":
+            # relevance of a label: r - 1 minus the number of labels above it; equal for tied labels
             above = (Y[:, None, :] < Y[:, :, None]).sum(axis=2)
             Y = np.where(np.isnan(Y), np.nan, r - 1.0 - above)
         if not np.isnan(Y).any():
             return Y.ravel(), None
         if pair_weight is None:
             raise ValueError(
-                f"{name} needs every entry of y. Missing ones (NaN) go with "
-                "loss='pd' and loss='pd_by_scores', which learn from the pairs that are judged."
+                f"{name} needs every entry of y. Only loss='pd' and loss='pd_by_scores' accept "
+                "missing entries (NaN), because they learn from the pairs that are judged."
             )
         gap = Y[:, :, None] - Y[:, None, :]
         judged = ~np.isnan(gap[:, i, j])

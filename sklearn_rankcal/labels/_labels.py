@@ -1,4 +1,4 @@
-"""Labels of either kind, relevance or preferences: how to read them and how to take rows."""
+"""Functions for labels of either kind, relevance or preferences: read them, and take rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_any_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries 
     labels : ndarray of shape (n_rows,) or Preferences
         One relevance per row, or preferences between rows.
     queries : Queries or None
-        The queries that `y` carries, if it is structured.
+        The queries of the rows if `y` is structured, else None.
     """
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
@@ -48,6 +48,11 @@ def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> La
         Row numbers.
     queries : Queries
         The partition of the taken rows into queries.
+
+    Returns
+    -------
+    taken : ndarray of shape (n_taken,) or Preferences
+        Labels of the same kind.
     """
     if not isinstance(labels, Preferences):
         return labels[rows]

@@ -42,8 +42,8 @@ def preference_labels(
 
     The entry of each row contains the rows that it is preferred to. The array can be sliced,
     permuted and split together with the rows of X. Its ``row`` field lets `fit` find the other
-    rows of the pairs, and its ``size`` field lets `fit` refuse a query of which a splitter has kept
-    only a part. Contradictions and cycles are allowed, because several judgements together are
+    rows of the pairs, and its ``size`` field lets `fit` refuse a query if a splitter has kept only
+    a part of it. Contradictions and cycles are allowed, because several judgements together are
     seldom free of them.
 
     Parameters
@@ -57,9 +57,9 @@ def preference_labels(
     weight : array-like of shape (n_pairs,), default=None
         Weight of each pair, finite and >= 0. None means a weight of 1 for each.
     judgement : array-like of shape (n_pairs,), default=None
-        Number of the judgement (the annotator or the session) that each pair comes from, a whole
-        number. Methods that aggregate judgements use it; losses add up the weights of all
-        judgements.
+        A whole number for each pair that identifies its judgement, for example its annotator or
+        its session. Methods that aggregate judgements use it. Losses do not use it: they add up the
+        weights of all judgements.
 
     Returns
     -------
@@ -121,12 +121,12 @@ def preference_labels(
 
 
 def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
-    """Read what `preference_labels` returned, or the entries of some whole queries of it.
+    """Read an array that `preference_labels` returned, or its entries for some whole queries.
 
     Parameters
     ----------
     y : structured ndarray of shape (n_rows,)
-        The array of `preference_labels`, or whole queries of it, with rows in any order.
+        The array of `preference_labels`, or its entries for some whole queries, in any order.
     n_rows : int, default=None
         The expected length.
 
@@ -138,8 +138,9 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     Raises
     ------
     ValueError
-        If `y` has other labels, bare pairs or the wrong length; if a splitter has removed a part of
-        a query; if rows are repeated; or if arrays of several calls were concatenated.
+        If `y` is None or is not an array of `preference_labels`; if it has the wrong length; if a
+        splitter has removed a part of a query; if rows are repeated; or if arrays of several calls
+        were concatenated.
 
     Notes
     -----
@@ -177,12 +178,12 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
         raise ValueError("y is empty: at least one row is needed.")
     queries = whole_queries(y, function)
     rows = y["row"]
-    # the present place in y of each original row number, -1 if it is not there
+    # here[row]: the index in y of the entry whose original row number is `row`, -1 if there is none
     here = np.full(int(rows.max()) + 1, -1)
     here[rows] = np.arange(len(rows))
     if not np.array_equal(here[rows], np.arange(len(rows))):
         raise put_together("a row occurs twice", function)
-    # winners by their present place, and losers translated from original row numbers
+    # Number winners and losers by their index in y. The losers in y["wins"] have original numbers.
     counts = np.fromiter(map(len, y["wins"]), dtype=np.int64, count=len(y))
     winner = np.repeat(np.arange(len(y)), counts)
     beaten = np.concatenate(y["wins"])
@@ -197,9 +198,9 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
 class Preferences:
     """Weighted preferences between documents of the same query.
 
-    Use `from_pairs` to make one; the constructor does not check its arguments. In what follows y_ij
-    is the weight with which row i is preferred to row j. It is 0 if no pair says so. Both y_ij and
-    y_ji can be positive.
+    Use `from_pairs` to make one, because the constructor does not check its arguments. In what
+    follows, y_ij is the weight with which row i is preferred to row j. It is 0 if there is no such
+    pair. Both y_ij and y_ji can be positive.
 
     Parameters
     ----------
@@ -218,8 +219,8 @@ class Preferences:
     >>> from sklearn_rankcal.labels import Preferences
     >>> rows = np.array([[1, 0], [0, 2], [1, 0]])
     >>> preferences = Preferences.from_pairs(*rows.T, np.ones(3), Queries.single(3))
-    >>> preferences.weight.tolist(), preferences.differences().tolist()
-    ([1.0, 2.0], [-2.0, 1.0, 0.0])
+    >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
+    ([0, 1], [2, 0], [1.0, 2.0])
     """
 
     def __init__(self, queries: Queries, winner: Ints, loser: Ints, weight: Floats) -> None:
@@ -233,7 +234,19 @@ class Preferences:
 
     @classmethod
     def from_pairs(cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries) -> Preferences:
-        """Sort pairs of rows, and add up the weights of equal pairs. O(n_pairs log n_pairs)."""
+        """Sort pairs of rows, and add up the weights of equal pairs. O(n_pairs log n_pairs).
+
+        Parameters
+        ----------
+        winner, loser : ndarray of shape (n_pairs,)
+            Row numbers (int64) of the preferred and the other row of each pair.
+        weight : ndarray of shape (n_pairs,)
+        queries : Queries
+
+        Returns
+        -------
+        preferences : Preferences
+        """
         place = queries.scatter(np.arange(queries.n_rows))
         # Keys are in the order of (query, winner, loser). If they ascend strictly, the pairs are
         # sorted already and no pair occurs twice.
@@ -249,7 +262,10 @@ class Preferences:
 
     @property
     def pair_offsets(self) -> Ints:
-        """Query q has the pairs ``pair_offsets[q]`` to ``pair_offsets[q + 1] - 1``."""
+        """Where the pairs of each query begin, of shape (n_queries + 1,).
+
+        The pairs of query q have the numbers ``pair_offsets[q]`` to ``pair_offsets[q + 1] - 1``.
+        """
         if self._pair_offsets is None:
             counts = np.bincount(self._pair_query, minlength=self.queries.n_queries)
             self._pair_offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -257,34 +273,11 @@ class Preferences:
 
     def total(self) -> Floats:
         """Sum of the weights of all pairs of each query, of shape (n_queries,). O(n_pairs)."""
-        return _sum_at(self._pair_query, self.weight, self.queries.n_queries)
-
-    def borda(self) -> Floats:
-        """Borda score ``sum_j (y_ij - y_ji)`` of each row, of shape (n_rows,). O(n_pairs)."""
-        won = _sum_at(self.winner, self.weight, self.n_rows)
-        return won - _sum_at(self.loser, self.weight, self.n_rows)
-
-    def differences(self) -> Floats:
-        """``y_ij - y_ji`` of all pairs i < j of every query, in the form that decoders take.
-
-        The documents of a query are numbered by their place in the grouped layout (see `Queries`).
-        The pairs of a query are in the order of ``np.triu_indices(r, 1)``, where r is its number of
-        documents, and the queries follow one another. The cost is O(n_pairs + sum of r^2).
-        """
-        queries, q = self.queries, self._pair_query
-        place = queries.scatter(queries.place)
-        won, lost = place[self.winner], place[self.loser]
-        i, j, r = np.minimum(won, lost), np.maximum(won, lost), queries.sizes[q]
-        # Pair (i, j) of a query has the index i (2 r - i - 1) / 2 + (j - i - 1) in the order of
-        # triu_indices, after the pairs of the queries before it.
-        stops = np.cumsum(queries.sizes * (queries.sizes - 1) // 2)
-        starts = np.append(0, stops[:-1])
-        index = starts[q] + i * (2 * r - i - 1) // 2 + (j - i - 1)
-        signed = np.where(won < lost, self.weight, -self.weight)
-        return _sum_at(index, signed, int(stops[-1]))
+        sums = np.bincount(self._pair_query, self.weight, self.queries.n_queries)
+        return sums.astype(np.float64, copy=False)  # without pairs, bincount returns integers
 
     def matrices(self, inside: Ints) -> Floats:
-        """y of some queries as matrices of shape (n, width, width), padded with 0.
+        """Return the weights y_ij of some queries as matrices that are padded with 0.
 
         Parameters
         ----------
@@ -309,23 +302,6 @@ class Preferences:
         member = np.repeat(np.arange(n), counts)
         matrices[member, place[self.winner[pair]], place[self.loser[pair]]] = self.weight[pair]
         return matrices
-
-    def select(self, keep: NDArray[np.bool_]) -> tuple[Ints, Preferences]:
-        """Keep some queries: return their rows, ascending, and the `Preferences` of these rows.
-
-        See `Queries.select`. The cost is O(n_rows + n_pairs).
-        """
-        rows, queries = self.queries.select(keep)
-        new = np.empty(self.n_rows, dtype=np.int64)
-        new[rows] = np.arange(len(rows))
-        kept = keep[self._pair_query]
-        winner, loser = new[self.winner[kept]], new[self.loser[kept]]
-        return rows, Preferences(queries, winner, loser, self.weight[kept])
-
-
-def _sum_at(index: Ints, values: Floats, length: int) -> Floats:
-    """Sum of the values of each index, as float64 even if there are no values."""
-    return np.bincount(index, values, length).astype(np.float64, copy=False)
 
 
 def _cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:

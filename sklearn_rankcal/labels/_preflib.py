@@ -17,7 +17,7 @@ from sklearn_rankcal.utils._text_files import LineReader
 
 Floats = NDArray[np.float64]
 _PREFLIB_TYPES = ("soc", "soi", "toc", "toi")
-#: How many alternatives of a file may be neither listed in an order nor named.
+#: Largest number of alternatives that are neither listed in an order nor named in the header.
 MOST_UNKNOWN = 100_000
 # Patterns of an order. White space may surround commas, colons and braces; it may not be inside
 # a number.
@@ -32,14 +32,15 @@ class PrefLibOrders(Bunch):
     """The data that `read_preflib` returns: orders over alternatives, and the voters of each."""
 
     def preferences(self, unlisted: str = "ignore") -> Floats:
-        """How many voters prefer one alternative to another.
+        """Count the voters who prefer one alternative to another.
 
         Parameters
         ----------
         unlisted : {"ignore", "last"}, default="ignore"
-            How to read an order that does not list all alternatives. With ``"ignore"`` it expresses
-            no preference about the others. With ``"last"`` the others are tied below all that it
-            lists, as in a list of favourites.
+            How to interpret an order that does not list all alternatives. With ``"ignore"`` the
+            order expresses no preference about the alternatives that it does not list. With
+            ``"last"`` these alternatives are tied below all that it lists, as in a list of
+            favourites.
 
         Returns
         -------
@@ -68,12 +69,15 @@ class PrefLibOrders(Bunch):
 
     @cached_property
     def ranks(self) -> Floats:
-        """The orders as ranks of shape (n_orders, r), 1 = best, computed when first used."""
+        """The orders as ranks of shape (n_orders, r), 1 = best.
+
+        The array is computed when it is first used. ValueError if it would not fit in memory.
+        """
         shape = (len(self.orders), len(self.alternatives))
         check_memory(
             8 * shape[0] * shape[1],
             f"Ranks of {shape[0]:,} x {shape[1]:,}",
-            "Use `orders`, which takes less.",
+            "Use `orders`, which needs less memory.",
         )
         ranks = np.full(shape, np.nan)
         for row, order in enumerate(self.orders):
@@ -83,7 +87,8 @@ class PrefLibOrders(Bunch):
                 position += len(tier)
         return ranks
 
-    def __missing__(self, key: str) -> Any:  # so that data["ranks"] works as well
+    def __missing__(self, key: str) -> Any:
+        """Let data["ranks"] return the same as data.ranks."""
         if key == "ranks":
             return self.ranks
         raise KeyError(key)
@@ -119,10 +124,11 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If a line is not an order; if an order lists an alternative twice, or one beyond the number
-        of alternatives in the header; if the file has another type of data or no orders; if more
-        than 100,000 alternatives are neither listed nor named; if a compressed file is damaged or
-        cut short; or if the text does not fit in memory. The error names the line.
+        If a line is not an order; if an order lists an alternative twice, or an alternative whose
+        number exceeds the number of alternatives in the header; if the file has another type of
+        data or no orders; if more than 100,000 alternatives are neither listed nor named; if a
+        compressed file is damaged or cut short; or if the text does not fit in memory. If a single
+        line causes the error, the error names that line.
 
     Notes
     -----
@@ -149,7 +155,7 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     header: dict[str, tuple[int, str]] = {}
     orders: list[list[list[int]]] = []
     counts: list[int] = []
-    last, last_line = 0, 0  # the largest number of an alternative, and a line that has it
+    last, last_line = 0, 0  # the largest number of an alternative, and a line that contains it
     known: set[int] = set()  # numbers of alternatives that are listed or named
     lines = LineReader(path, bytes_per_character=40, bytes_per_line=200)
     for number, line in lines:
@@ -160,8 +166,8 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
         found = _ORDER.fullmatch(text)
         if found is None:
             raise lines.error(
-                f"{text[:80]!r} is no order. PrefLib writes 'count: 3,{{1,2}},4', without white "
-                "space inside numbers."
+                f"{text[:80]!r} is not an order. An order of PrefLib has the form "
+                "'count: 3,{1,2},4', without white space inside numbers."
             )
         tiers = _ONE_TIER.findall(found[2])
         order = [[int(k) - 1 for k in _ONE_NUMBER.findall(tier)] for tier in tiers]
@@ -181,7 +187,7 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     data_type = data_type.lower()
     if data_type and data_type not in _PREFLIB_TYPES:
         raise ValueError(
-            f"{path} has DATA TYPE {data_type}; known are {', '.join(_PREFLIB_TYPES)}."
+            f"{path} has the unknown DATA TYPE {data_type}. Known: {', '.join(_PREFLIB_TYPES)}."
         )
     if not orders:
         raise ValueError(f"{path} has no orders.")
@@ -193,13 +199,14 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
     r, r_line = _announced(header, last, last_line, path)
     if last > r:
         raise ValueError(
-            f"{path} has {r} alternatives, but lists or names number {last} (line {last_line})."
+            f"The header of {path} gives the number of alternatives as {r}, but line {last_line} "
+            f"lists or names alternative {last}."
         )
     if r - len(known) > MOST_UNKNOWN:
         raise ValueError(
-            f"{path}, line {r_line}: there would be {r:,} alternatives, of which the file lists or "
-            f"names {len(known):,}. At most {MOST_UNKNOWN:,} may be neither. Check "
-            f"the number {r}, or number the alternatives without gaps."
+            f"{path}, line {r_line}: there would be {r:,} alternatives, but the file lists or "
+            f"names only {len(known):,} of them. At most {MOST_UNKNOWN:,} may be neither listed "
+            f"nor named. Check the number {r}, or number the alternatives without gaps."
         )
     return PrefLibOrders(
         alternatives=[names[k][1] if k in names else str(k) for k in range(1, r + 1)],
@@ -214,12 +221,15 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
 
 
 def _read_header(text: str, header: dict[str, tuple[int, str]], lines: LineReader) -> None:
-    """Store (line, value) of a line ``# KEY: value``. The first line of a key counts."""
+    """Store (line, value) of a line ``# KEY: value``. If a key is repeated, its first line counts.
+
+    Two different values for the number of alternatives, or for a name, are an error.
+    """
     key, _, value = text[1:].partition(":")
     key, value = key.strip().upper(), value.strip()
-    first, said = header.setdefault(key, (lines.number, value))
-    if said != value and (key == "NUMBER ALTERNATIVES" or key.startswith("ALTERNATIVE NAME")):
-        raise lines.error(f"{key} is {value[:80]!r}, but {said[:80]!r} in line {first}.")
+    first, stored = header.setdefault(key, (lines.number, value))
+    if stored != value and (key == "NUMBER ALTERNATIVES" or key.startswith("ALTERNATIVE NAME")):
+        raise lines.error(f"{key} is {value[:80]!r}, but {stored[:80]!r} in line {first}.")
 
 
 def _alternative_names(
@@ -239,10 +249,15 @@ def _alternative_names(
 def _announced(
     header: dict[str, tuple[int, str]], last: int, last_line: int, path: str | PathLike[str]
 ) -> tuple[int, int]:
-    """Return the number of alternatives, from the header if it is there, and its line."""
+    """Return the number of alternatives, and the line that determines it.
+
+    If the header does not contain it, it is the largest number of an alternative, `last`.
+    """
     if "NUMBER ALTERNATIVES" not in header:
         return last, last_line
     line, value = header["NUMBER ALTERNATIVES"]
     if re.fullmatch(_NUMBER, value, re.ASCII) is None:
-        raise ValueError(f"{path}, line {line}: NUMBER ALTERNATIVES is {value[:80]!r}.")
+        raise ValueError(
+            f"{path}, line {line}: NUMBER ALTERNATIVES must be a whole number; got {value[:80]!r}."
+        )
     return int(value), line

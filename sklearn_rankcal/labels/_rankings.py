@@ -1,4 +1,4 @@
-"""Preferences that follow from relevance and from (partial) rankings."""
+"""Convert relevance, and (partial) rankings, to preferences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
     "binary": np.ones_like,
     "graded": lambda difference: difference,
 }
-_BLOCK_BYTES = 1 << 23  # of the arrays of pairs handled at a time
+_BLOCK_BYTES = 1 << 23  # memory of the arrays of pairs that are handled at a time
 
 
 def relevance_preferences(
@@ -28,17 +28,21 @@ def relevance_preferences(
     queries: Queries,
     pair_weight: PairWeight = "binary",
 ) -> Preferences:
-    """Preferences that relevance implies: y_ij = pair_weight(y_i - y_j) where y_i > y_j, else 0.
+    """Convert relevance to preferences.
+
+    With y_i the relevance of row i, the weight with which row i is preferred to row j is
+    pair_weight(y_i - y_j) if y_i > y_j, else 0.
 
     Parameters
     ----------
     relevance : array-like of shape (n_rows,)
-        Finite; larger is better. There is no preference between equal values.
+        Finite relevance of each row; larger is better. There is no preference between equal values.
     queries : Queries
         The partition of these rows into queries.
     pair_weight : {"binary", "graded"} or callable, default="binary"
-        1; the difference; or a function of an array of positive differences that returns as many
-        weights, finite and >= 0.
+        The weight of a preference. "binary" is 1, and "graded" is the difference y_i - y_j. A
+        callable receives an array of positive differences, and must return an array of the same
+        shape with finite weights >= 0.
 
     Returns
     -------
@@ -48,7 +52,8 @@ def relevance_preferences(
     Raises
     ------
     ValueError
-        An unknown pair_weight, or weights that are negative, NaN, infinite or of another shape.
+        If `pair_weight` is unknown, or if it returns weights that are negative, NaN, infinite or of
+        another shape.
 
     Notes
     -----
@@ -81,7 +86,7 @@ def relevance_preferences(
         n = counts[q]
         at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
         winner[at], loser[at] = inside[member, i], inside[member, j]
-        with np.errstate(over="ignore"):  # refused below
+        with np.errstate(over="ignore"):  # `weigh` refuses infinite weights
             difference = values[member, i] - values[member, j]
         weight[at] = weigh(function, difference)
     rows = queries.order
@@ -93,8 +98,8 @@ def relevance_preferences(
 def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
     """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
 
-    The result is the second form of labels that `CalibratedLabelRanker` accepts. The sum of
-    several rankings can be cyclic, although a single ranking never is.
+    The result can be passed as `y` to `CalibratedLabelRanker`. The sum
+    of several rankings can contain cycles, although a single ranking never does.
 
     Parameters
     ----------
@@ -103,7 +108,8 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
         preference between tied labels, and gaps do not matter. A label with NaN, or a masked
         entry, was not judged.
     groups : array-like of shape (n_samples,), default=None
-        Rankings with the same id are added up, such as those of several judges of one sample.
+        Id of the sample that each ranking belongs to. The preferences of rankings with the same id
+        are added up, for example those of several judges. None means that no rankings are added.
 
     Returns
     -------
@@ -208,7 +214,7 @@ def check_ranks(ranks: ArrayLike) -> Floats:
             f"ranks must be a non-empty 1-D or 2-D array; it has shape {positions.shape}."
         )
     if np.isinf(positions).any():
-        raise ValueError("ranks must be finite, or NaN for what was not judged.")
+        raise ValueError("ranks must be finite, or NaN for entries that were not judged.")
     if (positions < 1).any():
         raise ValueError(
             f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is "
@@ -218,7 +224,7 @@ def check_ranks(ranks: ArrayLike) -> Floats:
 
 
 def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
-    """The function of positive differences that a name stands for, or the function itself."""
+    """Return the function of positive differences that `pair_weight` names or is."""
     if callable(pair_weight):
         return pair_weight
     if pair_weight not in PAIR_WEIGHTS:
@@ -230,8 +236,8 @@ def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
 
 
 def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats:
-    """Weights of positive differences, checked."""
-    weight = read_numbers(function(difference), "what pair_weight returned")
+    """Compute the weights of positive differences, and check that they are finite and >= 0."""
+    weight = read_numbers(function(difference), "the return value of pair_weight")
     if weight.shape != difference.shape:
         raise ValueError(
             f"pair_weight returned an array of shape {weight.shape} for differences of shape "
@@ -261,7 +267,7 @@ def _count_unequal(y: Floats, queries: Queries) -> Ints:
 
 
 def weigh_pairs(relevance: Floats, valid: NDArray[np.bool_], pair_weight: PairWeight) -> Floats:
-    """Weights (n, r, r) of the preferences in n queries, padded to r documents.
+    """Compute the weights (n, r, r) of the preferences in n queries that are padded to r documents.
 
     Entry (q, i, j) is the weight of the preference for document i over document j: 0 unless i has
     more relevance than j, and 0 in the padding.

@@ -1,8 +1,9 @@
 """Relevance labels: one relevance per row, alone or together with the query of the row.
 
 `y` is either an array of relevance or the structured array of `relevance_labels`, in which every
-row carries its own query. The structured array survives every splitter of scikit-learn. It makes
-cross-validation possible where `groups` do not reach the ranker.
+entry also contains the query of its row. Splitters of scikit-learn slice the structured array
+together with X. Cross-validation is therefore possible even if scikit-learn does not pass `groups`
+to the ranker.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
 
 GROUPS_REMEDY = (
-    "Pass groups=<query id of each row>, or carry the ids in y: relevance_labels(y, groups), "
-    "which also reaches the ranker inside GridSearchCV and cross_validate, or name a data frame "
-    "column: group_column='qid'. With sklearn.set_config(enable_metadata_routing=True) "
-    "scikit-learn itself passes groups= to the ranker."
+    "Pass groups=<query id of each row>. Or pass labels that contain the ids as y: "
+    "relevance_labels(y, groups), which also works inside GridSearchCV and cross_validate. Or name "
+    "a column of a data frame: group_column='qid'. With "
+    "sklearn.set_config(enable_metadata_routing=True), scikit-learn passes groups= to the ranker."
 )
 
 RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")])
 
 
 def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
-    """Make relevance labels that carry their query, to be used as `y` anywhere in scikit-learn.
+    """Make relevance labels that contain the query of each row, to use as `y` in scikit-learn.
 
     If metadata routing is off, which is scikit-learn's default, then `GridSearchCV` and similar
     tools pass `groups` to the splitter only, and a ranker does not receive them. A structured `y`
     does not need routing, because it is sliced together with the rows. Its ``size`` field lets
-    `fit` and the scorers refuse a query of which a splitter has kept only a part.
+    `fit` and the scorers refuse a query if a splitter has kept only a part of it.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If lengths differ, if `y` contains NaN or infinity, or if a group id is missing.
+        If `y` and `groups` have different lengths, if `y` contains NaN or infinity, or if a group
+        id is missing.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def is_structured(y: Any) -> bool:
 
 
 def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
-    """Read relevance labels: return the relevance of each row, and the queries if `y` carries them.
+    """Return the relevance of each row, and the queries if `y` is structured, else None.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float6
 
 
 def put_together(what: str, function: str) -> ValueError:
-    """The error for structured labels that do not come from one call."""
+    """Return the error for structured labels that do not come from a single call."""
     return ValueError(
         f"Structured labels of several calls were concatenated, or rows were repeated: {what}. "
         f"Call {function} once, on all rows."
@@ -109,12 +111,12 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
     Raises
     ------
     ValueError
-        If a query has more or fewer rows than its labels say.
+        If a query has more or fewer rows than the field ``size`` of its labels.
     """
     queries = Queries.from_groups(labels["query"], len(labels))
     low, high = queries.min(labels["size"]), queries.max(labels["size"])
     if (low != high).any() or (low < queries.sizes).any():
-        raise put_together("a query has more rows than its labels say", function)
+        raise put_together("a query has more rows than its labels state", function)
     cut = np.flatnonzero(high > queries.sizes)
     if len(cut):
         q = cut[0]
@@ -128,12 +130,12 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
 
 
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
-    """Return the queries given by `groups` or by the labels, whichever is there.
+    """Return the queries that `groups` or the structured labels give; None if neither does.
 
     Raises
     ------
     ValueError
-        If both are there and differ.
+        If both give queries, and these differ.
     """
     if given is None or of_labels is None:
         return given or of_labels
@@ -143,12 +145,12 @@ def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries 
 
 
 def groups_of_labels(y: Any) -> NDArray[np.int64] | None:
-    """The query of each row if `y` is an array of structured labels, else None."""
+    """Return the query of each row if `y` is an array of structured labels, else None."""
     return y["query"] if is_structured(y) and "query" in y.dtype.names else None
 
 
 def bare_pairs(shape: tuple[int, ...], wanted: str) -> ValueError:
-    """The error for a `y` that looks like pairs of row numbers."""
+    """Return the error for a `y` that looks like pairs of row numbers."""
     return ValueError(
         f"y has shape {shape}. {wanted} Pairs of row numbers do not survive cross-validation "
         "and are not accepted as y. Pass y=preference_labels(pairs, groups)."

@@ -1,10 +1,11 @@
-"""Losses: each names the parts of the line that fit together, and the theorem that says so.
+"""Ranking losses. A loss determines the targets, the decoder and the measure of a ranker.
 
 labels -> **targets** -> model -> prediction -> **decoder** -> ranking -> **measure** -> metric
 
-Labels come in, and the targets that are calibrated for the measure come out. A loss also has the
-measure itself and the space of its targets, which determines the default decoder. `LOSSES` maps
-names to classes, and `get_loss` reads names such as ``"ndcg@10"``.
+A loss converts labels to targets. They are calibrated for its measure: least squares on the
+targets, followed by the decoder, leads to the best ranking under the distributions that
+`Loss.calibrated_over` describes. The space of the targets determines the default decoder. `LOSSES`
+maps names to classes, and `get_loss` makes losses from names such as ``"ndcg@10"``.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ LOSSES: dict[str, type[Loss]] = {
     "positional": Positional,
 }
 
-#: Names that other libraries use, and the nearest name in `LOSSES`. The reciprocal rank of the
-#: first relevant document is `ERR` where every relevant document satisfies with certainty.
+#: Names that other libraries use, and the nearest name in `LOSSES`. If every relevant document
+#: satisfies the user with certainty, `ERR` is the reciprocal rank of the first relevant document.
 _OTHER_NAMES = {
     "ap": "map",
     "average_precision": "map",
@@ -86,15 +87,16 @@ __all__ = [
 
 
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
-    """A loss object from a name, or the object itself.
+    """Make a loss object from a name. A loss object is returned unchanged.
 
     Parameters
     ----------
     loss : str or Loss
         A key of `LOSSES`, or ``"wta"`` (winner takes all), which stands for ``"precision@1"``. If
-        the loss has a parameter `k`, a cutoff may follow after ``@``.
+        the loss has a parameter `k`, the name may end in a cutoff, as in ``"ndcg@10"``.
     **parameters
-        Parameters of the loss, such as ``gain`` or ``threshold``.
+        Parameters of the loss, such as ``gain`` or ``threshold``. They can only be passed with a
+        name.
 
     Returns
     -------
@@ -103,9 +105,11 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     Raises
     ------
     ValueError
-        If the name is unknown or the cutoff is not a whole number >= 1.
+        If the name is unknown; if the cutoff is not a whole number >= 1; if the loss has no cutoff
+        but the name gives one; or if the loss needs a cutoff and none is given.
     TypeError
-        If `loss` is neither a string nor a `Loss`, or if it lacks one of the parameters.
+        If `loss` is neither a string nor a `Loss`; if the loss does not have one of the parameters;
+        if parameters are passed with a loss object; or if `k` differs from the cutoff in the name.
 
     Examples
     --------
@@ -117,7 +121,10 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """
     if isinstance(loss, Loss):
         if parameters:
-            raise TypeError("Parameters go with a loss name; set them on the loss object instead.")
+            raise TypeError(
+                f"Parameters can only be passed with the name of a loss, but loss is {loss!r}. Set "
+                "the parameters of this object instead."
+            )
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a name or a Loss object; got {loss!r}.")
@@ -144,7 +151,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
             raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
         if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
-                f"Loss {loss!r} has its cutoff in its name; k={parameters['k']!r} contradicts it."
+                f"loss={loss!r} gives the cutoff {cutoff}, but k={parameters['k']!r} was passed."
             )
         parameters = {**parameters, "k": cutoff}
     return kind(**parameters)

@@ -1,8 +1,9 @@
-"""Losses whose measure is average precision: MAP, from pairs of documents, and MAPByScores.
+"""Losses whose measure is average precision: `MAP` and `MAPByScores`.
 
-Labels come in, and targets come out. For a query of r documents MAP has r (r + 1) / 2 targets, the
-products of labels (Ramaswamy, Agarwal and Tewari, 2013, theorem 3). MAPByScores has only the r
-products on the diagonal. The formula of the measure is in `sklearn_rankcal.measures`.
+Labels come in, and targets come out. For a query of r documents, the targets of `MAP` are the
+r (r + 1) / 2 products of the labels of two documents (Ramaswamy, Agarwal and Tewari, 2013, theorem
+3). The targets of `MAPByScores` are only the r products of a label with itself. The formula of the
+measure is in `sklearn_rankcal.measures`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
 
 
 class _AveragePrecision(NormalizedLoss):
-    """Base class of the losses of average precision."""
+    """Base class of the losses whose measure is average precision."""
 
     _half = 1000
 
@@ -28,19 +29,24 @@ class MAP(_AveragePrecision):
     Parameters
     ----------
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer sum(y) towards its mean over queries, as in
-        `MAPByScores`.
+        How far `fit` moves the normalizer sum(y) of each query towards its mean over queries, which
+        lowers the variance of the targets. "auto" is 1000 / (1000 + number of training queries),
+        and 0 leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration.
+        The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
-    The targets of a query of r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j,
-    because document i at place k adds y_i / k times the number of relevant documents above it and
-    itself, over sum(y). Least squares on these targets, decoded exactly, is calibrated for every
-    distribution (Ramaswamy et al., 2013, theorem 3). Decoded by ``"diagonal"`` it is calibrated
-    under the condition P_reinforce (theorem 4), where `MAPByScores` is the cheaper choice. The
-    measure is undefined for a query without a relevant document.
+    The targets of a query of r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j.
+    The reason is that average precision is a sum of these products with weights that depend on the
+    ranking: the weight of y_i y_j / sum(y) is 1 / max(sigma(i), sigma(j)), where sigma(i) is the
+    place of document i.
+
+    Least squares on these targets, decoded exactly, is calibrated for every distribution (Ramaswamy
+    et al., 2013, theorem 3). Decoded by ``"diagonal"``, it is calibrated under the condition
+    P_reinforce (theorem 4), under which `MAPByScores` is the cheaper choice. The measure is
+    undefined for a query without a relevant document.
     """
 
     space = SYMMETRIC_PAIRS
@@ -66,16 +72,18 @@ class MAP(_AveragePrecision):
         return RelevanceProducts(gains, queries, self.shrunken_normalizer(gains, queries, share))
 
     def regret_constant(self, n_documents: int) -> float:
-        """sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), H_r the r-th harmonic number.
+        """Return sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), where H_r is a harmonic number.
 
-        A ranking has the vector of the numbers 1 / max(sigma(i), sigma(j)), i <= j. The constant is
-        the distance between the vectors of a ranking and of its reverse, and no two rankings are
-        farther apart. The proof: every vector has squared norm H_r, so the inner product of two
-        vectors has to be minimised. With 1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)) this product is
-        a sum over k and l, with positive weights, of n (n + 1) / 2. Here n counts the documents
-        that one ranking has in its first k places and the other in its first l places. n is at
-        least k + l - r and at least 0. For a ranking and its reverse it equals the larger of the
-        two, for all k and l.
+        A ranking sigma of r documents has the vector of the numbers 1 / max(sigma(i), sigma(j)),
+        i <= j. The constant is the largest distance between the vectors of two rankings, which is
+        that between a ranking and its reverse.
+
+        Proof. Every vector has the squared norm H_r, so the distance is largest if the inner
+        product is smallest. With 1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the inner product is a
+        sum of n (n + 1) / 2 over k and l, with positive weights. Here n is the number of documents
+        that one ranking has in its first k places and the other has in its first l places. Always
+        n >= max(0, k + l - r), and for a ranking and its reverse this is an equality for all k and
+        l.
         """
         harmonic = np.cumsum(np.append(0.0, 1.0 / np.arange(1, n_documents + 1)))
         i = np.arange(1, n_documents + 1)
@@ -89,10 +97,10 @@ class MAPByScores(_AveragePrecision):
     Parameters
     ----------
     k : int, default=None
-        Number of places that count in the measure; the targets do not depend on it. None counts
-        every place.
+        Number of places that count in the measure. If None, every place counts. The targets do not
+        depend on it.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` moves the normalizer sum(y) of each query towards its mean over queries, which
         lowers the variance of the targets. "auto" is 1000 / (1000 + number of training queries),
@@ -102,7 +110,7 @@ class MAPByScores(_AveragePrecision):
     Notes
     -----
     The targets are y_i / sum(y). They are calibrated under the condition P_reinforce of Ramaswamy
-    et al. (2013), and not for every distribution. For example, let the labels be (0, 0, 1, 0) with
+    et al. (2013), but not for every distribution. For example, let the labels be (0, 0, 1, 0) with
     probability .3 and (1, 1, 0, 1) with probability .7. Sorting by expected targets puts document 3
     first (E[AP] = .7472), but the best ranking puts it last (E[AP] = .775). No expected scores are
     calibrated for MAP over all distributions (Calauzènes et al., 2013, theorem 3.3). The measure is

@@ -16,40 +16,41 @@ from sklearn_rankcal.targets import SCORES, Space
 
 
 class Loss(BaseEstimator):
-    """A ranking loss, the surrogate targets calibrated for it, and its decoder.
+    """Base class of ranking losses. A loss has a measure, and targets that are calibrated for it.
 
-    To add a loss, write a subclass. Its `measure` is what a ranking is worth, and its `encode`
-    computes the targets. `check_loss` (`sklearn_rankcal.estimator_checks`) tests both against
-    exhaustive enumeration.
+    To add a loss, write a subclass with a property `measure`, the quality of a ranking, and a
+    method `encode`, which computes the targets. `sklearn_rankcal.estimator_checks.check_loss` tests
+    both by enumerating all rankings of small queries.
 
     Attributes
     ----------
     space : Space
-        Where targets and surrogate predictions live: `targets.SCORES`, one number per document;
-        `targets.PAIRS`, the antisymmetric differences of all pairs, as `PairTargets`; or
-        `targets.SYMMETRIC_PAIRS`, a symmetric number for each pair and each document.
+        The space of the targets and of the predictions. `targets.SCORES` has one number per
+        document, `targets.PAIRS` an antisymmetric difference for each pair of documents, and
+        `targets.SYMMETRIC_PAIRS` a symmetric number for each pair and each document.
     calibrated_over : str
-        The distributions of the labels over which the loss is calibrated, with the theorem. That
-        is, least squares on the targets of `fit`, decoded, leads to the best ranking. It may depend
-        on parameters: with a fixed `shrinkage` above 0 there are fewer (`NormalizedLoss`).
+        The distributions of the labels over which the loss is calibrated, and the theorem. Under
+        these distributions, least squares on the targets of `fit`, followed by the decoder, leads
+        to the best ranking. There can be fewer of them for some parameters, such as a fixed
+        `shrinkage` above 0 (`NormalizedLoss`).
     calibrated_everywhere : bool
         Whether the loss is calibrated over every distribution.
     calibrated_over_with_classifier : str
-        As `calibrated_over`, for a classifier in the place of the regressor. It learns
-        `encode_documents`.
+        The same as `calibrated_over` if a classifier is used instead of a regressor. A classifier
+        learns the targets of `encode_documents`.
     """
 
     space: Space = SCORES
 
-    # ---------------------------------------------------------------- what a subclass writes
+    # ---------------------------------------------------------------- to be defined by a subclass
 
     @property
     def measure(self) -> Measure:
-        """What a ranking is worth: a measure with the parameters of this loss."""
+        """The measure of the quality of a ranking, with the parameters of this loss."""
         raise NotImplementedError
 
-    # These are properties, so that a subclass can let them depend on parameters or overwrite them
-    # with plain attributes.
+    # These are properties, so that a subclass can make them depend on its parameters. It can also
+    # overwrite them with plain attributes.
     @property
     def calibrated_over(self) -> str:
         return ""
@@ -63,124 +64,213 @@ class Loss(BaseEstimator):
         return self.calibrated_over
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Regression targets alpha(y) of every row; 0 in queries where the loss is undefined.
+        """Compute the regression targets of all rows. They are 0 if the loss is undefined.
 
         Parameters
         ----------
-        relevance : ndarray of shape (n_documents,)
-            Labels.
+        relevance : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
         queries : Queries
-            Which rows belong together.
+            The partition of the rows into queries.
 
         Returns
         -------
-        targets : ndarray of shape (n_documents,), or PairTargets
-            The latter where the space has an entry for each pair.
+        targets : ndarray of shape (n_documents,) or PairTargets
+            `PairTargets` if the space has an entry for each pair of documents.
         """
         raise NotImplementedError
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """The targets that `fit` uses: those of `encode`, or a variant with a smaller variance.
+        """Compute the targets that `fit` uses, which by default are those of `encode`.
 
-        A variant must tend to the targets of `encode` as the number of queries grows.
+        A subclass can return targets with a smaller variance instead. The loss then stays
+        calibrated only if they tend to those of `encode` as the number of queries grows.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+        queries : Queries
+            The partition of the rows into queries.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or PairTargets
         """
         return self.encode(relevance, queries)
 
     def calibrated_measure(self, ranking: Ranking, labels: Any) -> NDArray[np.float64]:
-        """The value of every query for which the targets are calibrated; larger is better.
+        """Compute for each query the value for which the targets are calibrated; larger is better.
 
-        It is the measure, unless the measure is a quotient whose denominator the targets leave out.
+        This is the measure, unless the measure is a quotient and the targets do not contain its
+        denominator.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            A ranking of the documents of every query.
+        labels : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+            NaN if this value is undefined for the query.
         """
         return self.measure.per_query(ranking, labels)
 
     def regret_constant(self, n_documents: int) -> float | None:
-        """c with regret(loss) <= c * sqrt(surrogate regret) at `n_documents`; None: no such bound.
+        """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
 
-        The surrogate regret of a query is the squared distance of its predictions from the
-        conditional expectation of the targets, entry by entry as the exact decoder takes them.
+        The regret is that of the ranking of a query. The surrogate regret is the squared Euclidean
+        distance between the predictions for the query and the conditional expectation of its
+        targets, as vectors of the entries that the exact decoder accepts.
+
+        Parameters
+        ----------
+        n_documents : int
+            The number of documents of the query.
+
+        Returns
+        -------
+        constant : float or None
+            None if there is no such bound.
         """
         return None
 
     def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Targets that depend on a document's own label alone, for a classifier's `predict_proba`.
+        """Compute the target of each document from the label of this document alone.
+
+        A classifier learns these targets: the expected target of a document is computed from its
+        `predict_proba`.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,)
+            Labels that `check` accepts.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,)
 
         Raises
         ------
         ValueError
-            The loss has no such targets.
+            If the loss has no such targets.
         """
         raise ValueError(
-            f"{type(self).__name__} has no per-document targets, so a classifier cannot stand in "
-            "for the regressor. Use a regressor, or loss='dcg'."
+            f"{type(self).__name__} has no per-document targets, so it cannot be used with a "
+            "classifier. Use a regressor, or loss='dcg'."
         )
 
-    # ---------------------------------------------------------------- what every loss has
+    # ---------------------------------------------------------------- common to all losses
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Whether the measure is defined for each query. `fit` leaves the other queries out."""
+        """Return whether the measure is defined for each query. `fit` leaves out other queries.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
+        queries : Queries
+
+        Returns
+        -------
+        defined : ndarray of bool of shape (n_queries,)
+        """
         return self.measure.defined(labels, queries)
 
     def check(self, labels: Any) -> None:
-        """Raise unless the parameters are valid and the loss can take these labels.
+        """Check that the parameters are valid and that the loss accepts these labels.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
 
         Raises
         ------
         ValueError
-            If a parameter or the labels are out of range, or if labels are preferences and the loss
+            If a parameter or a label is out of range, or if the labels are preferences and the loss
             needs a relevance of every row.
         """
         if isinstance(labels, Preferences) and not self.measure.takes_preferences:
             raise ValueError(
-                f"{type(self).__name__} needs a relevance of every row. Labels made of preferences "
-                "go with loss='pd' and loss='pd_by_scores'."
+                f"{type(self).__name__} needs a relevance of every row. Only loss='pd' and "
+                "loss='pd_by_scores' accept preferences as labels."
             )
         self.measure.check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """A copy of the loss whose parameters that depend on data are set from training labels."""
+        """Return a copy of the loss, with parameters that depend on data set from these labels.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            The training labels.
+
+        Returns
+        -------
+        loss : Loss
+        """
         self.check(relevance)
         return clone(self)
 
     def metric(
         self, relevance: Any, ranks: NDArray[np.int64], queries: Queries
     ) -> NDArray[np.float64]:
-        """`measure` of rankings given as positions, 1 = top."""
+        """Compute the measure of each query for a ranking that is given as positions.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+        ranks : ndarray of shape (n_documents,)
+            The position of each document in its query, 1 = top.
+        queries : Queries
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+            NaN if the measure is undefined for the query.
+        """
         self.check(relevance)
         return self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
 
 
 class NormalizedLoss(Loss):
-    """Base class of losses whose targets are the gain of a document over a normalizer of its query.
+    """Base class of losses whose targets are gains divided by a normalizer of the query.
+
+    The normalizer is a number that depends on all labels of the query. For NDCG it is the largest
+    DCG that the labels allow.
 
     Notes
     -----
-    The normalizer makes the targets calibrated, but it also makes them noisy: a query with little
-    relevance gets large targets. The parameter `shrinkage`, a, is a compromise: `fit` regresses on
-    gain / ((1 - a) normalizer + a mean normalizer). The bias is proportional to a, and the variance
-    falls with the number n of training queries. The best a is therefore of the form n0 / (n0 + n).
-    ``"auto"`` takes n0 = 300, or 1000 where relevant documents are counted (recall, AUC, average
-    precision). It tends to 0, which is all that consistency requires.
+    The normalizer makes the targets calibrated, but it also makes them noisy, because a query with
+    little relevance has large targets. The parameter `shrinkage`, called a here, is a compromise:
+    `fit` regresses on gain / ((1 - a) normalizer + a mean normalizer). The bias is proportional to
+    a, and the variance decreases with the number n of training queries. The best a is therefore of
+    the form n0 / (n0 + n). ``"auto"`` uses n0 = 300, or n0 = 1000 for losses that count relevant
+    documents (recall, AUC, average precision). It tends to 0, which is all that consistency
+    requires.
 
-    A fixed number above 0 does not tend to 0. However many queries there are, labels with a small
-    normalizer then count less than they should, and the limit is best only where the normalizer of
-    a query is certain. `calibrated_over` describes this. The same holds for a classifier, which
-    learns the gain of a document by itself: the normalizer belongs to the whole query, and the
-    class probabilities of a single document do not contain it.
+    A fixed number above 0 does not tend to 0. Labels with a small normalizer then have too little
+    influence, however many queries there are, and the limit is the best ranking only if the
+    normalizer of a query is certain. `calibrated_over` describes this. The same holds for a
+    classifier, which learns the gain of each document separately: the normalizer belongs to the
+    whole query, and the class probabilities of a single document do not contain it.
     """
 
     shrinkage: str | float
     measure: Any  # a `NormalizedMeasure`, or one with the same `gains` and `normalizer`
-    _half = 300  # training queries at which "auto" shrinks a normaliser half-way to its mean
+    _half = 300  # n0: with so many training queries, "auto" is 1/2
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Gains over the query's normaliser."""
+        """Compute the gains divided by the normalizer of the query."""
         return self.shrunken_targets(relevance, queries, 0.0)
 
     def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.measure.gains(relevance)
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Gains over the normaliser, which is drawn to its mean over queries by `shrinkage`."""
+        """Compute the targets with the normalizers moved towards their mean by `shrinkage`."""
         share = self.shrinkage
         if isinstance(share, str):
             share = self._half / (self._half + queries.n_queries)
@@ -189,14 +279,39 @@ class NormalizedLoss(Loss):
     def shrunken_targets(
         self, relevance: NDArray[np.float64], queries: Queries, share: float
     ) -> Any:
-        """Gains over the normaliser, drawn to its mean over queries by `share`."""
+        """Compute the targets with the normalizers moved towards their mean.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,)
+        queries : Queries
+        share : float
+            How far the normalizers are moved, from 0 (not at all) to 1 (they all equal the mean).
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or PairTargets
+        """
         gains = self.measure.gains(relevance)
         return gains * queries.broadcast(inverse(self.shrunken_normalizer(gains, queries, share)))
 
     def shrunken_normalizer(
         self, gains: NDArray[np.float64], queries: Queries, share: float
     ) -> NDArray[np.float64]:
-        """Normaliser of each query, drawn to the mean over queries by `share`; 0 stays 0."""
+        """Compute the normalizers, and move them towards their mean over queries.
+
+        Parameters
+        ----------
+        gains : ndarray of shape (n_documents,)
+        queries : Queries
+        share : float
+            How far the normalizers are moved, from 0 to 1.
+
+        Returns
+        -------
+        normalizer : ndarray of shape (n_queries,)
+            A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
+        """
         normalizer = self.measure.normalizer(gains, queries)
         defined = normalizer > 0
         if share > 0 and defined.any():
@@ -215,16 +330,17 @@ class NormalizedLoss(Loss):
         super().check(labels)
 
     def _shrinks(self) -> bool:
-        """Whether normalisers are drawn to their mean by a share that data do not lower."""
+        """Whether `shrinkage` is a fixed number above 0, which more data do not lower."""
         return isinstance(self.shrinkage, Real) and float(self.shrinkage) > 0
 
     def _as_shrunken(self, over: str) -> str:
-        """`calibrated_over` from that of the targets without shrinking."""
+        """Return `calibrated_over`, where `over` is its value for targets without shrinkage."""
         if not self._shrinks():
             return over
         return (
-            "distributions that leave a query's normaliser certain, no others, because "
-            f"shrinkage={self.shrinkage!r} does not fall with more data; with 'auto' or 0: {over}"
+            "only the distributions under which the normalizer of a query is certain, because "
+            f"shrinkage={self.shrinkage!r} does not decrease with more data; with 'auto' or 0: "
+            f"{over}"
         )
 
     @property
@@ -235,12 +351,12 @@ class NormalizedLoss(Loss):
     def calibrated_over_with_classifier(self) -> str:
         over = without_shrinkage(self).calibrated_over
         return (
-            "distributions that leave a query's normaliser certain, no others, because a "
-            "classifier learns the worth of a document, which the normaliser is no part of; with "
-            f"a regressor: {over}"
+            "only the distributions under which the normalizer of a query is certain, because a "
+            "classifier learns the gain of each document, which does not contain the normalizer; "
+            f"with a regressor: {over}"
         )
 
 
 def without_shrinkage(loss: Loss) -> Loss:
-    """The loss whose targets of `fit` are those of `encode`."""
+    """Return a copy of the loss with shrinkage 0, or the loss itself if it has no shrinkage."""
     return clone(loss).set_params(shrinkage=0.0) if isinstance(loss, NormalizedLoss) else loss

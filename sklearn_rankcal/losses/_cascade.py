@@ -1,7 +1,7 @@
 """The loss of ERR, expected reciprocal rank. Labels come in; one target per document comes out.
 
-In the cascade model a user reads a ranking from the top and stops at the first satisfying document.
-The formula of the measure is in `sklearn_rankcal.measures`.
+ERR is based on the cascade model: a user reads a ranking from the top, and stops at the first
+document that satisfies them. The formula of the measure is in `sklearn_rankcal.measures`.
 """
 
 from __future__ import annotations
@@ -17,29 +17,32 @@ from sklearn_rankcal.queries import Queries
 class ERR(Loss):
     """Expected reciprocal rank: sum_j (1 / j) R_(j) prod_{l < j} (1 - R_(l)).
 
+    R_(j) = (2^y - 1) / 2^max_relevance is the probability that the document at place j, whose label
+    is y, satisfies the user.
+
     Parameters
     ----------
     k : int, default=None
-        Number of places that count in the measure. None counts every place.
+        Number of places that count in the measure. If None, every place counts.
     max_relevance : float, default=None
-        The top grade of the whole collection, with which R = (2^y - 1) / 2^max_relevance is a
-        probability. It is one constant for all queries. None takes the largest label that is passed
-        to `fit` or to a metric. Set it when folds are compared, because a fold may lack the top
-        grade.
+        The top grade of the whole collection, which is one constant for all queries. If None, it is
+        the largest label that is passed to `fit` or to a metric. Set it when folds are compared,
+        because the labels of a fold may not contain the top grade.
 
     Notes
     -----
-    The targets are R_i. They are calibrated if the labels of the documents of a query are
-    independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1), and not for every
-    distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the labels be (1, 1, 0, 0)
-    or (0, 0, 1, 1) with probability one half each. Scores that were best for every distribution,
-    called standardization functions, would have to tie the four documents (Calauzènes et al., lemma
-    B.2). However, the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
+    The targets are the probabilities R_i of the documents. They are calibrated if the labels of the
+    documents of a query are independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1),
+    but not for every distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the
+    labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. If sorting by expected
+    scores were optimal for every distribution, these scores would have to tie the four documents
+    (Calauzènes et al., lemma B.2, where such scores are called standardization functions). However,
+    the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
     """
 
     calibrated_everywhere = False
     calibrated_over = (
-        "product distributions, in which documents are independent given the query (Duchi et al., "
+        "product distributions, in which labels are independent given the query (Duchi et al., "
         "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"
     )
 

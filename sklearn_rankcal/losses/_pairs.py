@@ -1,9 +1,9 @@
-"""Losses whose measure is pairwise agreement: PD, from pairs of documents, and PDByScores.
+"""Losses whose measure is pairwise agreement: `PD` and `PDByScores`.
 
-Relevance or preferences come in, and targets come out: for PD the difference y_ij - y_ji of every
-pair of documents of a query, for PDByScores one score per document. y_ij is the weight of the
-preference for document i over document j. The formula of the measure is in
-`sklearn_rankcal.measures`.
+Relevance or preferences come in, and targets come out. Let y_ij be the weight of the preference for
+document i over document j. The targets of `PD` are the differences y_ij - y_ji of all pairs of
+documents of a query, and those of `PDByScores` are one score per document. The formula of the
+measure is in `sklearn_rankcal.measures`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Differences = RelevanceDifferences | PreferenceDifferences
 
 
 class _Disagreement(Loss):
-    """Base class of the losses of pairwise disagreement."""
+    """Base class of the losses whose measure is pairwise agreement."""
 
     pair_weight: PairWeight
     equal_queries: bool
@@ -41,16 +41,17 @@ class _Disagreement(Loss):
         return measures.PairwiseAgreement(pair_weight=self.pair_weight)
 
     def calibrated_measure(self, ranking: Ranking, relevance: Any) -> Floats:
-        """The measure if `equal_queries`, otherwise minus the weight that is contradicted.
+        """Compute the measure if `equal_queries`, else minus the weight that is contradicted.
 
-        Targets without `equal_queries` are calibrated for the weight itself, not for its share.
+        Without `equal_queries`, the targets are calibrated for this weight, and not for its share
+        of the total weight of the query.
         """
         if self.equal_queries:
             return self.measure.per_query(ranking, relevance)
         return -self.measure.contradicted(ranking, relevance)
 
     def differences(self, labels: Any, queries: Queries) -> Differences:
-        """The differences t_ij = y_ij - y_ji of all pairs of documents.
+        """Return the differences t_ij = y_ij - y_ji of all pairs of documents.
 
         If `equal_queries`, they are divided by the total weight of their query.
         """
@@ -69,9 +70,9 @@ class PD(_Disagreement):
     Parameters
     ----------
     pair_weight : {"binary", "graded"} or callable, default="binary"
-        Weight y_ij of the preference for document i over document j where y_i > y_j: 1, y_i - y_j,
-        or ``pair_weight(y_i - y_j)``. It is not used with `preference_labels`, which have weights
-        of their own.
+        Weight y_ij of the preference for document i over document j if y_i > y_j. "binary" is 1,
+        "graded" is y_i - y_j, and a callable is called as ``pair_weight(y_i - y_j)`` with an array
+        of positive differences. It is not used with `preference_labels`, which contain weights.
     equal_queries : bool, default=False
         Whether to divide the preferences of each query by their total weight, so that every query
         has the same weight.
@@ -84,9 +85,9 @@ class PD(_Disagreement):
     is contradicted, PD itself.
 
     Least squares on the targets, decoded exactly, is calibrated for every distribution (Ramaswamy
-    et al., 2013, theorem 3). Decoded by ``"greedy_dag"`` it is calibrated where expected
+    et al., 2013, theorem 3). Decoded by ``"greedy_dag"``, it is calibrated if the expected
     preferences are acyclic (theorem 7). With binary labels, or with ``pair_weight="graded"``,
-    sorting by E[y_i] is enough, and `PDByScores` is the cheaper choice.
+    sorting by E[y_i] is optimal, and `PDByScores` is the cheaper choice.
     """
 
     space = PAIRS
@@ -97,11 +98,11 @@ class PD(_Disagreement):
         self.equal_queries = equal_queries
 
     def encode(self, relevance: Any, queries: Queries) -> Differences:
-        """The differences of all pairs. They are computed a few queries at a time."""
+        """Return the differences of all pairs, which are computed a few queries at a time."""
         return self.differences(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
-        """sqrt(r (r - 1) / 2), because a ranking and its reverse differ in all pairs."""
+        """Return sqrt(r (r - 1) / 2), because a ranking and its reverse differ in all pairs."""
         return float(np.sqrt(n_documents * (n_documents - 1) / 2))
 
 
@@ -113,49 +114,51 @@ class PDByScores(_Disagreement):
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight y_ij of a preference, as in `PD`.
     score_function : str or callable, default="borda"
-        The score of document i of a query of r documents, from its weights y_ij:
+        How the score of document i of a query of r documents is computed from the weights y_ij:
 
         * ``"borda"``: the mean net preference, sum_j (y_ij - y_ji) / r;
-        * ``"copeland"``: pairs won minus pairs lost, over r;
+        * ``"copeland"``: the number of pairs won minus the number of pairs lost, divided by r;
         * ``"row_sums"``: sum_j y_ij / r;
         * ``"log_odds"``: sum_j log((y_ij + smoothing) / (y_ji + smoothing)) / r
           (Bradley-Terry-Luce);
         * ``"least_squares"``: the scores x that minimize the sum of (x_i - x_j - (y_ij - y_ji))^2
-          over the pairs with a weight (Thurstone-Mosteller). They are centred at 0 in each part of
-          the query that comparisons connect. They equal ``"borda"`` where all pairs are compared,
-          and for relevance unless `pair_weight` is a function;
-        * a function that takes an (n, r, r) array, the weights of n queries of r documents, and
+          over the pairs with a weight (Thurstone-Mosteller). Their mean is 0 in each part of the
+          query that comparisons connect. They equal ``"borda"`` if all pairs are compared, and for
+          relevance unless `pair_weight` is a function;
+        * a function that receives an (n, r, r) array, the weights of n queries of r documents, and
           returns their (n, r) scores. It should not depend on how the documents are numbered. It
           is not called for queries without preferences, whose scores are 0.
     smoothing : float, default=0.5
-        Number that ``"log_odds"`` adds to both weights. These scores therefore depend on the unit
-        of the weights, and no others do. One half is the choice of the empirical logit, for weights
-        that are counts.
+        Number that ``"log_odds"`` adds to both weights. Scores by ``"log_odds"`` therefore depend
+        on the unit of the weights, while a change of unit only multiplies the other named scores by
+        a constant. If the weights are counts, one half is the choice of the empirical logit.
     equal_queries : bool, default=False
-        Whether to divide the weights of each query by their sum before the scores are computed. It
-        does not change ``"copeland"``.
+        Whether to divide the weights of each query by their sum before the scores are computed.
+        This does not change the scores of ``"copeland"``.
 
     Notes
     -----
-    The targets are the scores f_i(y). Scores that are sums over documents are divided by the size
-    of the query. The size is known before any label, so that no ranking changes. Without the
-    division the largest queries would dominate the regression.
+    The targets are the scores f_i(y) that `score_function` defines. Scores that are sums over
+    documents are divided by the number of documents of the query. This changes no ranking, but
+    without it the largest queries would dominate the regression.
 
-    The targets are calibrated over the distributions of P_f (Ramaswamy et al., 2013, theorem 6):
-    E[Y_ij] > E[Y_ji] implies a larger expected score for i. The net Borda score (Duchi, Mackey and
-    Jordan, 2010) is the usual f. It depends on the distribution which f are calibrated, and
-    sometimes none is. For example, let there be single preferences 1 > 2, 2 > 1, 2 > 3, 1 > 3,
-    3 > 1 with probabilities .20, .10, .36, .24, .10. The functions named here put 2 first, but the
-    best ranking puts 1 first. With .35 and .25 for the third and the fourth preference, every f
-    that does not depend on the numbering ties documents 1 and 2.
+    The targets are calibrated over the distributions that satisfy the condition P_f (Ramaswamy et
+    al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies that the expected score of i is larger than
+    that of j. The net Borda score (Duchi, Mackey and Jordan, 2010) is the usual f. Which functions
+    f are calibrated depends on the distribution, and for some distributions none is. For example,
+    let the label be a single preference: 1 > 2, 2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities
+    .20, .10, .36, .24 and .10. All functions f with a name put document 2 first, but the best
+    ranking puts document 1 first. If the probabilities of 2 > 3 and 1 > 3 are .35 and .25 instead,
+    every f that does not depend on the numbering of the documents ties documents 1 and 2.
 
     The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
     It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
-    of graded relevance. It is O(sum of r^3) for ``"least_squares"`` where that is not ``"borda"``.
+    of graded relevance. It is O(sum of r^3) for ``"least_squares"`` if that differs from
+    ``"borda"``.
 
     Examples
     --------
-    No comparison connects documents 0, 1, 2 with documents 3, 4. The scores of the two parts cannot
+    Documents 0, 1 and 2 are never compared with documents 3 and 4. Scores of different parts cannot
     be compared with each other:
 
     >>> from sklearn_rankcal.labels import preference_labels, read_preferences
@@ -189,19 +192,23 @@ class PDByScores(_Disagreement):
         if not callable(self.score_function) and self.score_function not in SCORES:
             raise ValueError(
                 f"Unknown score_function {self.score_function!r}. Known: "
-                f"{', '.join(map(repr, SCORES))}, or a function of the weights, from (n, r, r) to "
-                "(n, r)."
+                f"{', '.join(map(repr, SCORES))}, or a function that maps weights of shape "
+                "(n, r, r) to scores of shape (n, r)."
             )
         if not (isinstance(self.smoothing, Real) and 0 < self.smoothing < np.inf):
             raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
         super().check(labels)
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
-        """The score f_i(y) of every row."""
+        """Compute the score f_i(y) of every row."""
         targets = self.differences(relevance, queries)
         if callable(self.score_function):
             return _by_matrices(targets, self.score_function)
         return SCORES[self.score_function](targets, self.smoothing)
+
+
+# ---------------------------------------------------------------- the score functions by name
+# Each receives the differences of all pairs and the smoothing c, which only "log_odds" uses.
 
 
 def _borda(targets: Differences, c: float) -> Floats:
@@ -209,9 +216,11 @@ def _borda(targets: Differences, c: float) -> Floats:
 
 
 def _least_squares(targets: Differences, c: float) -> Floats:
-    # Relevance compares all documents of different levels. Those of a level have the same x, and
-    # sum x = 0; so the normal equation (r - n) x_i - sum over other levels of x_j = b_i of a
-    # document of a level of n is r x_i = b_i.
+    # With relevance, a document is compared with all documents of other relevance. If n documents
+    # have the relevance of document i, the normal equation of its score x_i is
+    # (r - n) x_i - sum over the compared j of x_j = b_i, where b_i = sum_j (y_ij - y_ji). These n
+    # documents have the same score, and all scores sum to 0, so the sum over j is -n x_i. The
+    # equation becomes r x_i = b_i, which is the Borda score.
     if isinstance(targets, RelevanceDifferences) and not callable(targets.kind):
         return _borda(targets, c)
     return _by_matrices(targets, least_squares_scores)
@@ -220,18 +229,25 @@ def _least_squares(targets: Differences, c: float) -> Floats:
 def _mean_share(
     targets: Differences, c: float, share: Callable[..., Floats], degree: int | None
 ) -> Floats:
-    """sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
+    """Compute the scores sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
 
-    `degree` is that of homogeneity of the share in the weights; None: it is not homogeneous.
+    `degree` is the number d with share(a y, a z, c) = a^d share(y, z, c) for all a > 0. None means
+    that there is no such number.
     """
     queries = targets.queries
     if isinstance(targets, PreferenceDifferences):
+        # Add the shares of the pairs that are compared; those of other pairs are 0.
         i, j, y, opposed = targets.comparisons()
         rows, shares = np.append(i, j), np.append(share(y, opposed, c), share(opposed, y, c))
         sums = np.bincount(rows, shares, queries.n_rows).astype(np.float64, copy=False)
     elif targets.kind == "binary" or (targets.kind == "graded" and degree is not None):
+        # With relevance, at least one of y_ij and y_ji is 0. The other is the factor of the query,
+        # times the difference of relevance if graded. A share of degree 1 is proportional to the
+        # difference, and a share of degree 0 does not depend on it. The sum over j is therefore the
+        # share of a weight equal to the factor, times a number of documents or a sum of
+        # differences.
         below, above = targets.below_and_above(graded=targets.kind == "graded" and degree == 1)
-        weight = queries.broadcast(targets.factor)  # of a pair, or of a unit of difference
+        weight = queries.broadcast(targets.factor)
         sums = below * share(weight, 0 * weight, c) + above * share(0 * weight, weight, c)
     else:
         return _by_matrices(targets, lambda y: share(y, y.transpose(0, 2, 1), c).mean(axis=2))
@@ -239,7 +255,8 @@ def _mean_share(
 
 
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
-    # log((y + c) / (opposed + c)) without the loss of digits where both are much smaller than c
+    # log((y + c) / (opposed + c)). If y and opposed are much smaller than c, the quotient is close
+    # to 1, and its logarithm would lose digits. log1p((y - opposed) / (opposed + c)) does not.
     more, less = np.maximum(y, opposed), np.minimum(y, opposed)
     with np.errstate(over="ignore"):
         ratio = (more - less) / (less + c)
@@ -248,45 +265,56 @@ def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
-    """The scores f of every query with a preference, checked; 0 in the other queries."""
+    """Apply f to the weights of every query with a preference, and check the scores it returns.
+
+    The scores are 0 in queries without a preference.
+    """
     grouped = np.zeros(targets.queries.n_rows)
     for inside in targets.queries.equal_pair_blocks():
         weights = targets.weights(inside)
         some = weights.any(axis=(1, 2))
         if not some.any():
             continue
-        scores = read_numbers(f(weights[some]), "what f returned")
+        scores = read_numbers(f(weights[some]), "the return value of score_function")
         if scores.shape != inside[some].shape:
             raise ValueError(
-                f"f returned an array of shape {scores.shape} for weights of shape "
-                f"{weights[some].shape}; {inside[some].shape} is needed, a score for each document."
+                f"score_function returned an array of shape {scores.shape} for weights of shape "
+                f"{weights[some].shape}; it must return a score for each document, in an array of "
+                f"shape {inside[some].shape}."
             )
         if not np.isfinite(scores).all():
             q = int(np.argmin(np.isfinite(scores).all(axis=1)))
             raise ValueError(
-                f"f must return finite scores; it gave {scores[q].tolist()} for the weights "
-                f"{weights[some][q].tolist()}."
+                f"score_function must return finite scores; it returned {scores[q].tolist()} for "
+                f"the weights {weights[some][q].tolist()}."
             )
         grouped[inside[some]] = scores
     return targets.queries.scatter(grouped)
 
 
 def least_squares_scores(weights: Floats) -> Floats:
-    """Thurstone-Mosteller scores (n, r) from weights (n, r, r): the Laplacian's pseudo-inverse."""
+    """Compute the Thurstone-Mosteller scores (n, r) of n queries from their weights (n, r, r).
+
+    The scores x of a query minimize the sum of (x_i - x_j - (y_ij - y_ji))^2 over the compared
+    pairs. Its normal equations are L x = b, with L the Laplacian of the graph of compared pairs and
+    b_i = sum_j (y_ij - y_ji).
+    """
     n, r, _ = weights.shape
     turned = weights.transpose(0, 2, 1)
     compared = ((weights > 0) | (turned > 0)).astype(np.float64)
+    # Step 1: the connected parts of the graphs of all queries, as one graph of n * r nodes.
     q, i, j = np.nonzero(compared)
     graph = sparse.coo_array((np.ones(len(q)), (q * r + i, q * r + j)), shape=(n * r, n * r))
     part = connected_components(graph, directed=False)[1].reshape(n, r)
-    # 1 added to all entries of a part makes the Laplacian regular and its solution centred there
+    # Step 2: L is singular, because adding a constant to a part changes no difference. With 1 added
+    # to L_ij for all i and j of the same part, it is regular, and x has mean 0 in each part.
     system = (part[:, :, None] == part[:, None, :]) - compared
     system[:, np.arange(r), np.arange(r)] += compared.sum(axis=2)
     net = (weights - turned).sum(axis=2)
     return np.linalg.solve(system, net[:, :, None])[:, :, 0]
 
 
-#: f of `PDByScores` by name: scores of the rows from the weights and c.
+#: The score functions of `PDByScores` by name. They map differences and c to scores of all rows.
 SCORES: dict[str, Callable[[Differences, float], Floats]] = {
     "borda": _borda,
     "copeland": partial(_mean_share, share=lambda y, z, c: np.sign(y - z), degree=0),
@@ -297,12 +325,14 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
 
 
 def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Floats], Floats]:
+    """Return the function of weights y whose value for document i is mean_j share(y_ij, y_ji)."""
     return lambda y: share(y, y.transpose(0, 2, 1)).mean(axis=2)
 
 
-#: For each f of `SCORES`, from c to a function of weights (n, r, r) that returns the sizes (n, r)
-#: of the terms a score adds up: rounding errors of the score are relative to these. Of a least
-#: squares score the size is the weight of the whole query, which no difference of scores exceeds.
+#: The sizes of scores, for each name in `SCORES`. The size of a score is the sum of the absolute
+#: values of the terms that it adds, to which its rounding error is proportional. For least squares
+#: it is the weight of the whole query, because no difference of scores exceeds that weight. An
+#: entry maps c to a function, which maps weights (n, r, r) to sizes (n, r).
 SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
     "borda": lambda c: _mean_over_others(lambda y, z: y + z),
     "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(np.sign(y - z))),

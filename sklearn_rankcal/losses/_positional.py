@@ -1,9 +1,11 @@
-"""Losses whose measure is positional: sum_i u_i(y) phi(sigma(i)), a utility u and a discount phi.
+"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i)).
 
-Labels come in, and one target per document comes out: the utility u_i(y) of the measure. If phi
-does not increase, sorting by E[u(Y)] is optimal for every distribution of the labels (Calauzènes,
-Usunier and Gallinari, 2013, theorem 3.2; Ramaswamy, Agarwal and Tewari, 2013, theorem 3). Least
-squares on u(y) estimates E[u(Y)]. The formulas of the measures are in `sklearn_rankcal.measures`.
+Here u_i(y) is the utility of document i under the labels y, sigma(i) is its place in the ranking,
+and phi is a discount of the places that does not increase. Labels come in, and one target per
+document comes out: its utility. Sorting by E[u(Y)] is optimal for every distribution of the labels
+(Calauzènes, Usunier and Gallinari, 2013, theorem 3.2; Ramaswamy, Agarwal and Tewari, 2013, theorem
+3), and least squares on u(y) estimates E[u(Y)]. The formulas of the measures are in
+`sklearn_rankcal.measures`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class PositionalLoss(Loss):
         raise NotImplementedError
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """The targets are the utilities u(y) of the measure."""
+        """Compute the targets, which are the utilities u(y) of the measure."""
         return self.measure.utilities(relevance, queries)
 
     def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -44,11 +46,12 @@ class PositionalLoss(Loss):
         )
 
     def regret_constant(self, n_documents: int) -> float:
-        """sqrt(2) C_phi(2), C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
+        """Return sqrt(2) C_phi(2), where C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
-        It is the largest distance between the discounts phi in two orders. The argument of theorem
-        3 of Ramaswamy et al. (2013) gives the bound. Calauzènes et al. (2013), table 2, has the
-        same constant for the pointwise squared template.
+        A ranking has the vector of the discounts of its documents. The constant is the largest
+        distance between the vectors of two rankings. The argument of theorem 3 of Ramaswamy et al.
+        (2013) gives the bound. Calauzènes et al. (2013), table 2, have the same constant for the
+        pointwise squared template.
         """
         phi = self.measure.discounts(n_documents)
         half = n_documents // 2
@@ -56,7 +59,7 @@ class PositionalLoss(Loss):
 
 
 class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
-    """Base class of positional losses whose utility is a gain over a normalizer of the query."""
+    """Base class of positional losses whose utility is a gain divided by a normalizer."""
 
     @property
     def calibrated_over(self) -> str:
@@ -64,14 +67,14 @@ class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
 
 
 class Precision(PositionalLoss):
-    """Precision@k: the share of relevant documents among the first k.
+    """Precision@k: the share of relevant documents among the first k documents.
 
     Parameters
     ----------
     k : int, default=10
         Number of places that count. The measure divides by k even if the query has fewer documents.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
 
     Notes
     -----
@@ -90,6 +93,8 @@ class Precision(PositionalLoss):
 
 class ERU(PositionalLoss):
     """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - sigma(i)) / (half_life - 1)).
+
+    sigma(i) is the place of document i in the ranking.
 
     Parameters
     ----------
@@ -120,7 +125,7 @@ class DCG(PositionalLoss):
     Parameters
     ----------
     k : int, default=None
-        Number of places that count. None counts every place.
+        Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
         non-negative gains.
@@ -141,12 +146,12 @@ class DCG(PositionalLoss):
 
 
 class NDCG(NormalizedPositionalLoss, DCG):
-    """Normalized DCG: DCG@k over the largest DCG@k that the labels of the query allow.
+    """Normalized DCG: DCG@k divided by the largest DCG@k that the labels of the query allow.
 
     Parameters
     ----------
     k : int, default=None
-        Number of places that count. None counts every place.
+        Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
         non-negative gains.
@@ -163,9 +168,10 @@ class NDCG(NormalizedPositionalLoss, DCG):
     taken (Ravikumar, Tewari and Yang, 2011). The measure is undefined for a query in which every
     gain is 0.
 
-    A classifier learns the targets of DCG instead. The normalizer belongs to the whole query, and
-    the class probabilities of a single document do not contain it. The rankings are then best for
-    DCG. They are best for NDCG only if the normalizer is certain, and `fit` warns of this.
+    A classifier learns the targets of DCG instead, because the normalizer belongs to the whole
+    query, and the class probabilities of a single document do not contain it. The rankings are then
+    optimal for DCG. They are optimal for NDCG only if the normalizer is certain, and `fit` warns of
+    this.
     """
 
     def __init__(
@@ -184,14 +190,14 @@ class NDCG(NormalizedPositionalLoss, DCG):
 
 
 class Recall(NormalizedPositionalLoss):
-    """Recall@k: the share of the relevant documents that stand among the first k.
+    """Recall@k: the share of the relevant documents that are among the first k documents.
 
     Parameters
     ----------
     k : int, default=10
         Number of places that count.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
         the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
@@ -221,12 +227,12 @@ class AUC(NormalizedPositionalLoss):
     """Area under the ROC curve of each query.
 
     It is the share of pairs of a relevant and an irrelevant document in which the relevant document
-    stands above the other.
+    is ranked above the other.
 
     Parameters
     ----------
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
         the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
@@ -235,9 +241,9 @@ class AUC(NormalizedPositionalLoss):
 
     Notes
     -----
-    The targets are y_i / (n+ n-), where n+ is the number of relevant and n- that of irrelevant
-    documents of the query. The measure is undefined for a query in which all documents are relevant
-    or none is.
+    The targets are y_i / (n+ n-), where n+ is the number of relevant documents of the query, and n-
+    that of irrelevant ones. The measure is undefined for a query in which all documents are
+    relevant or none is.
     """
 
     _half = 1000
@@ -268,28 +274,29 @@ class Spearman(PositionalLoss):
         return measures.Spearman()
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        """(mean - midrank_i) / standard deviation, which has unit variance in every query."""
+        """Compute (mean - midrank_i) / standard deviation, which has variance 1 in each query."""
         return self.measure.standardized_midranks(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
-        # the utilities are the targets divided by a constant that depends on the size of the query
+        # The utilities are the targets divided by `position_scale`, so the constant is divided too.
         return super().regret_constant(n_documents) / float(measures.position_scale(n_documents))
 
 
 class Positional(PositionalLoss):
-    """A positional loss with a utility of the labels and a discount of the places of your own.
+    """A positional loss with a utility of documents and a discount of places given by the user.
 
     It covers every positional measure of Calauzènes et al. (2013).
 
     Parameters
     ----------
     utility : callable, default=None
-        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,).
-        None takes the relevance itself. If utilities depend on the whole query, `queries` computes
-        sums, maxima and so on of each query.
+        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,). If
+        utilities depend on the whole query, the methods of `queries` (see `Queries`) compute sums,
+        maxima and so on of each query. If None, the utility is the relevance itself.
     discount : callable or array-like, default=None
-        The discount phi, which must not increase: a function of the array of places 1, 2, ..., or
-        its first values, followed by 0. None is 1 / log2(1 + place).
+        The discount phi, which must not increase. A callable receives the array of places 1, 2, ...
+        and returns their discounts. An array-like contains the discounts of the first places, and
+        all other places have discount 0. If None, the discount is 1 / log2(1 + place).
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Models are fitted to targets and return the predictions that a decoder turns into a ranking.
+"""Models are fitted to targets, and their predictions are decoded to rankings.
 
 `DocumentModel` fits a regressor to one row per document, and predicts scores. `PairModel` fits a
 regressor to one row per pair of documents. `PairwiseRidge` and `BilinearPairs` are fitted to all
-pairs of every query in closed form, through `PairMoments` and `BilinearMoments`, which are sums
-over queries. `ResidualPairModel`, for pairwise disagreement, and `ResidualProductModel`, for
-average precision, fit scores first and then pairs to the residuals. `StackedModel` combines the
-scores of several models by weights that it learns on held-out queries. `BlendedRegressor` is a
-regressor with many outputs, for label ranking.
+pairs of every query in closed form. They are computed from `PairMoments` and `BilinearMoments`,
+which are sums over queries. `ResidualPairModel` and `ResidualProductModel` fit scores first, and
+then a model of pairs to the residuals; they are the default models of pairwise disagreement and of
+average precision. `StackedModel` combines the scores of several models by weights that it learns on
+held-out queries. `BlendedRegressor` is a regressor with many outputs, for label ranking.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-#: The default models of the spaces of pairs, each built on a model of documents.
+#: The default model of each space of pairs. Its first parameter is a model of documents.
 _DEFAULT_PAIR_MODELS: dict[Space, Any] = {
     PAIRS: ResidualPairModel,
     SYMMETRIC_PAIRS: ResidualProductModel,
@@ -48,10 +48,33 @@ _DEFAULT_PAIR_MODELS: dict[Space, Any] = {
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
-    """Return the model that a ranker uses for a space: `documents`, or a model of pairs on it."""
+    """Return the default model of a space.
+
+    Parameters
+    ----------
+    space : Space
+        The space of the targets.
+    documents : DocumentModel
+        The model that predicts scores.
+
+    Returns
+    -------
+    model : estimator
+        `documents` itself for `targets.SCORES`. For a space of pairs, a residual model whose scores
+        are predicted by `documents`.
+    """
     return documents if space == SCORES else _DEFAULT_PAIR_MODELS[space](documents)
 
 
 def is_model(regressor: Any) -> bool:
-    """Whether `regressor` is a model of this package, rather than a regressor to put in one."""
+    """Return whether `regressor` is a model of this package, and not a regressor of rows.
+
+    Parameters
+    ----------
+    regressor : estimator or None
+
+    Returns
+    -------
+    is_model : bool
+    """
     return hasattr(regressor, "space")

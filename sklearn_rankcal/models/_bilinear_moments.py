@@ -23,10 +23,12 @@ _LARGEST_FEATURE = 1e70  # fourth powers of features stay below 1e280
 
 @dataclass(frozen=True, eq=False)
 class BilinearMoments(Moments):
-    """The normal equations of u_ij = z_i' A z_j, and of u_ii = z_i'w where A is symmetric.
+    """The normal equations of u_ij = z_i' A z_j and, if A is symmetric, of u_ii = z_i'w.
 
-    Each query has a matrix Z of features, one row per document. The moments of two parts can be
-    added only if the parts have the same features, so a feature map must be fitted beforehand.
+    Here z_i are the features of document i, v_i is its weight, and t_ij are the targets. Each query
+    has a matrix Z of features, with one row per document, a vector v and a matrix T of targets. The
+    moments of two parts of the queries can be added only if the parts have the same features, so a
+    feature map must be fitted beforehand.
 
     Attributes
     ----------
@@ -35,8 +37,8 @@ class BilinearMoments(Moments):
         In the symmetric case the pairs i = j are left out: v_i^2 vec(z_i z_i') vec(z_i z_i')' is
         subtracted for each document.
     moment : ndarray of shape (m, m)
-        Sum over queries of Z' diag(v) T diag(v) Z, where T are the targets; in the symmetric case
-        with zeros on the diagonal of T.
+        Sum over queries of Z' diag(v) T diag(v) Z. In the symmetric case the diagonal of T is
+        replaced by zeros.
     diagonal_gram : ndarray of shape (m, m)
         Sum of v_i z_i z_i' over the documents.
     diagonal_moment : ndarray of shape (m,)
@@ -76,17 +78,23 @@ class BilinearMoments(Moments):
         Parameters
         ----------
         features : callable
-            Takes an array of row numbers, of any shape, and returns their features z, with one
-            more dimension, of length m.
+            Receives an array of row numbers, of any shape, and returns the features z of these
+            rows. The result has one more dimension, of length m.
         targets : PairTargets
-            Their `symmetric` decides whether A is symmetric or skew-symmetric.
+            Their space determines whether A is symmetric or skew-symmetric.
         queries : Queries
+            The partition of the rows into queries.
         weight : ndarray of shape (n_documents,), default=None
             Weights v_i of the documents; None means that all are 1.
 
         Returns
         -------
         moments : BilinearMoments
+
+        Raises
+        ------
+        ValueError
+            If fourth powers of the features would overflow.
         """
         fold_of = np.zeros(queries.n_queries, dtype=np.int64)
         return cls.in_folds(features, targets, queries, weight, fold_of, 1)[0]
@@ -110,10 +118,17 @@ class BilinearMoments(Moments):
         fold_of : ndarray of shape (n_queries,)
             Fold of each query, from 0 to n_folds - 1.
         n_folds : int
+            The number of folds.
 
         Returns
         -------
         parts : list of BilinearMoments
+            The moments of each fold.
+
+        Raises
+        ------
+        ValueError
+            If fourth powers of the features would overflow.
         """
         symmetric = targets.space.symmetric
         order = queries.gather(np.arange(queries.n_rows))
@@ -132,7 +147,10 @@ class BilinearMoments(Moments):
             fold = fold_of[np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1]
             z, v = features(order[inside]), v_all[inside] * valid
             if not np.abs(z).max() < _LARGEST_FEATURE:
-                raise ValueError("X is too large for sums of fourth powers: scale its columns.")
+                raise ValueError(
+                    "The features of X are so large that sums of their fourth powers would "
+                    "overflow. Scale the columns of X."
+                )
             t = targets.matrices(inside, valid)
             weighted = z * v[:, :, None]
             turned = weighted.transpose(0, 2, 1)
@@ -140,7 +158,7 @@ class BilinearMoments(Moments):
             products, squares = turned @ (t @ weighted), turned @ z
             flat_squares = squares[:, rows, columns]
             own = np.diagonal(t, axis1=1, axis2=2)
-            if symmetric:  # leave out the pairs i = j
+            if symmetric:  # leave out the pairs i = j, which have a model of their own
                 products -= turned @ (weighted * own[:, :, None])
             for k in range(n_folds):
                 some = fold == k
@@ -205,11 +223,14 @@ class BilinearMoments(Moments):
         Parameters
         ----------
         sizes : ndarray of shape (m,)
+            The size of each feature.
 
         Returns
         -------
         normal : ndarray of shape (n_free, n_free)
+            The matrix of the equations.
         wanted : ndarray of shape (n_free,)
+            Their right-hand side.
         """
         m = len(self.moment)
         # number[a, b]: where vec, which lists the upper triangle, has G_ab = G_ba
@@ -264,13 +285,27 @@ class BilinearMoments(Moments):
 
 
 def best_penalty(parts: list[BilinearMoments], sizes: Floats, penalties: Floats) -> float:
-    """Choose the penalty of the smallest squared error in cross-validation over the folds.
+    """Choose the penalty with the smallest squared error in a cross-validation over the folds.
 
-    `parts` are the folds that one call of `BilinearMoments.in_folds` returned, so that all of them
-    have the same `weight_exponent`.
+    Parameters
+    ----------
+    parts : list of BilinearMoments
+        The moments of the folds. All of them come from one call of `BilinearMoments.in_folds`, so
+        they have the same `weight_exponent`.
+    sizes : ndarray of shape (m,)
+        The size of each feature, as in `BilinearMoments.solve`.
+    penalties : ndarray of shape (n_penalties,)
+        The penalties to choose from.
 
-    The error on a fold of coefficients theta that were fitted to the other folds follows from the
-    normal equations of the fold: up to a constant it is theta' N theta - 2 theta' w.
+    Returns
+    -------
+    penalty : float
+
+    Notes
+    -----
+    Let N theta = w be the normal equations of a fold. The squared error on this fold of
+    coefficients theta that were fitted to the other folds is theta' N theta - 2 theta' w, up to a
+    constant. No second pass over the data is therefore needed.
     """
     equations = zip(*(part.normal_equations(sizes) for part in parts), strict=True)
     normals, wanted = (np.stack(part) for part in equations)

@@ -50,10 +50,10 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
     n_components : int, default=16
         Number of principal components. It is not used with a `feature_map`.
     symmetric : bool, default=False
-        True for the space `targets.SYMMETRIC_PAIRS`. Its targets are y_i y_j / sum(y). Those with
-        i = j describe a single document, and depend on it in another way than the targets of pairs
-        do. Therefore A is fitted to the pairs i != j only, and u_ii = z_i'w is fitted to the
-        documents separately.
+        True for the space `targets.SYMMETRIC_PAIRS`, and False for `targets.PAIRS`. Symmetric
+        targets with i = j describe a single document, and depend on its features in another way
+        than the targets of pairs do. Therefore A is fitted to the pairs i != j only, and
+        u_ii = z_i'w is fitted to the documents separately.
     alpha : "auto" or float, default="auto"
         Penalty on the squared entries of A, relative to the mean over pairs, and of w, relative to
         the mean over documents. In the symmetric case the constants are not penalised. "auto"
@@ -68,7 +68,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
     matrix_ : ndarray of shape (m + 1, m + 1)
         A, where m is the number of features phi(x).
     diagonal_ : ndarray of shape (m + 1,) or None
-        w; None unless `symmetric`.
+        The coefficients w if `symmetric`, else None.
     feature_map_ : transformer or None
         The fitted feature map.
 
@@ -105,7 +105,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
 
     @property
     def space(self) -> PairSpace:
-        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
@@ -120,9 +120,11 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
+            Dense, finite numbers, or a table that `feature_map` accepts.
         targets : PairTargets
             Targets with the symmetry of the model.
         queries : Queries
+            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
             A pair has the product of the weights of its two documents as its weight. Only the
             ratios of the weights matter. In the fit of w a document has the weight v_i, and not
@@ -131,6 +133,12 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         Returns
         -------
         self : BilinearPairs
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not valid, if the moments of so many features would not fit in memory,
+            or if fourth powers of the features would overflow.
         """
         check_penalty(self.alpha, auto=True)
         check_flag(self.symmetric, "symmetric")
@@ -207,6 +215,10 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
 
         The arrays do not contain `alpha_`, so that attribute is not set.
 
+        Parameters
+        ----------
+        arrays : mapping of str to array-like
+
         Returns
         -------
         self : BilinearPairs
@@ -240,7 +252,7 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         return numeric_table(X) if self.feature_map is None else check_features(X)
 
     def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
-        """Features z of rows of the table, of shape (*rows.shape, m + 1)."""
+        """Compute the features z of rows of the table, of shape ``(*rows.shape, m + 1)``."""
         listed = rows.reshape(-1)
         parts = []
         for some in row_blocks(len(listed), X.shape[1]):
@@ -253,7 +265,12 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         return np.concatenate(parts).reshape(*rows.shape, -1)
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict u_ij for the pairs i < j of every query (i <= j if symmetric).
+        """Predict u_ij for the pairs i < j of every query, or i <= j if symmetric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        queries : Queries
 
         Returns
         -------

@@ -77,13 +77,16 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         changes no ranking, and the regressor does not need to fit differences between queries. It
         is ignored for classifiers.
     context : None, "zscore", "difference", "rank" or a list of these, default=None
-        Context columns to add. They describe where a document stands in its query: (x - mean) / sd,
-        x - mean, and the rank within the query.
+        Context columns to add, which compare a document with the other documents of its query.
+        "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, where
+        the mean, the standard deviation and the rank are those within the query.
 
     Attributes
     ----------
     regressor_ : estimator
         The fitted regressor.
+    levels_ : ndarray of shape (n_levels,)
+        The distinct targets, in ascending order. Only if the regressor is a classifier.
     """
 
     space = SCORES
@@ -199,8 +202,8 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         scores : ndarray of shape (n_documents,)
         """
         scores = np.empty(queries.n_rows)
-        # Without context columns the score of a document does not depend on its query, so that
-        # a block need not consist of whole queries.
+        # Without context columns, the score of a document does not depend on its query. A block
+        # then need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         n_columns = stored_columns(X) * (1 + len(self._kinds))
         for rows, part in parts.chunks(rows_per_prediction(n_columns)):
@@ -231,13 +234,40 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of the context columns to those of their input columns."""
+        """Add the importances of the context columns to those of their input columns.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_columns)
+            The importances of the columns of the regressor.
+
+        Returns
+        -------
+        importances : ndarray of shape (..., n_features)
+            The importances of the columns of X.
+        """
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Slope of each input column inside a query, from the coefficients of the regressor.
+        """Compute the slope of each input column inside a query from the regressor's coefficients.
 
-        The coefficient of a "zscore" column is multiplied by the mean of 1 / sd over the queries.
+        The coefficient of a "difference" column is added to that of its input column. So is that of
+        a "zscore" column, multiplied by the mean of 1 / sd over the queries.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_columns)
+            The coefficients of the columns of the regressor.
+
+        Returns
+        -------
+        slopes : ndarray of shape (..., n_features)
+            The slopes of the columns of X.
+
+        Raises
+        ------
+        AttributeError
+            If there are "rank" columns, which have no slope.
         """
         if "rank" in self._kinds:
             raise AttributeError(
@@ -248,6 +278,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+        """Add the values of context columns, times the factor of their kind, to those of X."""
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:
@@ -263,7 +294,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
 
 
 def _positions(X: Any) -> NDArray[np.int64]:
-    """Positions of the numeric columns."""
+    """Return the positions of the numeric columns."""
     columns = numeric_columns(X)
     if not is_dataframe(X):
         return np.array(columns, dtype=np.int64)

@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 
 
 def solve_ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
-    """Minimise w'Gw - 2 w'm + sum_k penalty_k w_k^2 over w; overwrites the Gram matrix.
+    """Minimise w'Gw - 2 w'm + sum_k penalty_k w_k^2 over w. The Gram matrix G is overwritten.
 
-    The gradient is zero where (G + diag(penalty)) w = m. The constant 1e-12 keeps the matrix
-    positive definite where the penalty is 0 and columns are linearly dependent.
+    The gradient is zero if (G + diag(penalty)) w = m. The constant 1e-12 keeps the matrix positive
+    definite if the penalty is 0 and columns are linearly dependent.
     """
     gram[np.diag_indices_from(gram)] += penalty + 1e-12
     return solve(gram, moment, assume_a="pos")
@@ -58,7 +58,7 @@ class Moments:
 
     #: How many weights are multiplied in each term of a sum: 1 or 2.
     _n_weights: ClassVar[dict[str, int]] = {"mass": 1, "pair_mass": 2}
-    #: Entries of which the sum has the largest of the two parts, instead of their sum.
+    #: Attributes that are not added: the sum of two parts has the larger value of the two.
     _maxima: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
@@ -86,7 +86,7 @@ class Moments:
 
 
 def scaled_weights(weight: Floats | None, n_rows: int) -> tuple[Floats, int]:
-    """The weights divided by a power of two so that the largest is below 1, and its exponent."""
+    """Divide the weights by 2^e so that the largest is below 1; return them and the exponent e."""
     if weight is None:
         return np.ones(n_rows), 0
     exponent = exponent_of(weight)
@@ -106,7 +106,7 @@ class PairMoments(Moments):
     gram : ndarray of shape (n_features, n_features)
         Sum of v_i v_j (x_i - x_j)(x_i - x_j)'.
     moment : ndarray of shape (n_features,)
-        Sum of v_i v_j (x_i - x_j) t_ij; 0 where no targets were given.
+        Sum of v_i v_j (x_i - x_j) t_ij, or 0 if no targets were given.
     total : ndarray of shape (n_features,)
         Sum of v_i x_i over the documents.
     largest : ndarray of shape (n_features,)
@@ -174,7 +174,8 @@ class PairMoments(Moments):
 
         Notes
         -----
-        O(n d^2) time. The memory beside X is O(d^2) and one block of rows.
+        The time is O(n d^2) for n documents and d features. The memory is O(d^2) in addition to X
+        and one block of rows.
         """
         d = X.shape[1]
         v_all, exponent = scaled_weights(weight, queries.n_rows)
@@ -218,10 +219,10 @@ class PairMoments(Moments):
 
     @property
     def scale(self) -> Floats:
-        """Root mean square of the differences in each column; infinity where they are all 0.
+        """Root mean square of the differences in each column; infinity if they are all 0.
 
-        Dividing by infinity makes the coefficient of such a column 0. A column that is constant
-        inside the queries has a spread by rounding alone, which counts as 0 too.
+        Dividing by infinity makes the coefficient of such a column 0. If a column is constant
+        inside the queries, its computed spread consists of rounding errors, and counts as 0 too.
         """
         spread = np.sqrt(np.diagonal(self.gram) / (self.pair_mass or 1.0))
         return np.where(spread > 1e-12 * self.largest, spread, np.inf)
@@ -239,6 +240,7 @@ class PairMoments(Moments):
         Parameters
         ----------
         alpha : float
+            Strength of the penalty.
 
         Returns
         -------
@@ -249,7 +251,14 @@ class PairMoments(Moments):
         return solve_ridge(self._scaled_gram(scale), moment, alpha) / scale
 
     def principal_axes(self, n_components: int) -> Floats:
-        """Axes of the largest spread inside queries, after each column is divided by its scale.
+        """Compute the axes of the largest spread inside queries of the scaled columns.
+
+        Each column is divided by its `scale` first.
+
+        Parameters
+        ----------
+        n_components : int
+            The largest number of axes.
 
         Returns
         -------

@@ -39,8 +39,9 @@ class PairModel(VersionedPickle, BaseEstimator):
         The features of a pair (i, j). "difference" is x_i - x_j, "concatenation" is [x_i, x_j], and
         "products" is [x_i - x_j, x_i * x_j]. If `symmetric`, "difference" is ``|x_i - x_j|`` and
         "products" is [x_i + x_j, x_i * x_j]. A callable is called as ``features(first, second)``
-        with two tables, of which each row is one pair. A linear regressor of the difference is
-        equivalent to a score for each document, so it cannot express a cycle.
+        with two tables. Their rows are the first and the second documents of the pairs. A linear
+        regressor of the difference is equivalent to a score for each document, so it cannot express
+        a cycle.
     symmetric : bool, default=False
         True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
         to the diagonal, which has one row per document.
@@ -63,9 +64,9 @@ class PairModel(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    The memory is that of `max_pairs` rows of features in `fit`, and in `predict` of one block of at
-    most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller. The regressor is given
-    the pairs in an order that depends on their content.
+    `fit` stores the features of at most `max_pairs` pairs. `predict` stores those of one block of
+    pairs, of at most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller. The
+    regressor receives the pairs in an order that depends on their content.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class PairModel(VersionedPickle, BaseEstimator):
 
     @property
     def space(self) -> PairSpace:
-        """`targets.PAIRS`, or `targets.SYMMETRIC_PAIRS` where symmetric."""
+        """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
@@ -126,15 +127,18 @@ class PairModel(VersionedPickle, BaseEstimator):
         check_count(self.max_pairs, "max_pairs", or_none=True)
         check_flag(self.symmetric, "symmetric")
         table = numeric_table(X)
+        # Step 1: draw the pairs. Each document has a key, a hash of its features and its weight.
         seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
         keys = hash_rows(table, np.arange(queries.n_rows))
         if sample_weight is not None:
             keys = _mixed(keys ^ _mixed(_bits(sample_weight / sample_weight.max())))
         first, second, target, drawn = self._draw(table, targets, queries, keys, seeds[0])
+        # Step 2: choose one of the two orders of each pair, by a bit of a hash of its key.
         turned = (_mixed(drawn ^ _mixed(seeds[1:])) & np.uint64(1)).astype(bool)
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         if not self.symmetric:
             target = np.where(turned, -target, target)
+        # Step 3: the weight of a pair is the product of the weights of its documents.
         weight = None
         if sample_weight is not None:
             if self.regressor is None:
@@ -144,6 +148,7 @@ class PairModel(VersionedPickle, BaseEstimator):
                 # Check before the products: those of extreme weights may become 0 or infinite.
                 check_weight_range(sample_weight, type(self.regressor).__name__)
             weight = sample_weight[first] * sample_weight[second]
+        # Step 4: fit a regressor to the pairs and, if symmetric, another one to the diagonal.
         self.n_pairs_ = len(target)
         own = targets.diagonal() if self.symmetric else np.empty(0)
         self._exponent = target_exponent(np.append(target, own))
@@ -228,6 +233,11 @@ class PairModel(VersionedPickle, BaseEstimator):
         orders. If `symmetric`, it is half their sum, and the prediction for i = j is that of the
         regressor of documents.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        queries : Queries
+
         Returns
         -------
         u : ndarray of shape (n_pairs,)
@@ -285,8 +295,8 @@ def _all_pairs(
         target = targets.matrices(inside, valid)[q, i, j]
         largest = np.zeros(len(inside))
         np.maximum.at(largest, q, np.abs(target))
-        # The key uses targets relative to the largest target of the query, so that which pairs
-        # are drawn does not depend on the unit of the preferences.
+        # The key uses targets relative to the largest target of the query. The draw of the pairs
+        # then does not depend on the unit of the preferences.
         share = target / np.where(largest > 0, largest, 1.0)[q]
         first, second = rows[inside[q, i]], rows[inside[q, j]]
         one, other = keys[first], keys[second]

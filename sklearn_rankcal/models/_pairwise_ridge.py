@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def check_penalty(alpha: Any, auto: bool = False) -> None:
-    """Raise unless `alpha` is a finite number >= 0 or, if `auto` is true, the string "auto"."""
+    """Check that `alpha` is a finite number >= 0 or, if `auto` is true, the string "auto"."""
     if auto and isinstance(alpha, str) and alpha == "auto":
         return
     if isinstance(alpha, str) or not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
@@ -49,7 +49,7 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Slopes w.
+        The slopes w.
 
     See Also
     --------
@@ -82,8 +82,9 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         X : array-like of shape (n_documents, n_features)
             Dense, finite numbers.
         targets : PairTargets
-            Antisymmetric.
+            Antisymmetric targets t_ij.
         queries : Queries
+            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
             A pair has the product of the weights of its two documents as its weight. Only the
             ratios of the weights matter.
@@ -91,6 +92,11 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         Returns
         -------
         self : PairwiseRidge
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is not a finite number >= 0, or if X is not numeric and finite.
         """
         check_penalty(self.alpha)
         moments = PairMoments.of(numeric_table(X), targets, queries, sample_weight)
@@ -103,13 +109,17 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         Returns
         -------
         arrays : dict of str to ndarray
-            ``"coef"``.
+            ``"coef"``, the slopes w of shape (n_features,).
         """
         check_is_fitted(self)
         return {"coef": self.coef_.copy()}
 
     def from_arrays(self, arrays: Mapping[str, Any]) -> PairwiseRidge:
         """Restore the model from the arrays that `to_arrays` returned.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array-like
 
         Returns
         -------
@@ -124,12 +134,26 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         return self
 
     def predict_scores(self, X: Any) -> Floats:
-        """Predict the score w'x of each document."""
+        """Predict the score w'x of each document.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict s_i - s_j for all pairs of every query.
+        """Predict s(x_i) - s(x_j) for all pairs of every query.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        queries : Queries
 
         Returns
         -------

@@ -58,10 +58,13 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
+            A table that both models accept.
         targets : PairTargets
             Targets with the symmetry of the model.
         queries : Queries
+            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
+            Weights of the documents.
         validation : Validation, default=None
             The validation queries of a `CalibratedRanker`, which determine the number of iterations
             of a boosted regressor in `scores`. The rankings by the scores are evaluated, because
@@ -87,14 +90,17 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
         mass = None if sample_weight is None else below_one(sample_weight)
+        # Step 1: fit the scores.
         own = self._score_targets(targets, mass)
         # What the scores take beside targets and weights: a boosted regressor may stop early, and
         # the members of a stack may learn the labels.
         given = {"labels": labels, "validation": validation}
         extra = {name: value for name, value in given.items() if has_fit_parameter(model, name)}
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
+        # Step 2: fit the relation between the scores and the targets of pairs.
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, mass)
+        # Step 3: fit the model of pairs to what the scores leave.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
         self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
         return self
@@ -116,7 +122,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         raise NotImplementedError
 
     def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
-        """Targets of the scores, one for each document."""
+        """Compute the targets of the scores, one for each document."""
         raise NotImplementedError
 
     def _fit_relation(
@@ -126,19 +132,20 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         queries: Queries,
         sample_weight: Floats | None,
     ) -> None:
-        """Fit the coefficients by which scores imply predictions for pairs, if there are any."""
+        """Fit the coefficients that convert scores to predictions for pairs, if there are any."""
 
     def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
-        """The predictions for pairs that the scores imply."""
+        """Return the predictions for pairs that follow from the scores."""
         raise NotImplementedError
 
 
 class ResidualPairModel(_ResidualModel):
     """A score for each document, plus a skew-symmetric form for what scores cannot express.
 
-    The prediction for a pair is s_i - s_j + z_i' A z_j. The model `scores` is fitted to the net
-    Borda targets, which are the scores that least squares over all pairs of a query gives. The
-    model `pairs` is fitted to the residuals.
+    The prediction for a pair is s_i - s_j + z_i' A z_j, where s_i is the score of document i and
+    z_i are its features. The model `scores` is fitted to the net Borda targets, which are the
+    scores that least squares over all pairs of a query gives. The model `pairs` is fitted to the
+    residuals.
 
     Parameters
     ----------
@@ -150,7 +157,9 @@ class ResidualPairModel(_ResidualModel):
     Attributes
     ----------
     scores_ : DocumentModel
+        The fitted model of s.
     pairs_ : model of pairs
+        The fitted model of the residuals.
     """
 
     space = PAIRS
@@ -174,11 +183,12 @@ class ResidualPairModel(_ResidualModel):
 class ResidualProductModel(_ResidualModel):
     """A score for each document, products of scores, and a symmetric form for their residuals.
 
-    The predictions are u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j. The model
-    `scores` is fitted to the diagonal of the targets. Then a, b and c are fitted by least squares
-    over all pairs, and the model `pairs` is fitted to the residuals. If documents are relevant
-    independently of each other, they are ranked by their scores. The term z_i' A z_j expresses
-    which documents tend to be relevant together, or never together.
+    The predictions are u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j, where s_i
+    is the score of document i and z_i are its features. The model `scores` is fitted to the
+    diagonal of the targets. Then a, b and c are fitted by least squares over all pairs, and the
+    model `pairs` is fitted to the residuals. If documents are relevant independently of each other,
+    they are ranked by their scores. The term z_i' A z_j expresses which documents tend to be
+    relevant together, or never together.
 
     Parameters
     ----------
@@ -191,9 +201,11 @@ class ResidualProductModel(_ResidualModel):
     Attributes
     ----------
     scores_ : DocumentModel
+        The fitted model of s.
     slopes_ : ndarray of shape (3,)
-        a, b and c.
+        The coefficients a, b and c.
     pairs_ : symmetric model of pairs
+        The fitted model of the residuals.
     """
 
     space = SYMMETRIC_PAIRS
@@ -222,7 +234,7 @@ def _fit_slopes(
 ) -> Floats:
     """Fit t_ij = a + b (s_i + s_j) + c s_i s_j by least squares over the pairs i != j.
 
-    O(sum r^2) time for queries of r documents.
+    The time is O(sum of r^2) for queries of r documents.
     """
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
     grouped, mass = queries.gather(scores), queries.gather(mass)
@@ -238,7 +250,7 @@ def _fit_slopes(
             weighted = term * weights
             moment[k] += np.vdot(weighted, target)
             gram[k] += [np.vdot(weighted, other) for other in terms]
-    # If all scores are equal, the three terms are linearly dependent.
+    # If all scores are equal, the three terms are linearly dependent. This keeps gram regular.
     gram[np.diag_indices(3)] += 1e-10 * (gram[0, 0] or 1.0)
     return np.linalg.solve(gram, moment) / [1.0, scale, scale**2]
 

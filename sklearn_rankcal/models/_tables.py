@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_array
 
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 
-# Bytes of a table that is handed to a regressor's `predict`. Larger than the blocks of our own
-# loops, because each call of a regressor has a cost of its own (threads, checks of the input).
+# Bytes of a table that is passed to a regressor's `predict`. These blocks are larger than those of
+# our own loops, because each call of `predict` has a fixed cost (threads, checks of the input).
 _PREDICTION_BYTES = 1 << 27
 
 
@@ -29,10 +29,10 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def rows_per_prediction(n_columns: int) -> int:
-    """How many rows of a table of float64 to hand to a regressor's `predict` at a time."""
+    """Return how many rows of a float64 table to pass to a regressor's `predict` at a time."""
     return rows_per_block(8 * n_columns, _PREDICTION_BYTES)
 
 
 def stored_columns(X: Any) -> int:
-    """Number of columns of a table; for a sparse table the stored entries per row, rounded up."""
+    """Return the number of columns; if sparse, the mean stored entries per row, rounded up."""
     return 1 + X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1]

@@ -1,9 +1,9 @@
-"""Targets: the step of the line between the labels and the model. Targets are what a model learns.
+"""Targets are the numbers that a model learns. A loss computes them from the labels.
 
 labels -> **targets** -> model -> prediction -> decoder -> ranking -> measure -> metric
 
-Labels come in, and numbers per document or per pair of documents come out. A `Space` says which of
-the two, for targets and for predictions: `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are
+There is one target per document or one per pair of documents. A `Space` describes which of the two
+it is, for targets and for predictions: `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are
 computed a few queries at a time, because the pairs of all queries seldom fit in memory.
 """
 

@@ -1,8 +1,15 @@
-"""Targets of pairs of documents. Labels come in; a matrix of r^2 targets per query comes out.
+"""Targets of pairs of documents. Labels come in, and a matrix of targets per query comes out.
 
-r is the number of documents of the query. The targets of pairwise disagreement are antisymmetric
-differences t_ij = y_ij - y_ji, and those of average precision are symmetric products. Matrices are
-computed a few queries at a time, because those of all queries seldom fit in memory.
+For a query of r documents the matrix has shape (r, r), and its entry t_ij is the target of the pair
+(i, j). The targets of pairwise disagreement are antisymmetric differences t_ij = y_ij - y_ji, where
+y_ij is the weight of the preference for document i over document j. The targets of average
+precision are symmetric products. Matrices are computed for a few queries at a time, because those
+of all queries seldom fit in memory.
+
+In the grouped layout, the rows of a query are contiguous, and the queries follow one another (see
+`Queries`). The parameter `inside` of several methods, of shape (n, width), contains the places in
+this layout of the documents of n queries, as `Queries.pair_blocks` yields them. Queries with fewer
+than `width` documents are padded, and `valid`, also of shape (n, width), is False in the padding.
 """
 
 from __future__ import annotations
@@ -24,8 +31,9 @@ class PairTargets:
     Attributes
     ----------
     queries : Queries
+        The partition of the rows into queries, which is the parameter of the constructor.
     space : PairSpace
-        Whether t_ij = -t_ji (`PAIRS`) or t_ij = t_ji (`SYMMETRIC_PAIRS`).
+        `PAIRS` if t_ij = -t_ji, or `SYMMETRIC_PAIRS` if t_ij = t_ji.
     """
 
     space: PairSpace = PAIRS
@@ -34,19 +42,41 @@ class PairTargets:
         self.queries = queries
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        """The targets (n, width, width) of the queries at these places of the grouped layout.
+        """Compute the targets of some queries.
 
-        An entry is 0 if either document is beyond the size of its query.
+        Parameters
+        ----------
+        inside : ndarray of shape (n, width)
+            Places of the documents in the grouped layout.
+        valid : ndarray of bool of shape (n, width)
+            False in the padding.
+
+        Returns
+        -------
+        matrices : ndarray of shape (n, width, width)
+            The targets t_ij of each query, and 0 in the padding.
         """
         raise NotImplementedError
 
     def largest(self) -> float:
-        """A bound of ``abs(t_ij)`` that is at most a few times too large. O(sum r^2)."""
+        """Return the largest ``abs(t_ij)``, or an upper bound of it. O(sum of r^2)."""
         chunks = self.queries.pair_blocks()
         return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """sum_j weight_j t_ij of every row: for differences the net Borda score. O(sum r^2)."""
+        """Compute sum_j weight_j t_ij for every row. O(sum of r^2).
+
+        If the targets are differences and the weights are 1, these are the net Borda scores.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_rows,), default=None
+            Weights of the rows. None means that all are 1.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_rows,)
+        """
         queries = self.queries
         grouped_weight = None if weight is None else queries.gather(weight)
         grouped = np.empty(queries.n_rows)
@@ -61,7 +91,7 @@ class PairTargets:
         return queries.scatter(grouped)
 
     def diagonal(self) -> Floats:
-        """t_ii of every row, row layout. O(sum r^2)."""
+        """Return the target t_ii of every row i, of shape (n_rows,). O(sum of r^2)."""
         grouped = np.empty(self.queries.n_rows)
         for inside, valid in self.queries.pair_blocks():
             entries = np.einsum("qii->qi", self.matrices(inside, valid))
@@ -69,9 +99,11 @@ class PairTargets:
         return self.queries.scatter(grouped)
 
     def flat(self) -> Floats:
-        """Entries above the diagonal (on it too, where symmetric), query after query.
+        """Return the targets of all pairs as a vector, which is the form that decoders accept.
 
-        The order of ``numpy.triu_indices``: what decoders take. O(sum r^2) memory.
+        One query follows another. In a query of r documents the targets have the order of
+        ``numpy.triu_indices(r, 1)``, or of ``numpy.triu_indices(r)`` if they are symmetric. The
+        memory is O(sum of r^2).
         """
         queries = self.queries
         starts = np.append(0, np.cumsum(self.space.n_entries(queries.sizes)))
@@ -80,7 +112,8 @@ class PairTargets:
             rows, columns = self.space.indices(inside.shape[1])
             number = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
             matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
-            if number[-1] - number[0] == len(number) - 1:  # neighbours: no index needed
+            # The entries of consecutive queries are contiguous, so a slice is enough for them.
+            if number[-1] - number[0] == len(number) - 1:
                 part = values[starts[number[0]] : starts[number[-1] + 1]]
                 part.reshape(len(number), -1)[...] = matrices[:, rows, columns]
             else:
@@ -89,15 +122,22 @@ class PairTargets:
 
 
 class RelevanceDifferences(PairTargets):
-    """t_ij = h(y_i - y_j) for y_i > y_j, minus it for y_i < y_j, times a factor of the query.
+    """Differences of preferences that follow from relevance y.
+
+    t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and
+    t_ij = 0 if y_i = y_j.
 
     Parameters
     ----------
     relevance : ndarray of shape (n_rows,)
+        Relevance y of each row.
     queries : Queries
-    kind : "binary", "graded" or callable
-        h: 1, the difference itself, or any function of arrays of positive differences.
+        The partition of the rows into queries.
+    kind : {"binary", "graded"} or callable
+        The function h. "binary" is 1, and "graded" is the difference itself. A callable receives
+        an array of positive differences, and returns an array of weights of the same shape.
     factor : ndarray of shape (n_queries,)
+        The factor of each query.
     """
 
     def __init__(
@@ -128,7 +168,7 @@ class RelevanceDifferences(PairTargets):
         return difference
 
     def largest(self) -> float:
-        """O(n), unless h is a function."""
+        """Return the largest ``abs(t_ij)``. O(n_rows), unless `kind` is a function."""
         if callable(self.kind):
             return super().largest()
         queries, value = self.queries, self._grouped
@@ -138,13 +178,25 @@ class RelevanceDifferences(PairTargets):
         return float(np.max(spread * np.abs(self.factor)))
 
     def weights(self, inside: NDArray[np.int64]) -> Floats:
-        """(n, r, r) weights y_ij of the whole queries at these places."""
+        """Compute the weights y_ij, of shape (n, r, r), of n queries of r documents each."""
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
 
     def below_and_above(self, graded: bool) -> tuple[Floats, Floats]:
-        """For every row, the number of documents of its query with less, and with more, relevance.
+        """Compare every row with the rows of its query that have less, and more, relevance.
 
-        If `graded`, it is the sum of the differences in relevance instead. O(n log r).
+        Parameters
+        ----------
+        graded : bool
+            Whether to add up the absolute differences in relevance, instead of counting the rows.
+
+        Returns
+        -------
+        below, above : ndarray of shape (n_rows,)
+            The numbers of rows with less and with more relevance, or the sums of the differences.
+
+        Notes
+        -----
+        The cost is O(n_rows log r).
         """
         queries, value = self.queries, self._above_least()
         sides = _mass_beside(value, np.ones_like(value), queries)
@@ -154,37 +206,52 @@ class RelevanceDifferences(PairTargets):
         return queries.scatter(sides[0]), queries.scatter(sides[1])
 
     def _above_least(self) -> Floats:
-        """Labels minus the smallest of their query, so that sums keep the digits of differences."""
+        """Return the relevance minus the smallest relevance of the query, in the grouped layout.
+
+        No difference changes. Sums of these smaller numbers lose fewer digits to rounding.
+        """
         return self._grouped - self.queries.repeat(self.queries.reduce(np.minimum, self._grouped))
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """O(n) where graded, O(n log r) where binary."""
+        """Compute sum_j weight_j t_ij for every row, as `PairTargets.row_sums` does.
+
+        The cost is O(n_rows) if `kind` is "graded", and O(n_rows log r) if it is "binary".
+        """
         if callable(self.kind):
             return super().row_sums(weight)
         queries = self.queries
         mass = np.ones(queries.n_rows) if weight is None else queries.gather(weight)
         starts = queries.offsets[:-1]
         if self.kind == "graded":
+            # sum_j weight_j (y_i - y_j) = y_i sum_j weight_j - sum_j weight_j y_j
             total = np.add.reduceat(mass, starts)
             value = self._above_least()
             moment = np.add.reduceat(mass * value, starts)
             sums = np.repeat(total, queries.sizes) * value
             sums -= np.repeat(moment, queries.sizes)
-        else:
+        else:  # the weight of the rows with less relevance minus that of the rows with more
             below, above = _mass_beside(self._grouped, mass, queries)
             sums = below - above
         return queries.scatter(sums * self._factor)
 
 
 def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Floats, Floats]:
-    """For each row, the mass of the rows of its query with a smaller, and with a larger, value."""
+    """For each row, add up the mass of the rows of its query with smaller, and larger, values.
+
+    All arrays are in the grouped layout.
+    """
+    # Step 1: sort the rows of each query by value.
     owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((grouped, owner))
     value, weight = grouped[order], mass[order]
-    # Sums run inside each query. In sums over all queries a large one would spoil its neighbours.
+    # Step 2: add up the mass before each place, and after it, separately in each query. In one
+    # cumulative sum over all queries, a query with a large mass would add rounding errors to the
+    # following ones.
     upward = _sums_before(weight, queries)
     backward = Queries(queries.n_rows - queries.offsets[::-1])
     downward = _sums_before(weight[::-1], backward)[::-1]
+    # Step 3: rows with equal values form a block. All of them get the mass before the first row of
+    # the block, and the mass after the last row.
     new = np.append(True, (value[1:] != value[:-1]) | (owner[1:] != owner[:-1]))
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(value)) - 1
@@ -195,7 +262,7 @@ def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Float
 
 
 def _sums_before(grouped: Floats, queries: Queries) -> Floats:
-    """The sum of the values before each place in its query."""
+    """Return for each place the sum of the values that precede it in its query."""
     sums = np.empty_like(grouped)
     sums[1:] = queries.cumsum(grouped)[:-1]
     sums[queries.offsets[:-1]] = 0.0
@@ -203,12 +270,14 @@ def _sums_before(grouped: Floats, queries: Queries) -> Floats:
 
 
 class PreferenceDifferences(PairTargets):
-    """t_ij = y_ij - y_ji of given preferences, times a factor of the query.
+    """Differences t_ij = factor * (y_ij - y_ji) of given preferences with weights y_ij.
 
     Parameters
     ----------
     preferences : Preferences
+        Weighted preferences between rows of the same query.
     factor : ndarray of shape (n_queries,)
+        The factor of each query.
     """
 
     def __init__(self, preferences: Preferences, factor: Floats) -> None:
@@ -221,30 +290,48 @@ class PreferenceDifferences(PairTargets):
         return weights - weights.transpose(0, 2, 1)
 
     def largest(self) -> float:
-        """The largest weight. O(number of pairs)."""
+        """Return the largest weight, an upper bound of ``abs(t_ij)``. O(number of pairs)."""
         pairs = self._preferences
         weight = pairs.weight * np.abs(self._factor[self.queries.codes[pairs.winner]])
         return float(weight.max(initial=0.0))
 
     def weights(self, inside: NDArray[np.int64]) -> Floats:
-        """(n, width, width) weights y_ij of the queries at these places."""
+        """Compute the weights y_ij of some queries, of shape (n, width, width), 0 in the padding.
+
+        Each weight is multiplied by the factor of its query.
+        """
         number = np.searchsorted(self.queries.offsets, inside[:, 0], side="right") - 1
         return self._preferences.matrices(inside) * self._factor[number][:, None, None]
 
     def comparisons(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
-        """Rows i and j, y_ij and y_ji of every pair that is compared, once. O(pairs log pairs)."""
+        """List every pair of rows between which there is a preference, once.
+
+        Returns
+        -------
+        i, j : ndarray of shape (n_compared,)
+            The two rows of each pair.
+        y_ij, y_ji : ndarray of shape (n_compared,)
+            The weights in both directions, multiplied by the factor of the query. One of them is 0
+            if there is no preference in that direction.
+
+        Notes
+        -----
+        The cost is O(number of pairs * log(number of pairs)).
+        """
         pairs, n_rows = self._preferences, self.queries.n_rows
         i, j = pairs.winner, pairs.loser
         weight = pairs.weight * self._factor[self.queries.codes[i]]
+        # Look up the opposite preference (j, i) of each preference (i, j). The keys of (i, j)
+        # ascend, because `Preferences` sorts its pairs in this order.
         place = self.queries.scatter(np.arange(n_rows))
-        key, turned = place[i] * n_rows + j, place[j] * n_rows + i  # ascending: see Preferences
+        key, turned = place[i] * n_rows + j, place[j] * n_rows + i
         at = np.minimum(np.searchsorted(key, turned), len(key) - 1)
         both = key[at] == turned
-        once = ~both | (i < j)
+        once = ~both | (i < j)  # of two opposite preferences, keep the one with i < j
         return i[once], j[once], weight[once], np.where(both, weight[at], 0.0)[once]
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """O(number of pairs)."""
+        """Compute sum_j weight_j t_ij for every row, as `PairTargets.row_sums`. O(n_pairs)."""
         pairs = self._preferences
         winner, loser = pairs.winner, pairs.loser
         signed = pairs.weight * self._factor[self.queries.codes[winner]]
@@ -256,21 +343,24 @@ class PreferenceDifferences(PairTargets):
 
 
 class RelevanceProducts(PairTargets):
-    """t_ij = v_i v_j, v = y / sqrt(sum y): average precision's targets.
+    """Products t_ij = y_i y_j / total, which are the targets of average precision.
 
     Parameters
     ----------
     relevance : ndarray of shape (n_rows,)
-        0 or 1.
+        Relevance y of each row, 0 or 1.
     queries : Queries
+        The partition of the rows into queries.
     total : ndarray of shape (n_queries,)
-        What stands for sum y.
+        The sum of the relevance of each query, or a number that `shrinkage` puts in its place. If
+        it is 0, the products are not divided.
     """
 
     space = SYMMETRIC_PAIRS
 
     def __init__(self, relevance: Floats, queries: Queries, total: Floats) -> None:
         super().__init__(queries)
+        # t_ij = v_i v_j with v = y / sqrt(total)
         scale = 1.0 / np.sqrt(np.where(total > 0, total, 1.0))
         self._grouped = queries.gather(relevance) * np.repeat(scale, queries.sizes)
 
@@ -279,21 +369,21 @@ class RelevanceProducts(PairTargets):
         return factor[:, :, None] * factor[:, None, :]
 
     def largest(self) -> float:
-        """O(n)."""
+        """Return the largest ``abs(t_ij)``. O(n_rows)."""
         return float(np.abs(self._grouped).max(initial=0.0)) ** 2
 
     def diagonal(self) -> Floats:
-        """O(n)."""
+        """Return the target t_ii of every row i, of shape (n_rows,). O(n_rows)."""
         return self.queries.scatter(self._grouped**2)
 
 
 class Residuals(PairTargets):
-    """Targets minus a fit of them, off the diagonal; 0 on the diagonal.
+    """Residuals of targets: targets minus fitted values for i != j, and 0 for i = j.
 
     Parameters
     ----------
     targets, fitted : PairTargets
-        Of one space.
+        The targets and their fitted values. Both have the same space and the same queries.
     """
 
     def __init__(self, targets: PairTargets, fitted: PairTargets) -> None:
@@ -308,5 +398,15 @@ class Residuals(PairTargets):
 
 
 def flat_targets(targets: Floats | PairTargets) -> Floats:
-    """Targets of any space as a vector: of rows, or of pairs in the order of `PairTargets.flat`."""
+    """Return the targets of any space as a vector.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_rows,) or PairTargets
+
+    Returns
+    -------
+    flat : ndarray of shape (n_rows,) or (n_pairs,)
+        One target per row, or one per pair in the order of `PairTargets.flat`.
+    """
     return targets.flat() if isinstance(targets, PairTargets) else targets

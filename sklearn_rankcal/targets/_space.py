@@ -1,8 +1,9 @@
 """Spaces of targets and predictions: one number per document, or one per pair of documents.
 
-A loss names the space of its targets, a model names the space of its predictions, and a decoder
-names the space that it decodes. They fit together if the spaces are the same. To add a space, add a
-class here, a default model in `sklearn_rankcal.models` and a decoder.
+Every loss, every model and every decoder has an attribute `space`: the space of the targets, of the
+predictions, or of the predictions to decode. A loss, a model and a decoder can be used together if
+their spaces are the same. To add a space, add a class here, a default model in
+`sklearn_rankcal.models` and a decoder.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ Floats = NDArray[np.float64]
 
 
 class Space(str):
-    """The space of targets and predictions. A space is also the string that names it.
+    """Base class of the spaces of targets and predictions.
+
+    A space is a string, its name. Targets or predictions of a query have several entries, which are
+    numbers: one for each document, or one for each pair of documents.
 
     Attributes
     ----------
     is_pairwise : bool
-        Whether a query of r documents has an entry for each pair of documents, and not one for each
+        Whether there is an entry for each pair of documents. If not, there is one for each
         document.
     default_decoder : str
         Name of the decoder that ``decoder="auto"`` stands for.
+    symmetric : bool
+        Whether u_ij = u_ji. Only spaces of pairs have this attribute.
     """
 
     is_pairwise: bool
@@ -35,45 +41,116 @@ class Space(str):
 
     @property
     def sign(self) -> float:
-        """1 where u_ij = u_ji, -1 where u_ij = -u_ji; of spaces of pairs only."""
+        """1 if u_ij = u_ji, -1 if u_ij = -u_ji. Only spaces of pairs have a sign."""
         raise NotImplementedError
 
     def n_entries(self, sizes: Any) -> Any:
-        """Number of entries of queries of these sizes."""
+        """Return the number of entries of a query.
+
+        Parameters
+        ----------
+        sizes : int or ndarray of int
+            The number of documents of the query, or of several queries.
+
+        Returns
+        -------
+        n_entries : int or ndarray of int
+        """
         raise NotImplementedError
 
     def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row i and column j of each entry of a query of r documents; of spaces of pairs only."""
+        """Return the documents i and j of each entry of a query of r documents.
+
+        Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        r : int
+            The number of documents of the query.
+
+        Returns
+        -------
+        i, j : ndarray of shape (n_entries,)
+        """
         raise NotImplementedError
 
     def matrices(self, entries: Floats, r: int) -> Floats:
-        """(n, r, r) matrices from entries (n, n_entries); of spaces of pairs only."""
+        """Convert the entries of n queries of r documents to matrices.
+
+        Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        entries : ndarray of shape (n, n_entries)
+        r : int
+            The number of documents of each query.
+
+        Returns
+        -------
+        matrices : ndarray of shape (n, r, r)
+        """
         raise NotImplementedError
 
     def fold(self, there: Floats, back: Floats) -> Floats:
-        """One number per pair from predictions for (i, j) and (j, i); of spaces of pairs only."""
+        """Combine predictions for (i, j) and for (j, i) to one number per pair.
+
+        Only spaces of pairs have this method.
+
+        Parameters
+        ----------
+        there, back : ndarray of shape (n_pairs,)
+            The predictions for the pairs in both orders.
+
+        Returns
+        -------
+        entries : ndarray of shape (n_pairs,)
+            Half the sum of both if the space is symmetric, else half their difference.
+        """
         raise NotImplementedError
 
     def owners(self, queries: Queries) -> NDArray[np.int64]:
-        """Number of the query that each entry belongs to, query after query."""
+        """Return the query that each entry belongs to.
+
+        Parameters
+        ----------
+        queries : Queries
+
+        Returns
+        -------
+        owners : ndarray of shape (n_entries,)
+            The numbers of the queries, from 0, in ascending order.
+        """
         return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
 
     def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        """Entries without the part that no ranking depends on.
+        """Subtract from the entries the part on which no ranking depends.
 
-        Adding the same number to all entries of one kind (all scores of a query, or all diagonal
-        entries, or all others) changes the decoder's objective by a constant.
+        If the same number is added to all scores of a query, no ranking changes. The same holds for
+        all entries on the diagonal of a symmetric matrix, and for all entries off the diagonal,
+        because the decoder's objective changes by a constant. The mean of these entries is
+        therefore subtracted. Antisymmetric differences have no such part, and do not change.
+
+        Parameters
+        ----------
+        entries : ndarray of shape (n_entries,)
+            The entries of all queries, one query after another.
+        queries : Queries
+
+        Returns
+        -------
+        entries : ndarray of shape (n_entries,)
         """
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
-        # There is one object of each space, also after pickling. `SPACES.__getitem__` in the place
-        # of `get_space` would pickle the whole dictionary, which then could not be read back.
+        # A pickle contains only the name, so that unpickling returns the one object of the space.
+        # With `SPACES.__getitem__` instead of `get_space`, pickle would store the whole dictionary,
+        # which could not be read back.
         return get_space, (str(self),)
 
 
 class ScoreSpace(Space):
-    """One score per document, larger is better."""
+    """The space of scores: one number per document, of which larger is better."""
 
     is_pairwise = False
     default_decoder = "sort"
@@ -86,13 +163,17 @@ class ScoreSpace(Space):
 
 
 class PairSpace(Space):
-    """One number per pair of documents of a query, in a symmetric or antisymmetric matrix.
+    """A space of pairs: one number u_ij per pair of documents of a query.
+
+    The numbers form a symmetric or antisymmetric matrix. The entries are those with i < j, and also
+    those with i = j if the matrix is symmetric.
 
     Parameters
     ----------
     name : str
+        The name of the space.
     symmetric : bool
-        Whether u_ij = u_ji; otherwise u_ij = -u_ji. A symmetric matrix has a diagonal.
+        Whether u_ij = u_ji. If not, u_ij = -u_ji.
     """
 
     is_pairwise = True
@@ -107,19 +188,19 @@ class PairSpace(Space):
 
     @property
     def sign(self) -> float:
-        """1 where u_ij = u_ji, -1 where u_ij = -u_ji."""
+        """1 if u_ij = u_ji, -1 if u_ij = -u_ji."""
         return 1.0 if self.symmetric else -1.0
 
     def n_entries(self, sizes: Any) -> Any:
-        """Entries i < j of matrices of these sizes; i <= j where symmetric."""
+        """Return the number of pairs i < j of a query, or i <= j if the space is symmetric."""
         return sizes * (sizes + (1 if self.symmetric else -1)) // 2
 
     def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row i and column j of each entry of a query of r documents, in their order."""
+        """Return the documents i and j of each entry of a query of r documents, in order."""
         return np.triu_indices(r, 0 if self.symmetric else 1)
 
     def matrices(self, entries: Floats, r: int) -> Floats:
-        """(n, r, r) matrices from their entries, (n, n_entries)."""
+        """Convert the entries (n, n_entries) of n queries of r documents to matrices (n, r, r)."""
         i, j = self.indices(r)
         matrices = np.zeros((len(entries), r, r))
         matrices[:, j, i] = self.sign * entries
@@ -127,7 +208,7 @@ class PairSpace(Space):
         return matrices
 
     def fold(self, there: Floats, back: Floats) -> Floats:
-        """One number per pair from predictions for (i, j) and for (j, i)."""
+        """Combine predictions for (i, j) and for (j, i) to one number per pair."""
         return (there + self.sign * back) / 2
 
     def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
@@ -136,18 +217,19 @@ class PairSpace(Space):
         return _center(entries, 2 * self.owners(queries) + self.on_diagonal(queries))
 
     def on_diagonal(self, queries: Queries) -> NDArray[np.int64]:
-        """1 for the entries i = j of a symmetric space, else 0."""
+        """Mark the entries with i = j of a symmetric space by 1, and the others by 0."""
         counts = self.n_entries(queries.sizes)
         first, r = queries.repeat(np.cumsum(counts) - counts), queries.repeat(queries.sizes)
         place = queries.place
         marks = np.zeros(int(counts.sum()), dtype=np.int64)
-        # entry (i, i) stands behind the rows 0 .. i - 1 of the upper triangle
+        # Row k of the upper triangle has r - k entries. Entry (i, i) follows those of the rows
+        # 0, ..., i - 1, of which there are i r - i (i - 1) / 2.
         marks[first + place * r - place * (place - 1) // 2] = 1
         return marks
 
 
 def _center(entries: Floats, kind: NDArray[np.int64]) -> Floats:
-    """Entries minus the mean of those of the same kind."""
+    """Subtract from each entry the mean of the entries of the same kind."""
     sums, counts = np.bincount(kind, entries), np.bincount(kind)
     return entries - (sums / np.maximum(counts, 1))[kind]
 
@@ -160,13 +242,13 @@ SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_
 
 
 def get_space(space: str) -> Space:
-    """A space by its name.
+    """Return a space by its name.
 
     Parameters
     ----------
     space : str
-        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` is a string
-        too, and is returned as it is.
+        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` can be
+        passed too, because it is a string.
 
     Returns
     -------
@@ -175,7 +257,7 @@ def get_space(space: str) -> Space:
     Raises
     ------
     ValueError
-        There is no space of this name.
+        If there is no space of this name.
 
     Examples
     --------
