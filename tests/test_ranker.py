@@ -22,7 +22,7 @@ from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_la
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import DocumentModel, PairwiseRidge, default_regressor
 from sklearn_rankcal.rankers import _reports
 
 from . import oracles
@@ -149,7 +149,7 @@ def test_default_beats_its_own_regressor_on_raw_labels_on_new_queries():
     ranker = CalibratedRanker(loss="ndcg@10").fit(data.X[train], data.y[train], data.groups[train])
     scores = ranker.decision_function(data.X[~train], groups=test_g)
     mine = ndcg_score(test_y, scores, k=10, groups=test_g)
-    inner = clone(ranker.model_.regressor_).fit(data.X[train], data.y[train])
+    inner = default_regressor(train.sum()).fit(data.X[train], data.y[train])
     plain = inner.predict(data.X[~train])
     best = ndcg_score(test_y, ranks=data.bayes_ranks[~train], k=10, groups=test_g)
     assert ndcg_score(test_y, plain, k=10, groups=test_g) < mine < best

@@ -320,7 +320,7 @@ def test_scores_enter_pairs_as_differences():
 
 def test_default_members_fit_the_data():
     assert [name for name, _, _ in default_members(relevance=False)] == ["targets", "borda"]
-    assert [name for name, _, _ in default_members(numeric=False)] == ["targets", "borda", "labels"]
+    assert [name for name, _, _ in default_members(forest=False)] == ["targets", "borda", "labels"]
     model = StackedModel(cv=2).fit(X, TARGETS, Q, labels=Y)
     assert list(model.weights_) == ["targets", "borda", "labels", "forest"]
     assert sum(model.shares_.values()) == pytest.approx(1.0)

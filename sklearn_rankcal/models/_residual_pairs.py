@@ -94,8 +94,14 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         own = self._score_targets(targets, mass)
         # What the scores take beside targets and weights: a boosted regressor may stop early, and
         # the members of a stack may learn the labels.
-        given = {"labels": labels, "validation": validation}
-        extra = {name: value for name, value in given.items() if has_fit_parameter(model, name)}
+        extra = {"labels": labels} if has_fit_parameter(model, "labels") else {}
+        if validation is not None:
+            if not has_fit_parameter(model, "validation"):
+                raise TypeError(
+                    f"{type(model).__name__} cannot stop early on validation queries. "
+                    "DocumentModel with a boosted regressor can."
+                )
+            extra["validation"] = validation
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         # Step 2: fit the relation between the scores and the targets of pairs.
         scores = self.scores_.predict(X, queries)

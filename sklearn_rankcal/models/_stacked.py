@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
@@ -347,9 +347,12 @@ class StackedModel(VersionedPickle, _BaseComposition):
         return queries.center(total)
 
     @property
-    def needs_queries(self) -> bool:
-        """Whether predictions depend on the queries. They do, because scores are centred."""
-        return True
+    def learns_targets(self) -> bool:
+        """Whether a member learns the targets of the ranker's own loss, by regression."""
+        return self.members is None or any(
+            loss is None and not is_classifier(getattr(model, "regressor", None))
+            for _, loss, model in self.members
+        )
 
     @property
     def feature_importances_(self) -> Floats:
@@ -367,7 +370,12 @@ class StackedModel(VersionedPickle, _BaseComposition):
 
 
 def default_members(
-    *, relevance: bool = True, numeric: bool = True, context: Any = "zscore", center: bool = True
+    *,
+    relevance: bool = True,
+    borda: bool = True,
+    forest: bool = True,
+    context: Any = "zscore",
+    center: bool = True,
 ) -> list[tuple[str, Any, Any]]:
     """Return the members of a stack for which none are given.
 
@@ -384,8 +392,11 @@ def default_members(
     relevance : bool, default=True
         Whether the labels are a relevance of every row. Preferences cannot be learned as they are,
         so that there are no third and fourth members.
-    numeric : bool, default=True
-        Whether all columns of X are numbers. The fourth member, a forest, needs numbers.
+    borda : bool, default=True
+        Whether there is the second member. It is the same as the first if the loss is pairwise
+        disagreement.
+    forest : bool, default=True
+        Whether there is the fourth member, a forest. It needs columns that float32 can hold.
     context : None, "zscore", "difference", "rank" or a list of these, default="zscore"
         Context columns of the first two members.
     center : bool, default=True
@@ -402,18 +413,17 @@ def default_members(
     ['targets', 'borda', 'labels', 'forest']
     """
     documents = DocumentModel(context=context, center=center)
-    members: list[tuple[str, Any, Any]] = [
-        ("targets", None, documents),
-        ("borda", "pd_by_scores", clone(documents)),
-    ]
+    members: list[tuple[str, Any, Any]] = [("targets", None, documents)]
+    if borda:
+        members.append(("borda", "pd_by_scores", clone(documents)))
     if relevance:
         strong = HistGradientBoostingRegressor(
             learning_rate=0.1, max_leaf_nodes=31, l2_regularization=5.0, early_stopping=False
         )
         members.append(("labels", LABELS, DocumentModel(strong, center=False)))
-    if relevance and numeric:
-        forest = ExtraTreesRegressor(20, min_samples_leaf=5, max_features=0.2, random_state=0)
-        members.append(("forest", LABELS, DocumentModel(forest, center=False)))
+    if relevance and forest:
+        trees = ExtraTreesRegressor(20, min_samples_leaf=5, max_features=0.2, random_state=0)
+        members.append(("forest", LABELS, DocumentModel(trees, center=False)))
     return members
 
 

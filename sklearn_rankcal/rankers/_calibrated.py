@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
-    PairModel,
-    default_model,
+    StackedModel,
     default_regressor,
-    is_model,
 )
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._validation import Validation
@@ -28,6 +26,7 @@ from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._arrays import PlainArraysMixin
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._fitted_regressor import FittedRegressorMixin
+from sklearn_rankcal.rankers._models import NAMES, make_model
 from sklearn_rankcal.rankers._reports import ReportingRanker
 from sklearn_rankcal.rankers._training import (
     TrainingData,
@@ -37,13 +36,21 @@ from sklearn_rankcal.rankers._training import (
 )
 from sklearn_rankcal.rankers._validation import ValidatingRanker
 from sklearn_rankcal.targets import PairTargets
-from sklearn_rankcal.utils._features import check_no_text, dense_table, numeric_columns
+from sklearn_rankcal.utils._features import check_no_text, dense_table
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_unit, mean_one
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context, inside
+from sklearn_rankcal.utils._sklearn_compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    inside,
+)
+
+_NOT_LEARNED = "no distributions: no member of the stack learns the targets of the loss"
 
 
 def _predicts_scores(ranker: CalibratedRanker) -> bool:
@@ -207,7 +214,7 @@ class CalibratedRanker(
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "regressor": [None, HasMethods(["fit", "predict"])],
+        "regressor": [None, StrOptions(set(NAMES)), HasMethods(["fit", "predict"])],
         "loss": [str, Loss],
         "decoder": [str, HasMethods(["decode"])],
         "context": [None, str, list, tuple],
@@ -324,7 +331,8 @@ class CalibratedRanker(
         self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
         if held_out is None:
             data, held_out = self._hold_out(data)
-        model = self._make_model(data.X, stops_early=held_out is not None)
+        model = make_model(self, self.loss_, data, stops_early=held_out is not None)
+        set_random_states(model, self.random_state)
         validation = None if held_out is None else self._make_validation(model, held_out)
         targets = self._make_targets(model, data)
         self._print_progress(
@@ -343,41 +351,19 @@ class CalibratedRanker(
         X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=6)
         return TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
 
-    def _make_model(self, X: Any, stops_early: bool) -> Any:
-        """Return the model to be fitted, with its seeds set."""
-        space = self.loss_.space
-        if is_model(self.regressor):
-            if self.regressor.space != space:
-                raise ValueError(
-                    f"{type(self.regressor).__name__} predicts {self.regressor.space}, but "
-                    f"loss={self.loss!r} needs {space}."
-                )
-            return set_random_states(clone(self.regressor), self.random_state)
-        check_context(None if self.context == "auto" else self.context)
-        if space.is_pairwise and self.regressor is not None:
-            pairs = PairModel(clone(self.regressor), symmetric=space.symmetric)
-            return set_random_states(pairs, self.random_state)
-        context = self.context
-        if isinstance(context, str) and context == "auto":
-            context = "zscore" if self.grouped_ and numeric_columns(X) else None
-        if self.regressor is None:
-            regressor = default_regressor(X.shape[0], stops_early=stops_early)
-        else:
-            regressor = clone(self.regressor)
-        documents = DocumentModel(regressor, center=self.center, context=context)
-        return set_random_states(default_model(space, documents), self.random_state)
-
     def _make_targets(self, model: Any, data: TrainingData) -> Any:
         """Return the targets of the model, and set `calibrated_over_`."""
         # Only a model of documents can have a classifier; its regressor may be None.
-        inner = None if self.loss_.space.is_pairwise else model.regressor
+        inner = None if self.loss_.space.is_pairwise else getattr(model, "regressor", None)
         with_classifier = inner is not None and is_classifier(inner)
         if with_classifier:
             targets = self.loss_.encode_documents(data.labels)
             self.calibrated_over_ = self.loss_.calibrated_over_with_classifier
         else:
             targets = self.loss_.training_targets(data.labels, data.queries)
-            self.calibrated_over_ = self.loss_.calibrated_over
+            # The members of a stack may all have other targets.
+            learned = getattr(model, "learns_targets", True)
+            self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
         if isinstance(targets, PairTargets):
             check_unit(targets.largest())
         else:
@@ -393,7 +379,7 @@ class CalibratedRanker(
         """Fit the model and print how long that takes."""
         started = time.perf_counter()
         weight = data.weight
-        if weight is not None and self.regressor is None:
+        if weight is not None and (self.regressor is None or isinstance(self.regressor, str)):
             # The penalty of the default regressor has a fixed size. Weights of mean 1 let only
             # the ratios of weights count against it.
             weight = mean_one(weight)
@@ -404,10 +390,11 @@ class CalibratedRanker(
         self._print_progress(
             f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
         )
-        if validation is None:  # models that cannot stop early have no such parameter
-            model = model.fit(data.X, targets, data.queries, weight)
-        else:
-            model = model.fit(data.X, targets, data.queries, weight, validation=validation)
+        # Models have these parameters only if they use them.
+        extra: dict[str, Any] = {} if validation is None else {"validation": validation}
+        if has_fit_parameter(model, "labels"):
+            extra["labels"] = data.labels
+        model = model.fit(data.X, targets, data.queries, weight, **extra)
         fitted = getattr(model, "regressor_", model)
         kept = "" if validation is None else f" with {validation.n_iter} iterations"
         self._print_progress(f"fitted {type(fitted).__name__}{kept}", started)
@@ -421,7 +408,8 @@ class CalibratedRanker(
             self._group_place: int = list(X.columns).index(self.group_column)
         if self._needs_dense():
             given = self.regressor
-            who = "the default regressor" if given is None else type(given).__name__
+            default = given is None or isinstance(given, str)
+            who = "the default regressor" if default else type(given).__name__
             check_no_text(table, who)
             table = dense_table(table)
         return table, queries
@@ -431,7 +419,7 @@ class CalibratedRanker(
         regressor = self.regressor
         if isinstance(regressor, DocumentModel):
             regressor = regressor.regressor
-        if regressor is None or get_loss(self.loss).space != "scores":
+        if regressor is None or isinstance(regressor, str) or get_loss(self.loss).space != "scores":
             return getattr(regressor, "feature_map", None) is None
         return False
 
@@ -572,6 +560,8 @@ class CalibratedRanker(
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
+        if isinstance(self.model_, StackedModel):
+            return self.grouped_  # its scores are centred in each query
         return self.grouped_ and bool(check_context(self.model_.context))
 
     def __sklearn_tags__(self) -> Any:
@@ -587,7 +577,9 @@ class CalibratedRanker(
         regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):
             regressor, context = regressor.regressor, regressor.context
-        if regressor is None:
+        if isinstance(regressor, StackedModel):
+            return tags
+        if regressor is None or isinstance(regressor, str):
             regressor = default_regressor(1)
         inner = get_tags(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan

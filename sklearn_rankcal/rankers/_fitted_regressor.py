@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.models import PairwiseRidge
+from sklearn_rankcal.models import PairwiseRidge, StackedModel
 
 
 class FittedRegressorMixin:
@@ -35,6 +35,8 @@ class FittedRegressorMixin:
         """
         check_is_fitted(self)
         model = self.model_
+        if isinstance(model, StackedModel):
+            return self._with_group_column(model.feature_importances_)
         return self._with_group_column(
             model.column_importances(model.regressor_.feature_importances_)
         )

@@ -9,11 +9,12 @@ from types import FrameType
 from typing import Any
 
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 __all__ = [
     "HasMethods",
     "Interval",
+    "StrOptions",
     "_fit_context",
     "argument_of",
     "calls_under_way",

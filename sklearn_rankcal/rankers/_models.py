@@ -1,0 +1,100 @@
+"""The model that `CalibratedRanker` fits: the user's own, or the one that suits the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.losses import PD, Loss, PDByScores
+from sklearn_rankcal.models import (
+    DocumentModel,
+    PairModel,
+    StackedModel,
+    default_members,
+    default_model,
+    default_regressor,
+    is_model,
+)
+from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.utils._features import column_values, numeric_columns
+
+#: Names that the parameter `regressor` takes in the place of an estimator.
+NAMES = ("boosting", "stacked")
+# The stack is the default between these limits. With fewer queries the weights of its members vary
+# too much to be worth the time, and with more rows its fit takes more than five times as long as
+# that of LambdaMART. See "Stacking" in the user guide.
+_MIN_QUERIES = 100
+_MAX_ROWS = 100_000
+
+
+def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -> Any:
+    """Return the model to be fitted, without seeds.
+
+    Parameters
+    ----------
+    ranker : CalibratedRanker
+        Its parameters are read.
+    loss : Loss
+        The loss with the parameters that depend on data filled in.
+    data : TrainingData
+        What the model will be fitted to.
+    stops_early : bool
+        Whether there are validation queries.
+
+    Raises
+    ------
+    ValueError
+        If `regressor` is a model of another space or an unknown name, or if `context` is invalid.
+    """
+    regressor, space = ranker.regressor, loss.space
+    if is_model(regressor):
+        if regressor.space != space:
+            raise ValueError(
+                f"{type(regressor).__name__} predicts {regressor.space}, but "
+                f"loss={ranker.loss!r} needs {space}."
+            )
+        return clone(regressor)
+    check_context(None if ranker.context == "auto" else ranker.context)
+    named = regressor is None or isinstance(regressor, str)
+    if space.is_pairwise and not named:
+        return PairModel(clone(regressor), symmetric=space.symmetric)
+    context = ranker.context
+    if isinstance(context, str) and context == "auto":
+        context = "zscore" if ranker.grouped_ and numeric_columns(data.X) else None
+    if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
+        members = default_members(
+            relevance=not isinstance(data.labels, Preferences),
+            borda=not isinstance(loss, PD | PDByScores),
+            forest=_fits_float32(data.X),
+            context=context,
+            center=ranker.center,
+        )
+        documents: Any = StackedModel(members, n_jobs=ranker.n_jobs)
+    else:
+        if named:
+            regressor = default_regressor(data.X.shape[0], stops_early=stops_early)
+        documents = DocumentModel(clone(regressor), center=ranker.center, context=context)
+    return default_model(space, documents)
+
+
+def _pays(ranker: Any, data: TrainingData) -> bool:
+    """Whether the stack is worth its time for data of this size."""
+    enough = data.queries.n_queries >= _MIN_QUERIES
+    return ranker.grouped_ and enough and data.queries.n_rows <= _MAX_ROWS
+
+
+def _fits_float32(X: Any) -> bool:
+    """Whether all columns are numbers that float32 can hold, which the trees of a forest read."""
+    columns = numeric_columns(X)
+    if len(columns) < X.shape[1]:
+        return False
+    values = column_values(X, columns)
+    largest = np.finfo(np.float32).max
+    # NaN is less than nothing: fmax and fmin pass over it.
+    return bool(np.fmax.reduce(values, axis=None) <= largest) and bool(
+        np.fmin.reduce(values, axis=None) >= -largest
+    )
