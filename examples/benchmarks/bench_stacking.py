@@ -1,0 +1,389 @@
+"""The default ranker and its stack against LambdaMART and other boosted rankers, on MQ2008.
+
+The protocol: the queries are shuffled and divided into five parts; each part tests rankers that
+were trained on the other four, so that every query is tested once in each shuffle. A query's value
+is the mean over the shuffles, and intervals are paired over queries.
+
+All boosted rankers have 100 trees and learning rate 0.05. Each peer is fitted with 7 and with 15
+leaves, and with the columns of X alone and with z-scores inside the query as in `CalibratedRanker`.
+A table shows the best of these four settings, which is chosen on the test queries themselves, in
+the peer's favour. `CalibratedRanker` is at its defaults.
+
+Costs are processor seconds of `fit`, one thread, as ratios to those of lambdarank with its best
+setting in the same run.
+
+    python examples/benchmarks/bench_stacking.py --data ../shared/data
+    python examples/benchmarks/bench_stacking.py --sizes 10000 100000 1000000
+    python examples/benchmarks/bench_stacking.py --losses
+    python examples/benchmarks/bench_stacking.py --worlds
+
+The last command compares on generated data (`_worlds.py`), new with another ``--seed``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
+
+import numpy as np
+from _harness import print_table
+from _worlds import WORLDS
+from bench_mq2008 import FILES, METRICS, N_FEATURES, REPOSITORY, interval, sizes
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
+from sklearn_rankcal.datasets import load_letor, make_ranking
+from sklearn_rankcal.losses import MAP, MAPByScores
+from sklearn_rankcal.models import StackedModel, default_members
+
+N_PARTS = 5
+TREES, LEARNING_RATE = 100, 0.05
+LEAVES = (7, 15)
+N_THREADS = int(os.environ["OMP_NUM_THREADS"])
+DEFAULT = "CalibratedRanker()"
+LAMBDARANK = "LightGBM lambdarank"
+Method = Callable[[Bunch, Bunch], tuple[np.ndarray, float]]
+
+
+# -------------------------------------------------------------------- data
+
+
+def read_all(folder: Path) -> Bunch:
+    """All rows of MQ2008."""
+    parts = [load_letor(folder / name, n_features=N_FEATURES) for name in FILES]
+    return Bunch(
+        **{name: np.concatenate([p[name] for p in parts]) for name in ("X", "y", "groups")}
+    )
+
+
+def shuffled_folds(data: Bunch, n_shuffles: int) -> Iterator[tuple[Bunch, Bunch]]:
+    """Yield (train, test), five for each shuffle; every query tests once in each shuffle."""
+    ids, code = np.unique(data.groups, return_inverse=True)
+    for seed in range(n_shuffles):
+        part_of = np.random.default_rng(seed).permutation(len(ids)) % N_PARTS
+        for part in range(N_PARTS):
+            inside = part_of[code] == part
+            yield take(data, ~inside), take(data, inside)
+
+
+def take(data: Bunch, keep: np.ndarray) -> Bunch:
+    return Bunch(X=data.X[keep], y=data.y[keep], groups=data.groups[keep])
+
+
+# -------------------------------------------------------------------- rankers
+
+
+def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.process_time()
+    fitted = fit()
+    return fitted, time.process_time() - started
+
+
+def calibrated(train: Bunch, test: Bunch, **parameters: Any) -> tuple[np.ndarray, float]:
+    """(minus the positions of the test rows, seconds of fit)."""
+    ranker = CalibratedRanker(**parameters)
+    ranker, seconds = timed(lambda: ranker.fit(train.X, train.y, groups=train.groups))
+    return -ranker.predict(test.X, groups=test.groups), seconds
+
+
+def tables(train: Bunch, test: Bunch, context: bool) -> tuple[np.ndarray, np.ndarray]:
+    if not context:
+        return train.X, test.X
+    return context_columns(train.X, train.groups), context_columns(test.X, test.groups)
+
+
+def lightgbm(
+    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
+) -> tuple[np.ndarray, float]:
+    from lightgbm import LGBMRanker
+
+    X, X_test = tables(train, test, context)
+    model = LGBMRanker(
+        objective=objective, n_estimators=TREES, learning_rate=LEARNING_RATE, num_leaves=leaves,
+        n_jobs=N_THREADS, random_state=0, verbose=-1,
+    )  # fmt: skip
+    model, seconds = timed(lambda: model.fit(X, train.y.astype(int), group=sizes(train.groups)))
+    return model.predict(X_test), seconds
+
+
+def xgboost(
+    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
+) -> tuple[np.ndarray, float]:
+    from xgboost import XGBRanker
+
+    X, X_test = tables(train, test, context)
+    # max_leaves binds only when trees grow by loss, without a limit of depth
+    model = XGBRanker(
+        objective=objective, n_estimators=TREES, learning_rate=LEARNING_RATE, max_leaves=leaves,
+        tree_method="hist", grow_policy="lossguide", max_depth=0, n_jobs=N_THREADS,
+    )  # fmt: skip
+    qid = sizes_to_groups(sizes(train.groups))
+    model, seconds = timed(lambda: model.fit(X, train.y, qid=qid))
+    return model.predict(X_test), seconds
+
+
+def catboost(
+    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
+) -> tuple[np.ndarray, float]:
+    from catboost import CatBoostRanker
+
+    X, X_test = tables(train, test, context)
+    model = CatBoostRanker(
+        loss_function=objective, iterations=TREES, learning_rate=LEARNING_RATE, max_leaves=leaves,
+        grow_policy="Lossguide", thread_count=N_THREADS, random_seed=0, verbose=False,
+        allow_writing_files=False,
+    )  # fmt: skip
+    ids = sizes_to_groups(sizes(train.groups))
+    model, seconds = timed(lambda: model.fit(X, train.y, group_id=ids))
+    return model.predict(X_test), seconds
+
+
+def make_peers() -> dict[str, dict[str, Method]]:
+    """Name to its settings; peers that are not installed are left out."""
+    libraries = {
+        "lightgbm": (lightgbm, "LightGBM", ["lambdarank", "rank_xendcg"]),
+        "xgboost": (xgboost, "XGBoost", ["rank:ndcg", "rank:pairwise"]),
+        "catboost": (catboost, "CatBoost", ["QueryRMSE", "YetiRank"]),
+    }
+    peers: dict[str, dict[str, Method]] = {}
+    for module, (function, name, objectives) in libraries.items():
+        if find_spec(module) is None:
+            print(f"{name} is not installed, and is left out.")
+            continue
+        for objective in objectives:
+            peers[f"{name} {objective}"] = {
+                f"{leaves} leaves, {'with z-scores' if context else 'X alone'}": partial(
+                    function, objective=objective, leaves=leaves, context=context
+                )
+                for leaves in LEAVES
+                for context in (False, True)
+            }
+    return peers
+
+
+def make_stacks() -> dict[str, Method]:
+    """The stacks on the curve of gain against cost, cheapest first."""
+
+    def stack(cv: int, *names: str) -> StackedModel:
+        return StackedModel([m for m in default_members() if m[0] in names], cv=cv)
+
+    four = ("targets", "borda", "labels", "forest")
+    stacks = {
+        "one model (regressor='boosting')": "boosting",
+        "targets + labels, 2 folds": stack(2, "targets", "labels"),
+        "targets + labels, 3 folds": stack(3, "targets", "labels"),
+        "targets + labels + forest, 3 folds": stack(3, "targets", "labels", "forest"),
+        "four members, 2 folds": stack(2, *four),
+        "four members, 3 folds": stack(3, *four),
+        "targets + labels + forest, 5 folds": stack(5, "targets", "labels", "forest"),
+        "four members, 10 folds": stack(10, *four),
+    }
+    return {name: partial(calibrated, regressor=model) for name, model in stacks.items()}
+
+
+LOSSES: dict[str, dict[str, Any]] = {
+    "loss='ndcg@10'": {"loss": "ndcg@10"},
+    "loss='pd_by_scores'": {"loss": "pd_by_scores"},
+    "loss='pd'": {"loss": "pd"},
+    "loss='err'": {"loss": "err"},
+    "loss=MAPByScores(threshold=1)": {"loss": MAPByScores(threshold=1)},
+    "loss=MAP(threshold=1)": {"loss": MAP(threshold=1)},
+}
+
+
+# -------------------------------------------------------------------- measuring
+
+
+def measure(
+    method: Method, folds: list[tuple[Bunch, Bunch]]
+) -> tuple[dict[str, np.ndarray], float]:
+    """Each metric per query, the mean over shuffles; median seconds of fit."""
+    seconds: list[float] = []
+    values: dict[str, dict[Any, list[float]]] = {name: {} for name in METRICS}
+    for train, test in folds:
+        scores, took = method(train, test)
+        seconds.append(took)
+        ids = list(dict.fromkeys(test.groups.tolist()))
+        of_metric = {
+            name: metric(test.y, scores, groups=test.groups, return_per_query=True)
+            for name, metric in METRICS.items()
+        }
+        # ERR is 0, not undefined, without a relevant document: every ranking is equal there.
+        of_metric["ERR"] = np.where(np.isnan(of_metric["NDCG@10"]), np.nan, of_metric["ERR"])
+        for name, per_query in of_metric.items():
+            for query, value in zip(ids, per_query.tolist(), strict=True):
+                values[name].setdefault(query, []).append(value)
+    order = sorted(values["NDCG@10"])
+    return {n: np.array([np.mean(of[q]) for q in order]) for n, of in values.items()}, median(
+        seconds
+    )
+
+
+def best_setting(
+    settings: dict[str, Method], folds: list[tuple[Bunch, Bunch]]
+) -> tuple[str, dict[str, np.ndarray], float]:
+    """The setting with the best NDCG@10 on the test queries."""
+    results = {name: measure(method, folds) for name, method in settings.items()}
+    best = max(results, key=lambda name: np.nanmean(results[name][0]["NDCG@10"]))
+    return best, *results[best]
+
+
+def compare(folds: list[tuple[Bunch, Bunch]], plot: Path | None) -> None:
+    """Peers, the default, and the curve of gain against cost."""
+    default, cost = measure(calibrated, folds)
+    found: dict[str, tuple[dict[str, np.ndarray], float]] = {DEFAULT: (default, cost)}
+    for name, method in make_stacks().items():
+        found[f"  {name}"] = measure(method, folds)
+    for name, settings in make_peers().items():
+        setting, *result = best_setting(settings, folds)
+        found[f"{name} ({setting})"] = (result[0], result[1])
+    base = next((name for name in found if name.startswith(LAMBDARANK)), DEFAULT)
+    rows = []
+    for name, (values, seconds) in found.items():
+        rows.append([
+            name,
+            *(f"{np.nanmean(values[metric]):.4f}" for metric in METRICS),
+            *(
+                "" if name == other else interval(values["NDCG@10"], found[other][0]["NDCG@10"])
+                for other in (base, DEFAULT)
+            ),
+            f"{seconds / found[base][1]:.1f}",
+        ])  # fmt: skip
+    print_table(
+        f"Means over {np.count_nonzero(~np.isnan(default['NDCG@10']))} queries; difference of "
+        "NDCG@10 with its 95 % interval (* does not hold 0); seconds of fit as a ratio to "
+        "lambdarank",
+        ["ranker", *METRICS, "against lambdarank", f"against {DEFAULT}", "cost"],
+        rows,
+    )
+    if plot is not None:
+        draw({n: (v["NDCG@10"], s / found[base][1]) for n, (v, s) in found.items()}, plot)
+
+
+def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
+    """NDCG@10 against the cost of fit, on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+    for name, (values, cost) in points.items():
+        ours = name.startswith((" ", DEFAULT))
+        ax.plot(cost, np.nanmean(values), "o", color="tab:red" if ours else "0.4")
+        ax.annotate(
+            f" {name.strip()}", (cost, np.nanmean(values)), fontsize=7, va="center",
+            color="tab:red" if ours else "0.3",
+        )  # fmt: skip
+    ax.set(
+        xscale="log", xlabel="seconds of fit, ratio to lambdarank", ylabel="mean NDCG@10, MQ2008"
+    )
+    left, right = ax.get_xlim()
+    ax.set_xlim(left, right * 8)  # room for the names
+    figure.savefig(path, dpi=150)
+    print(f"drawn: {path}")
+
+
+def compare_losses(folds: list[tuple[Bunch, Bunch]]) -> None:
+    """Whether the loss that is named is at least as good as the default on its own measure."""
+    default, _ = measure(calibrated, folds)
+    rows = [[DEFAULT, *(f"{np.nanmean(default[metric]):.4f}" for metric in METRICS)]]
+    for name, parameters in LOSSES.items():
+        values, _ = measure(partial(calibrated, **parameters), folds)
+        rows.append([name, *(interval(values[metric], default[metric]) for metric in METRICS)])
+    print_table(
+        "The default, and the difference of other losses with its 95 % interval",
+        ["loss", *METRICS],
+        rows,
+    )
+
+
+def compare_worlds(seed: int) -> None:
+    """The default, a single model and LightGBM on each of the worlds."""
+    peers = {n: s for n, s in make_peers().items() if n.startswith("LightGBM")}
+    rows = []
+    for name, world in WORLDS.items():
+        X, y, groups = world.make(seed)
+        ids = np.random.default_rng(seed).permutation(np.unique(groups))
+        trains = np.isin(groups, ids[: int(world.train * len(ids))])
+        data = Bunch(X=X, y=y, groups=groups)
+        fold = [(take(data, trains), take(data, ~trains))]
+        ours = measure(calibrated, fold)[0]["NDCG@10"]
+        single = measure(partial(calibrated, regressor="boosting"), fold)[0]["NDCG@10"]
+        row = [name, f"{np.nanmean(ours):.4f}", interval(ours, single)]
+        for settings in peers.values():
+            row.append(interval(ours, best_setting(settings, fold)[1]["NDCG@10"]))
+        rows.append(row)
+    print_table(
+        f"NDCG@10 of {DEFAULT} on test queries, and its difference (seed {seed})",
+        ["world", DEFAULT, "against 'boosting'", *(f"against {name}" for name in peers)],
+        rows,
+    )
+
+
+def time_sizes(row_counts: list[int]) -> None:
+    """Seconds of fit by number of rows, against lambdarank on the same columns of X."""
+    rows = []
+    for n_rows in row_counts:
+        data = make_ranking(n_rows // 100, 100, 46, random_state=0)
+        train = Bunch(X=data.X, y=data.y, groups=data.groups)
+        head = take(train, train.groups < 2)
+        _, ours = calibrated(train, head)
+        _, single = calibrated(train, head, regressor="boosting")
+        row = [f"{len(train.y):,}", f"{ours:.1f}", f"{single:.1f}"]
+        if find_spec("lightgbm") is not None:
+            leaves = 15 if n_rows <= 100_000 else 31
+            options = {"objective": "lambdarank", "leaves": leaves, "context": False}
+            _, peer = lightgbm(train, head, **options)
+            row += [f"{peer:.1f}", f"{ours / peer:.1f}", f"{single / peer:.1f}"]
+        rows.append(row)
+    print_table(
+        "Processor seconds of fit, queries of 100 documents, 46 columns, one thread",
+        ["rows", DEFAULT, "boosting", "lambdarank", "default ratio", "boosting ratio"],
+        rows,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=REPOSITORY / ".." / "shared" / "data",
+        help="folder that contains letor/mq2008/S1.txt.gz .. S5.txt.gz",
+    )  # fmt: skip
+    parser.add_argument("--shuffles", type=int, default=3, help="(default: 3)")
+    parser.add_argument("--plot", type=Path, help="draw NDCG@10 against cost into this file")
+    parser.add_argument("--losses", action="store_true", help="compare the losses instead")
+    parser.add_argument("--sizes", type=int, nargs="+", help="time fits of so many rows instead")
+    parser.add_argument("--worlds", action="store_true", help="compare on generated data instead")
+    parser.add_argument("--seed", type=int, default=0, help="of the generated data (default: 0)")
+    arguments = parser.parse_args()
+    if arguments.worlds:
+        compare_worlds(arguments.seed)
+        return
+    if arguments.sizes:
+        time_sizes(arguments.sizes)
+        return
+    folder = arguments.data / "letor" / "mq2008"
+    if not all((folder / name).is_file() for name in FILES):
+        print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: nothing measured.")
+        return
+    folds = list(shuffled_folds(read_all(folder), arguments.shuffles))
+    if arguments.losses:
+        compare_losses(folds)
+    else:
+        compare(folds, arguments.plot)
+
+
+if __name__ == "__main__":
+    main()
