@@ -367,7 +367,7 @@ def test_shares_outside_0_and_1(share):
         CalibratedRanker(validation_queries=share).fit(X, Y, G)
 
 
-@pytest.mark.parametrize("patience", [0, -1, 2.5, None, "x", np.nan])
+@pytest.mark.parametrize("patience", [0, -1, 2.5, None, "x", np.nan, True])
 def test_bad_n_iter_no_change(patience):
     with pytest.raises(ValueError, match="n_iter_no_change"):
         CalibratedRanker(n_iter_no_change=patience).fit(X, Y, G)

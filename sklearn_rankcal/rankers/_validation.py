@@ -21,6 +21,7 @@ from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._cut_queries import FittedQueries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import argument_of
 
@@ -74,6 +75,7 @@ class ValidatingRanker:
             parameter `validation_queries` is set too, if a pipeline did not transform X, or if a
             query is among the training queries. Also if the data are not as `score` takes them.
         """
+        check_count(self.n_iter_no_change, "n_iter_no_change")
         if X is None:
             others = {"y_val": y, "groups_val": groups, "sample_weight_val": sample_weight}
             if lonely := [name for name, value in others.items() if value is not None]:
