@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import check_ranker
 from sklearn_rankcal.metrics import get_ranking_scorer
@@ -408,6 +408,25 @@ def test_other_bad_validation_data():
     assert len(two.validation_queries_) == 1
     two.set_params(validation_queries=0.99).fit(X, Y, G)
     assert len(two.validation_queries_) == 64
+
+
+def test_labels_of_another_kind():
+    labels = preference_labels([(0, 1)], G_VAL)
+    with pytest.raises((TypeError, ValueError), match=r"\(X_val, y_val, ...\).*elevance"):
+        CalibratedRanker().fit(X, Y, G, X_val=X_VAL, y_val=labels)
+
+
+def test_preferences_as_labels():
+    """They say which documents of a query are more relevant than others, and give no ids."""
+
+    def preferences(y, groups):
+        rows = np.argwhere((groups[:, None] == groups) & (y[:, None] > y))
+        return preference_labels(rows, groups)
+
+    ranker = CalibratedRanker(loss="pd_by_scores", n_iter_no_change=5)
+    ranker.fit(X, preferences(Y, G), X_val=X_VAL, y_val=preferences(Y_VAL, G_VAL))
+    best = ranker.validation_scores_.max()
+    assert ranker.score(X_VAL, preferences(Y_VAL, G_VAL)) == best
 
 
 def test_labels_beyond_the_range_of_the_loss():

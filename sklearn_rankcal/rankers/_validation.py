@@ -131,7 +131,7 @@ class ValidatingRanker:
         return data.take_queries(~out), data.take_queries(out)
 
     def _make_validation(self, model: Any, data: TrainingData) -> Validation:
-        """The validation queries in the form that models take.
+        """Return the validation queries with what is needed to evaluate scores on them.
 
         Raises
         ------
@@ -152,8 +152,9 @@ class ValidatingRanker:
                 )
             )
         with _naming_validation_data():
+            self.loss_.check(data.labels)
             data = data.without_undefined_queries(self.loss_)
-        # A model of pairs fits scores first, and the validation queries see the scores.
+        # A model of pairs fits scores first. Their rankings are evaluated.
         sorts = self.loss_.space.is_pairwise
         decoder = get_decoder("sort", SCORES) if sorts else self.decoder_
         keys = hash_rows(data.X, np.arange(data.queries.n_rows))
@@ -179,7 +180,7 @@ class ValidatingRanker:
 
 @contextmanager
 def _naming_validation_data() -> Iterator[None]:
-    """Say in errors that they are about the validation data."""
+    """Add to the message of an error that it is about the validation data."""
     try:
         yield
     except (TypeError, ValueError) as error:
