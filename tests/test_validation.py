@@ -58,6 +58,8 @@ def boosting(name, n, **parameters):
         parameters = {"n_estimators": n, **parameters}
     if name.startswith("LGBM"):
         parameters = {"verbose": -1, "min_child_samples": 5, **parameters}
+    if name.startswith(("LGBM", "XGB")):
+        parameters = {"n_jobs": 1, **parameters}  # threads of parallel test processes would compete
     for library in ("lightgbm", "xgboost", "catboost"):
         if {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}[library] in name:
             return getattr(pytest.importorskip(library), name)(**parameters)
