@@ -191,7 +191,7 @@ def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
     ax.plot(np.arange(1, len(scores) + 1), scores, color="0.2")
     ax.axvline(ranker.n_iter_, color="tab:red", linestyle="--", label=f"kept: {ranker.n_iter_}")
     name = type(ranker.loss_).__name__
-    ax.set(xlabel="iteration", ylabel=f"mean {name} measure of the validation queries")
+    ax.set(xlabel="iteration", ylabel=f"validation {name}")
     ax.legend()
     return ax
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import check_ranker
 from sklearn_rankcal.metrics import get_ranking_scorer
@@ -58,6 +58,8 @@ def boosting(name, n, **parameters):
         parameters = {"n_estimators": n, **parameters}
     if name.startswith("LGBM"):
         parameters = {"verbose": -1, "min_child_samples": 5, **parameters}
+    if name.startswith(("LGBM", "XGB")):
+        parameters = {"n_jobs": 1, **parameters}  # threads of parallel test processes would compete
     for library in ("lightgbm", "xgboost", "catboost"):
         if {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}[library] in name:
             return getattr(pytest.importorskip(library), name)(**parameters)
@@ -367,7 +369,7 @@ def test_shares_outside_0_and_1(share):
         CalibratedRanker(validation_queries=share).fit(X, Y, G)
 
 
-@pytest.mark.parametrize("patience", [0, -1, 2.5, None, "x", np.nan])
+@pytest.mark.parametrize("patience", [0, -1, 2.5, None, "x", np.nan, True])
 def test_bad_n_iter_no_change(patience):
     with pytest.raises(ValueError, match="n_iter_no_change"):
         CalibratedRanker(n_iter_no_change=patience).fit(X, Y, G)
@@ -408,6 +410,25 @@ def test_other_bad_validation_data():
     assert len(two.validation_queries_) == 1
     two.set_params(validation_queries=0.99).fit(X, Y, G)
     assert len(two.validation_queries_) == 64
+
+
+def test_labels_of_another_kind():
+    labels = preference_labels([(0, 1)], G_VAL)
+    with pytest.raises((TypeError, ValueError), match=r"\(X_val, y_val, ...\).*elevance"):
+        CalibratedRanker().fit(X, Y, G, X_val=X_VAL, y_val=labels)
+
+
+def test_preferences_as_labels():
+    """They say which documents of a query are more relevant than others, and give no ids."""
+
+    def preferences(y, groups):
+        rows = np.argwhere((groups[:, None] == groups) & (y[:, None] > y))
+        return preference_labels(rows, groups)
+
+    ranker = CalibratedRanker(loss="pd_by_scores", n_iter_no_change=5)
+    ranker.fit(X, preferences(Y, G), X_val=X_VAL, y_val=preferences(Y_VAL, G_VAL))
+    best = ranker.validation_scores_.max()
+    assert ranker.score(X_VAL, preferences(Y_VAL, G_VAL)) == best
 
 
 def test_labels_beyond_the_range_of_the_loss():

@@ -294,16 +294,20 @@ class CalibratedRanker(
             the default regressor and for closed forms only ratios of weights count. A `regressor`
             that you pass gets the weights as they are, so that its penalty can depend on their
             scale; the largest must be between 1e-12 and 1e12.
-        X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features)
-            Documents of validation queries, which choose the number of iterations of a boosted
-            regressor as `validation_queries` describes. A query must not be in X too. Inside a
-            pipeline with transformers, ``Pipeline(..., transform_input=["X_val"])`` is needed.
-        y_val : array-like of shape (n_validation,)
+        X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features), \
+                default=None
+            Documents of validation queries, in the form of X. They determine the number of
+            iterations of a boosted regressor, as the parameter `validation_queries` describes for
+            queries of X. No validation query may be in X. A pipeline with transformers needs
+            ``Pipeline(..., transform_input=["X_val"])``.
+        y_val : array-like of shape (n_validation,), default=None
             Labels of `X_val`.
-        groups_val : array-like of shape (n_validation,)
-            Query id of each row of `X_val`, unless `y_val` or `group_column` gives it.
-        sample_weight_val : array-like of shape (n_validation,)
-            Weight of each row of `X_val`, as in `score`.
+        groups_val : array-like of shape (n_validation,), default=None
+            Query id of each row of `X_val`. It is not needed if `y_val` or `group_column` gives the
+            queries.
+        sample_weight_val : array-like of shape (n_validation,), default=None
+            Weight of each row of `X_val`. As in `score`, the weight of a query is the mean of the
+            weights of its rows.
 
         Returns
         -------

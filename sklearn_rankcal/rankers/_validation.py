@@ -21,6 +21,7 @@ from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._cut_queries import FittedQueries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import argument_of
 
@@ -74,6 +75,7 @@ class ValidatingRanker:
             parameter `validation_queries` is set too, if a pipeline did not transform X, or if a
             query is among the training queries. Also if the data are not as `score` takes them.
         """
+        check_count(self.n_iter_no_change, "n_iter_no_change")
         if X is None:
             others = {"y_val": y, "groups_val": groups, "sample_weight_val": sample_weight}
             if lonely := [name for name, value in others.items() if value is not None]:
@@ -129,7 +131,7 @@ class ValidatingRanker:
         return data.take_queries(~out), data.take_queries(out)
 
     def _make_validation(self, model: Any, data: TrainingData) -> Validation:
-        """The validation queries in the form that models take.
+        """Return the validation queries with what is needed to evaluate scores on them.
 
         Raises
         ------
@@ -150,8 +152,9 @@ class ValidatingRanker:
                 )
             )
         with _naming_validation_data():
+            self.loss_.check(data.labels)
             data = data.without_undefined_queries(self.loss_)
-        # A model of pairs fits scores first, and the validation queries see the scores.
+        # A model of pairs fits scores first. Their rankings are evaluated.
         sorts = self.loss_.space.is_pairwise
         decoder = get_decoder("sort", SCORES) if sorts else self.decoder_
         keys = hash_rows(data.X, np.arange(data.queries.n_rows))
@@ -177,7 +180,7 @@ class ValidatingRanker:
 
 @contextmanager
 def _naming_validation_data() -> Iterator[None]:
-    """Say in errors that they are about the validation data."""
+    """Add to the message of an error that it is about the validation data."""
     try:
         yield
     except (TypeError, ValueError) as error:
