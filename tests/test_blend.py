@@ -56,7 +56,7 @@ def test_weights_and_predictions_are_convex():
     parts = [model.forest_.predict(X[300:])]
     scaled = model.scaler_.transform(X[300:])
     parts += [f.transform(scaled) @ coef + intercept for f, coef, intercept in model.kernels_]
-    parts.append(model.logistic_.predict(scaled))
+    parts.append(model.logistic_.predict(model.columns_.transform(scaled)))
     wanted = np.tensordot(model.weights_, parts, axes=1)
     np.testing.assert_allclose(model.predict(X[300:]), wanted)
     even = BlendedRegressor(shrinkage=1e9, random_state=0).fit(X[:300], Y[:300])

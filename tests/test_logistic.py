@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_rankcal.models import _logistic
-from sklearn_rankcal.models._logistic import logistic_leave_one_out
+from sklearn_rankcal.models._logistic import fit_logistic, logistic_leave_one_out
 
 
 @pytest.fixture
@@ -91,3 +91,19 @@ def test_separable_and_constant_targets_are_finite():
     assert ((new >= y.min(axis=0)) & (new <= y.max(axis=0))).all()
     np.testing.assert_array_equal(new[:, 1], 3.0)
     assert (np.sign(model.predict(Z)[:, 0]) == y[:, 0]).all()
+
+
+@pytest.mark.parametrize("heavy_tails", [False, True])
+def test_features_are_compressed_if_that_has_a_smaller_error(heavy_tails):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(200, 4)) if heavy_tails else rng.normal(size=(200, 4))
+    X /= X.std(axis=0)
+    Z = np.arcsinh(X) if heavy_tails else X
+    y = np.sign(Z @ rng.normal(size=(4, 3)))
+    held_out, columns, model = fit_logistic(X, y, np.ones(200), 0)
+    assert columns.compress == heavy_tails
+    error, wanted, alone = logistic_leave_one_out(Z, y, np.ones(200))
+    np.testing.assert_array_equal(held_out, wanted)
+    np.testing.assert_array_equal(model.predict(columns.transform(X)), alone.predict(Z))
+    other = logistic_leave_one_out(X if heavy_tails else np.arcsinh(X), y, np.ones(200))[0]
+    assert error < 0.95 * other

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sklearn_rankcal.models._logistic import MAX_COLUMNS, logistic_leave_one_out
+from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import rows_per_prediction
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -92,12 +91,13 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     mean (y - sum_k w_k U_k)^2 + (shrinkage / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
     1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
     predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
-    regression on the standardised features. s^2 is the mean squared error of the average with equal
+    regression. s^2 is the mean squared error of the average with equal
     weights, and n is the number of rows.
 
     Logistic regression treats a target as a probability between the smallest and the largest target
     of its output. It estimates the conditional mean of the target, as the other three do, so that
-    the average does too.
+    the average does too. Its inputs are the standardised features or, if that has a smaller
+    leave-one-out error, their arcsinh, which is better for features with heavy tails.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     -----
     In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
     most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
-    The logistic regression takes about 30 Newton steps of O(n d^2) for each output. d is the number
+    The logistic regression takes about 60 Newton steps of O(n d^2) for each output. d is the number
     of features; if there are more than 100, the regression uses their first 100 principal
     components.
 
@@ -273,11 +273,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             _, leave_one_out, coef, intercept = results[k]
             held_out.append(leave_one_out)
             self.kernels_.append((maps[k], coef, intercept))
-        self.projection_ = None
-        if X.shape[1] > MAX_COLUMNS:
-            n_components = min(MAX_COLUMNS, len(X))
-            self.projection_ = PCA(n_components, random_state=seed).fit(X)
-        _, leave_one_out, self.logistic_ = logistic_leave_one_out(self._columns(X), y, weight)
+        leave_one_out, self.columns_, self.logistic_ = fit_logistic(X, y, weight, seed)
         held_out.append(leave_one_out)
         self.weights_ = np.full(4, 1 / 4)
         blended = np.full((n_rows, y.shape[1]), np.nan)
@@ -287,10 +283,6 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             self.weights_ = self._blend(U, y, weight)
             blended[rows] = np.ldexp(np.tensordot(self.weights_, U, axes=1), self._exponent)
         return blended.ravel() if self._flat else blended
-
-    def _columns(self, scaled: Floats) -> Floats:
-        """The columns on which the logistic regression runs, from scaled features."""
-        return scaled if self.projection_ is None else self.projection_.transform(scaled)
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
         """The weights of the average, from held-out predictions (4, n, n_outputs)."""
@@ -336,7 +328,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
                 self.weights_[1:-1], self.kernels_, strict=True
             ):
                 u[batch] += w * (features.transform(scaled) @ coef + intercept)
-            u[batch] += self.weights_[-1] * self.logistic_.predict(self._columns(scaled))
+            u[batch] += self.weights_[-1] * self.logistic_.predict(self.columns_.transform(scaled))
         u = np.ldexp(u, self._exponent)
         return u.ravel() if self._flat else u
 

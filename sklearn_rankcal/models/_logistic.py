@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.decomposition import PCA
 
 Floats = NDArray[np.float64]
 # The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
@@ -26,6 +27,26 @@ _MAX_ITERATIONS = 50
 _MAX_LEVERAGE = 1 - 1e-6
 
 
+class Columns(NamedTuple):
+    """The columns on which the regression runs, made from standardised features."""
+
+    compress: bool
+    projection: PCA | None
+
+    @classmethod
+    def of(cls, X: Floats, compress: bool, seed: int) -> Columns:
+        """Choose the projection for these rows, if there are more than `MAX_COLUMNS` features."""
+        if X.shape[1] <= MAX_COLUMNS:
+            return cls(compress, None)
+        pca = PCA(min(MAX_COLUMNS, len(X)), random_state=seed)
+        return cls(compress, pca.fit(np.arcsinh(X) if compress else X))
+
+    def transform(self, X: Floats) -> Floats:
+        """Apply arcsinh if `compress`, then project on principal components."""
+        columns = np.arcsinh(X) if self.compress else X
+        return columns if self.projection is None else self.projection.transform(columns)
+
+
 class Logistic(NamedTuple):
     """The fitted function low + span * expit(z @ coef + intercept) of a row z."""
 
@@ -37,6 +58,41 @@ class Logistic(NamedTuple):
     def predict(self, Z: Floats) -> Floats:
         """Predict the (n, n_outputs) targets of the rows of Z."""
         return self.low + self.span * expit(Z @ self.coef + self.intercept)
+
+
+def fit_logistic(
+    X: Floats, y: Floats, weight: Floats, seed: int
+) -> tuple[Floats, Columns, Logistic]:
+    """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
+
+    arcsinh(x) is close to x for small x and grows like a logarithm. If features have heavy tails, a
+    linear function of them is dominated by a few rows, and one of their arcsinh is not. The fit
+    with the smaller leave-one-out error is kept.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Standardised features. If d > 100, they are projected on their first 100 principal
+        components.
+    y : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+        Positive, of mean 1.
+    seed : int
+        Seed of the principal components, which may be computed by a random method.
+
+    Returns
+    -------
+    held_out : ndarray of shape (n, n_outputs)
+        The leave-one-out predictions.
+    columns : Columns
+    model : Logistic
+    """
+    fits = []
+    for compress in (False, True):
+        columns = Columns.of(X, compress, seed)
+        error, held_out, model = logistic_leave_one_out(columns.transform(X), y, weight)
+        fits.append((error, held_out, columns, model))
+    return min(fits, key=lambda fit: fit[0])[1:]
 
 
 def logistic_leave_one_out(Z: Floats, y: Floats, weight: Floats) -> tuple[float, Floats, Logistic]:
