@@ -107,3 +107,13 @@ def test_features_are_compressed_if_that_has_a_smaller_error(heavy_tails):
     np.testing.assert_array_equal(model.predict(columns.transform(X)), alone.predict(Z))
     other = logistic_leave_one_out(X if heavy_tails else np.arcsinh(X), y, np.ones(200))[0]
     assert error < 0.95 * other
+
+
+def test_newton_steps_are_halved_where_they_would_overshoot():
+    """From a start far away a full step overshoots; the solution is the same as from 0."""
+    Z, y, weight = noisy()
+    penalty, targets = np.full(3, 1.0), (y + 1) / 2
+    wanted = _logistic._newton(Z, targets, weight, penalty, np.zeros((3, 2)))
+    start = np.array([[8.0, -6.0], [-7.0, 9.0], [6.0, 8.0]])
+    found = _logistic._newton(Z, targets, weight, penalty, start)
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
