@@ -117,3 +117,15 @@ def test_newton_steps_are_halved_where_they_would_overshoot():
     start = np.array([[8.0, -6.0], [-7.0, 9.0], [6.0, 8.0]])
     found = _logistic._newton(Z, targets, weight, penalty, start)
     np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_with_many_rows_the_penalty_is_searched_on_some():
+    """On all rows the solution is that of the penalty found, or of one close to it."""
+    Z, y, weight = noisy(n=300)
+    rows = np.arange(0, 300, 3)
+    held_out, columns, model = fit_logistic(Z, y, weight, 0, rows)
+    _, some, start = fit_logistic(Z[rows], y[rows], weight[rows], 0)
+    assert held_out.shape == y.shape and columns.compress == some.compress
+    assert np.isclose(model.alpha / start.alpha, [0.1, 1, 10]).any()
+    wanted = logistic_leave_one_out(columns.transform(Z), y, weight, np.array([model.alpha]))
+    np.testing.assert_allclose(held_out, wanted[1], atol=1e-3)

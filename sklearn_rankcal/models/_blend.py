@@ -115,7 +115,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Maximal number of rows, drawn at random, on which the kernel ridge regressions and the
         weights are fitted. They need about ``3 * max_samples * n_components * 8`` bytes.
     max_search : int, default=2000
-        Maximal number of rows on which the width of a kernel is chosen.
+        Maximal number of rows on which the width of a kernel is chosen, and on which it is decided
+        whether the logistic regression uses the arcsinh of features.
     shrinkage : float, default=2
         How strongly the weights are drawn to equal weights, in rows: with this many rows, the data
         and equal weights count about the same. 0 gives non-negative least squares, and infinity
@@ -139,9 +140,9 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     -----
     In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
     most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
-    The logistic regression takes about 60 Newton steps of O(n d^2) for each output. d is the number
-    of features; if there are more than 100, the regression uses their first 100 principal
-    components.
+    The logistic regression takes about 60 Newton steps of O(n d^2) for each output, where n is at
+    most `max_search`, and about 20 on all rows if there are more. d is the number of features. If
+    there are more than 100, the regression uses their first 100 principal components.
 
     Examples
     --------
@@ -273,7 +274,9 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             _, leave_one_out, coef, intercept = results[k]
             held_out.append(leave_one_out)
             self.kernels_.append((maps[k], coef, intercept))
-        leave_one_out, self.columns_, self.logistic_ = fit_logistic(X, y, weight, seed)
+        leave_one_out, self.columns_, self.logistic_ = fit_logistic(
+            X, y, weight, seed, search if len(X) > self.max_search else None
+        )
         held_out.append(leave_one_out)
         self.weights_ = np.full(4, 1 / 4)
         blended = np.full((n_rows, y.shape[1]), np.nan)

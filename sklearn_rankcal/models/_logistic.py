@@ -6,7 +6,7 @@ the targets go out, in the unit of the targets.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +48,13 @@ class Columns(NamedTuple):
 
 
 class Logistic(NamedTuple):
-    """The fitted function low + span * expit(z @ coef + intercept) of a row z."""
+    """low + span * expit(z @ coef + intercept) for a row z; alpha is the penalty of the fit."""
 
     coef: Floats
     intercept: Floats
     low: Floats
     span: Floats
+    alpha: float
 
     def predict(self, Z: Floats) -> Floats:
         """Predict the (n, n_outputs) targets of the rows of Z."""
@@ -61,7 +62,7 @@ class Logistic(NamedTuple):
 
 
 def fit_logistic(
-    X: Floats, y: Floats, weight: Floats, seed: int
+    X: Floats, y: Floats, weight: Floats, seed: int, search: Any = None
 ) -> tuple[Floats, Columns, Logistic]:
     """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
 
@@ -79,6 +80,9 @@ def fit_logistic(
         Positive, of mean 1.
     seed : int
         Seed of the principal components, which may be computed by a random method.
+    search : ndarray of int, default=None
+        The rows on which to choose between the features and their arcsinh. On all rows, only
+        penalties near the one that is best on these rows are then tried. None means all rows.
 
     Returns
     -------
@@ -87,15 +91,23 @@ def fit_logistic(
     columns : Columns
     model : Logistic
     """
+    rows = slice(None) if search is None else search
     fits = []
     for compress in (False, True):
         columns = Columns.of(X, compress, seed)
-        error, held_out, model = logistic_leave_one_out(columns.transform(X), y, weight)
+        Z = columns.transform(X[rows])
+        error, held_out, model = logistic_leave_one_out(Z, y[rows], weight[rows])
         fits.append((error, held_out, columns, model))
-    return min(fits, key=lambda fit: fit[0])[1:]
+    _, held_out, columns, model = min(fits, key=lambda fit: fit[0])
+    if search is not None:
+        near = model.alpha * np.array([10, 1, 0.1])
+        _, held_out, model = logistic_leave_one_out(columns.transform(X), y, weight, near)
+    return held_out, columns, model
 
 
-def logistic_leave_one_out(Z: Floats, y: Floats, weight: Floats) -> tuple[float, Floats, Logistic]:
+def logistic_leave_one_out(
+    Z: Floats, y: Floats, weight: Floats, penalties: Floats | None = None
+) -> tuple[float, Floats, Logistic]:
     """Fit logistic regression to targets in an interval; choose the penalty by leave-one-out error.
 
     The interval of an output is that of its targets. A target inside it counts as a probability:
@@ -111,6 +123,8 @@ def logistic_leave_one_out(Z: Floats, y: Floats, weight: Floats) -> tuple[float,
     y : ndarray of shape (n, n_outputs)
     weight : ndarray of shape (n,)
         Positive, of mean 1.
+    penalties : ndarray, default=None
+        The penalties to try, in descending order. None means `PENALTIES`.
 
     Returns
     -------
@@ -141,18 +155,17 @@ def logistic_leave_one_out(Z: Floats, y: Floats, weight: Floats) -> tuple[float,
     targets = np.where(span > 0, (y - low) / np.where(span > 0, span, 1), 0.5)
     Z = np.column_stack([Z, np.ones(len(Z))])
     coef = np.zeros((Z.shape[1], y.shape[1]))
-    best: tuple[float, Floats, Floats] | None = None
-    for alpha in PENALTIES:
+    fits: list[tuple[float, Floats, Logistic]] = []
+    for alpha in PENALTIES if penalties is None else penalties:
         penalty = np.append(np.full(Z.shape[1] - 1, alpha), _INTERCEPT_PENALTY)
         coef = _newton(Z, targets, weight, penalty, coef)
         held_out = low + span * expit(_leave_one_out(Z, targets, weight, penalty, coef))
         error = float(np.average(((y - held_out) ** 2).mean(axis=1), weights=weight))
-        if best is not None and error >= best[0]:
+        model = Logistic(coef[:-1], coef[-1], low, span, float(alpha))
+        fits.append((error, held_out, model))
+        if len(fits) > 1 and error >= fits[-2][0]:
             break  # the error first falls with the penalty and then rises
-        best = (error, held_out, coef)
-    assert best is not None
-    error, held_out, coef = best
-    return error, held_out, Logistic(coef[:-1], coef[-1], low, span)
+    return min(fits, key=lambda fit: fit[0])
 
 
 def _objective(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef: Floats) -> Floats:
