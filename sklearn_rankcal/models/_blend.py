@@ -92,7 +92,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
     predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
     regression. s^2 is the mean squared error of the average with equal
-    weights, and n is the number of rows.
+    weights, and n is the number of rows; with `sample_weight` v, n is (sum v)^2 / sum v^2.
 
     Logistic regression treats a target as a probability between the smallest and the largest target
     of its output. It estimates the conditional mean of the target, as the other three do, so that
@@ -118,9 +118,9 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Maximal number of rows on which the width of a kernel is chosen, and on which it is decided
         whether the logistic regression uses the arcsinh of features.
     shrinkage : float, default=2
-        How strongly the weights are drawn to equal weights, in rows: with this many rows, the data
-        and equal weights count about the same. 0 gives non-negative least squares, and infinity
-        the average with equal weights.
+        How strongly the weights are drawn to equal weights, in the formula above. The effect
+        decreases with the number of rows. 0 gives non-negative least squares, and infinity the
+        average with equal weights.
     n_jobs : int, default=None
         Number of jobs with which the trees are grown.
     random_state : int, RandomState instance or None, default=None
