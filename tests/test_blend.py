@@ -56,12 +56,62 @@ def test_weights_and_predictions_are_convex():
     parts = [model.forest_.predict(X[300:])]
     scaled = model.scaler_.transform(X[300:])
     parts += [f.transform(scaled) @ coef + intercept for f, coef, intercept in model.kernels_]
+    parts.append(model.logistic_.predict(model.columns_.transform(scaled)))
     wanted = np.tensordot(model.weights_, parts, axes=1)
     np.testing.assert_allclose(model.predict(X[300:]), wanted)
     even = BlendedRegressor(shrinkage=1e9, random_state=0).fit(X[:300], Y[:300])
-    np.testing.assert_allclose(even.weights_, 1 / 3, atol=1e-6)
+    np.testing.assert_allclose(even.weights_, 1 / 4, atol=1e-6)
     again = clone(model).fit(X[:300], Y[:300])
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_held_out_predictions_learn_the_weights():
+    """Where the truth is linear the logistic regression has nearly all weight, elsewhere little."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    linear = np.sign(X @ rng.normal(size=(8, 3)))
+    model = BlendedRegressor(random_state=0)
+    held_out = model.fit_held_out(X[:200], linear[:200])
+    assert model.weights_[-1] > 0.8
+    assert (np.sign(model.predict(X[200:])) == linear[200:]).mean() > 0.93
+    steps = np.sign(X[:, :3] * X[:, 3:6])
+    assert BlendedRegressor(random_state=0).fit(X, steps).weights_[-1] < 0.1
+    # Held-out predictions have the error of new rows, and not that of the rows of `fit`.
+    noise = np.sign(rng.normal(size=(200, 3)))
+    blind = model.fit_held_out(X[:200], noise)
+    assert np.mean((blind - noise) ** 2) > 0.97 > np.mean((model.predict(X[:200]) - noise) ** 2)
+    assert held_out.shape == (200, 3) and np.isfinite(held_out).all()
+
+
+def test_rows_without_held_out_predictions_have_nan():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    weight = (np.arange(60) < 50).astype(float)
+    held_out = BlendedRegressor(random_state=0).fit_held_out(X, y, weight)
+    np.testing.assert_array_equal(np.isnan(held_out), weight == 0)
+    drawn = BlendedRegressor(max_samples=30, random_state=0).fit_held_out(X, y, weight)
+    assert np.isfinite(drawn).sum() == 30
+    assert np.isnan(BlendedRegressor(random_state=0).fit_held_out(X[:4], y[:4])).all()
+
+
+def test_more_shrinkage_brings_weights_closer_to_equal():
+    X, y = load_diabetes(return_X_y=True)
+    distances = [
+        np.abs(BlendedRegressor(shrinkage=s, random_state=0).fit(X, y).weights_ - 1 / 4).max()
+        for s in (0.0, 2.0, 100.0, 1e4)
+    ]
+    assert distances == sorted(distances, reverse=True) and distances[-1] < 0.05
+
+
+def test_many_columns_are_projected():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3)) @ rng.normal(size=(3, 130)) + 0.01 * rng.normal(size=(160, 130))
+    y = np.sign(X[:, 0])
+    model = BlendedRegressor(random_state=0).fit(X[:120], y[:120])
+    assert model.logistic_.coef.shape == (100, 1)
+    assert (np.sign(model.predict(X[120:])) == y[120:]).mean() > 0.9
+    few = BlendedRegressor(random_state=0).fit(X[:20], y[:20])
+    assert few.logistic_.coef.shape == (20, 1)
 
 
 def test_beyond_its_limits_it_draws_rows():

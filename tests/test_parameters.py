@@ -65,7 +65,7 @@ def test_contexts_of_the_ranker(context):
 def test_numbers_of_numpy_and_documented_extremes_are_taken():
     X, y = DATA.X, DATA.y.astype(float)
     plain = BlendedRegressor(n_estimators=5, shrinkage=np.inf, max_search=np.int64(9)).fit(X, y)
-    np.testing.assert_array_equal(plain.weights_, 1 / 3)
+    np.testing.assert_array_equal(plain.weights_, 1 / 4)
     labels = make_label_ranking(30, 3, 2, random_state=0)
     ranker = CalibratedLabelRanker(Ridge(), n_jobs=np.int64(1)).fit(labels.X, labels.Y)
     assert ranker.predict(labels.X).shape == (30, 3)

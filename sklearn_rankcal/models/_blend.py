@@ -1,8 +1,8 @@
-"""A regressor with many outputs that averages trees and two kernel ridges, for label ranking.
+"""A regressor with many outputs, for label ranking: an average of trees, kernels and a linear part.
 
 The weights of the average are learned from held-out predictions that need no second fit: those of
-the trees are out-of-bag predictions, and those of the kernel ridges are leave-one-out predictions
-in closed form.
+the trees are out-of-bag predictions, those of the kernel ridge regressions are leave-one-out
+predictions in closed form, and those of the logistic regression approximate them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import rows_per_prediction
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -83,13 +84,20 @@ def ridge_leave_one_out(
 
 
 class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
-    """The weighted average of extra trees and of two kernel ridge regressions.
+    """The weighted average of extra trees, two kernel ridge regressions and a logistic regression.
 
-    Smooth and local regressors make different errors, so their average is better than each of
-    them. The three weights w >= 0 minimise
-    mean (y - sum_k w_k U_k)^2 + shrinkage * mean y^2 * ||w - 1/3||^2, and are then scaled to sum 1.
-    U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out predictions
-    of ridge regression with a Gaussian and with a Laplacian kernel.
+    Linear, smooth and local regressors make different errors, so their average is often better
+    than each of them. The four weights w >= 0 minimise
+    mean (y - sum_k w_k U_k)^2 + (shrinkage / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
+    1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
+    predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
+    regression. s^2 is the mean squared error of the average with equal
+    weights, and n is the number of rows; with `sample_weight` v, n is (sum v)^2 / sum v^2.
+
+    Logistic regression treats a target as a probability between the smallest and the largest target
+    of its output. It estimates the conditional mean of the target, as the other three do, so that
+    the average does too. Its inputs are the standardised features or, if that has a smaller
+    leave-one-out error, their arcsinh, which is better for features with heavy tails.
 
     Parameters
     ----------
@@ -107,9 +115,12 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Maximal number of rows, drawn at random, on which the kernel ridge regressions and the
         weights are fitted. They need about ``3 * max_samples * n_components * 8`` bytes.
     max_search : int, default=2000
-        Maximal number of rows on which the width of a kernel is chosen.
-    shrinkage : float, default=0.05
-        0 gives non-negative least squares, and infinity the average with equal weights.
+        Maximal number of rows on which the width of a kernel is chosen, and on which it is decided
+        whether the logistic regression uses the arcsinh of features.
+    shrinkage : float, default=2
+        How strongly the weights are drawn to equal weights, in the formula above. The effect
+        decreases with the number of rows. 0 gives non-negative least squares, and infinity the
+        average with equal weights.
     n_jobs : int, default=None
         Number of jobs with which the trees are grown.
     random_state : int, RandomState instance or None, default=None
@@ -117,17 +128,21 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (3,)
-        Weights of the trees, of the Gaussian kernel and of the Laplacian kernel.
+    weights_ : ndarray of shape (4,)
+        Weights of the trees, of the Gaussian kernel, of the Laplacian kernel and of the logistic
+        regression.
     forest_ : ExtraTreesRegressor
         The trees.
     scaler_ : StandardScaler
-        The scaler that is applied to X before the kernels.
+        The scaler that is applied to X before the kernels and the logistic regression.
 
     Notes
     -----
     In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
     most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
+    The logistic regression takes about 60 Newton steps of O(n d^2) for each output, where n is at
+    most `max_search`, and about 20 on all rows if there are more. d is the number of features. If
+    there are more than 100, the regression uses their first 100 principal components.
 
     Examples
     --------
@@ -136,7 +151,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = BlendedRegressor(random_state=0).fit(X[:300], y[:300])
     >>> model.weights_.shape, bool(model.score(X[300:], y[300:]) > 0.4)
-    ((3,), True)
+    ((4,), True)
     """
 
     _scales_weights = True  # `fit` scales the weights itself, so weights of any scale are valid
@@ -150,7 +165,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         n_components: int = 500,
         max_samples: int = 20_000,
         max_search: int = 2000,
-        shrinkage: float = 0.05,
+        shrinkage: float = 2.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -165,7 +180,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedRegressor:
-        """Fit the three regressors and their weights.
+        """Fit the four regressors and their weights.
 
         Parameters
         ----------
@@ -179,6 +194,28 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Returns
         -------
         self : BlendedRegressor
+        """
+        self.fit_held_out(X, y, sample_weight)
+        return self
+
+    def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Fit as `fit` does, and return the held-out predictions of the average.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. Only their ratios count.
+
+        Returns
+        -------
+        held_out : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            For each row a prediction that hardly depends on the targets of the row: the average,
+            with the weights of all rows, of held-out predictions. NaN for rows that are not among
+            the `max_samples` that were drawn, for rows of weight 0, and for fewer than 5 rows.
         """
         for name in ("n_components", "max_samples", "max_search"):
             check_count(getattr(self, name), name)
@@ -212,6 +249,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         rows = np.flatnonzero(weight)
         if len(rows) > self.max_samples:
             rows = np.sort(rng.choice(rows, self.max_samples, replace=False))
+        n_rows = len(X)
         X, y, weight = X[rows], y[rows], weight[rows] / weight[rows].mean()
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight)
         X = self.scaler_.transform(X)
@@ -236,28 +274,40 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             _, leave_one_out, coef, intercept = results[k]
             held_out.append(leave_one_out)
             self.kernels_.append((maps[k], coef, intercept))
-        self.weights_ = np.full(3, 1 / 3)
+        leave_one_out, self.columns_, self.logistic_ = fit_logistic(
+            X, y, weight, seed, search if len(X) > self.max_search else None
+        )
+        held_out.append(leave_one_out)
+        self.weights_ = np.full(4, 1 / 4)
+        blended = np.full((n_rows, y.shape[1]), np.nan)
         if learn_weights:
             oob = self.forest_.oob_prediction_.reshape(-1, y.shape[1])[rows]
-            self.weights_ = self._blend(np.stack([oob, *held_out]), y, weight)
-        return self
+            U = np.stack([oob, *held_out])
+            self.weights_ = self._blend(U, y, weight)
+            blended[rows] = np.ldexp(np.tensordot(self.weights_, U, axes=1), self._exponent)
+        return blended.ravel() if self._flat else blended
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
-        """The weights of the average, from held-out predictions (3, n, n_outputs)."""
-        # Minimise w'Aw - 2 w'b + penalty ||w - 1/3||^2, where A and b are mean products.
+        """The weights of the average, from held-out predictions (4, n, n_outputs)."""
+        # Minimise w'Aw - 2 w'b + penalty ||w - 1/4||^2, where A and b are mean products.
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
-        size = np.average(y**2, axis=0, weights=weight).mean()
-        if size == 0 or self.shrinkage == np.inf:
-            return np.full(len(b), 1 / len(b))
-        penalty = max(self.shrinkage, 1e-9) * size  # at least 1e-9, so that the matrix is definite
-        # With the Cholesky factor LL' of the matrix, this is ||L'w - L^-1 (b + penalty / 3)||^2.
+        equal = np.full(len(b), 1 / len(b))
+        size, error = (
+            np.average((a**2).mean(axis=1), weights=weight) for a in (y, y - held_out.mean(axis=0))
+        )
+        if size == 0 or error == 0 or self.shrinkage == np.inf:
+            return equal
+        n_effective = weight.sum() ** 2 / (weight**2).sum()
+        # The second term makes the matrix definite.
+        penalty = self.shrinkage * error / n_effective + 1e-9 * size
+        # With the Cholesky factor LL' of the matrix, this is ||L'w - L^-1 (b + penalty / 4)||^2.
         L = np.linalg.cholesky(A + penalty * np.eye(len(b)))
-        w = nnls(L.T, np.linalg.solve(L, b + penalty / len(b)))[0]
-        return w / w.sum() if w.any() else np.full(len(b), 1 / len(b))
+        w = nnls(L.T, np.linalg.solve(L, b + penalty * equal))[0]
+        return w / w.sum() if w.any() else equal
 
     def predict(self, X: Any) -> Floats:
-        """Predict the weighted average of the three regressors.
+        """Predict the weighted average of the four regressors.
 
         Parameters
         ----------
@@ -278,9 +328,10 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             scaled = self.scaler_.transform(X[batch])
             u[batch] = self.weights_[0] * self.forest_.predict(X[batch]).reshape(len(scaled), -1)
             for w, (features, coef, intercept) in zip(
-                self.weights_[1:], self.kernels_, strict=True
+                self.weights_[1:-1], self.kernels_, strict=True
             ):
                 u[batch] += w * (features.transform(scaled) @ coef + intercept)
+            u[batch] += self.weights_[-1] * self.logistic_.predict(self.columns_.transform(scaled))
         u = np.ldexp(u, self._exponent)
         return u.ravel() if self._flat else u
 

@@ -1,7 +1,8 @@
 """CalibratedLabelRanker: rank a fixed set of labels for every row of X.
 
-A row is a query of r documents, the labels: the losses, decoders and measures are those of
-`CalibratedRanker`. Only the regressor differs, which sees a row once and has many outputs.
+A row of X is a query, and the r labels are its documents. The losses, decoders and measures are
+those of `CalibratedRanker`. The regressor is different: it receives each row once, and has one
+output for each target of the row.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.measures import BinaryMeasure
-from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.rankers._label_losses import by_pairs, with_threshold
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS, flat_targets
 from sklearn_rankcal.utils._nested import set_random_states
@@ -41,49 +42,54 @@ _OPTIONS = {
 class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
-    A multi-output regressor predicts the loss's targets, for pairwise disagreement the
-    r (r - 1) / 2 signs of the preferences between labels, and a decoder makes rankings of them.
+    A regressor with many outputs predicts the targets of the loss, and a decoder converts the
+    predictions to rankings. For pairwise disagreement, the targets are the signs of the
+    r (r - 1) / 2 preferences between labels.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor of many outputs (`sklearn.multioutput.MultiOutputRegressor` makes one of any).
-        None is `models.BlendedRegressor`.
+        A regressor with many outputs. `sklearn.multioutput.MultiOutputRegressor` converts any
+        regressor to one. None means `models.BlendedRegressor`.
     loss : str or Loss, default="pd"
-        The loss to minimise: ``"pd"``, for Kendall's tau, or any other of `losses`, such as
-        ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
+        The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
+        used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
     decoder : str or decoder, default="auto"
-        As in `CalibratedRanker`. ``"auto"`` is exact up to 16 labels.
+        As in `CalibratedRanker`. ``"auto"`` finds an optimal ranking for up to 16 labels.
     y_type : {"auto", "ranks", "relevance", "weights"}, default="auto"
         How `fit` and `score` interpret `y`.
 
-        - ``"ranks"``: (n_samples, r) positions, 1 = best. Only their order counts. The relevance
-          of a label is r - rank, where labels that tie share the best of their positions. Binary
-          losses need to know which labels are relevant: without a threshold the first q (or k) of
-          the loss's cutoff, that is those with fewer than q labels above them.
-        - ``"relevance"``: (n_samples, r) numbers, larger is better.
-        - ``"weights"``: (n_samples, r, r), ``y[n, i, j]`` the weight of the preference for label i
-          over label j, as of `labels.rankings_to_preferences`; for ``"pd"`` and
-          ``"pd_by_scores"`` only.
-        - ``"auto"``: ``"ranks"`` in two dimensions, ``"weights"`` in three.
+        - ``"ranks"``: positions of shape (n_samples, r), 1 = best. Only their order counts. The
+          relevance of a label is r - rank, where labels that tie share the best of their positions.
+          Binary losses must know which labels are relevant. If the loss has no threshold, but a
+          cutoff q, a label is relevant if fewer than q labels are above it.
+        - ``"relevance"``: numbers of shape (n_samples, r), larger is better.
+        - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
+          preference for label i over label j, as `labels.rankings_to_preferences` returns them.
+          Only ``"pd"`` and ``"pd_by_scores"`` take weights.
+        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three.
     missing : {"impute", "pairwise"}, default="impute"
-        What to do where rows do not judge all pairs. ``"pairwise"`` fits one regressor per pair, on
-        the rows that judge it. ``"impute"`` fits those too, fills what is missing by their
-        predictions, and fits the regressor of many outputs on all.
+        What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
+        for each pair, to the rows that judge the pair. ``"impute"`` does the same, replaces the
+        missing targets by the predictions of these regressors, and then fits one regressor with
+        many outputs to all targets.
     random_state : int, RandomState instance or None, default=None
-        Seeds every ``random_state`` of (a clone of) the regressor.
+        Seed for every ``random_state`` parameter of the clone of the regressor.
     n_jobs : int, default=None
-        Rows decoded at the same time, where predictions are of pairs.
+        Number of rows that are decoded at the same time, for losses on pairs.
 
     Attributes
     ----------
     regressor_ : estimator or None
-        The fitted regressor of all outputs.
+        The fitted regressor with all outputs. It is None if `regressors_` is not.
     regressors_ : list of estimator or None
-        Instead of it, where pairs are missing and ``missing="pairwise"``: a regressor for each pair
-        i < j; None for a pair that nobody judges, which is predicted as 0.
+        If pairs are missing and ``missing="pairwise"``: a regressor for each pair i < j. It is None
+        for a pair that no row judges, and the prediction for such a pair is 0.
+    cyclic_weight_ : float
+        The factor, in [0, 1], by which the cyclic part of predicted preferences is multiplied
+        before they are decoded; see Notes. It is 1 if there is nothing to choose it from.
     loss_ : Loss
-        The loss, with parameters left to the data filled in.
+        The loss. Parameters that the data determine are filled in.
     decoder_ : decoder
         The decoder.
     n_labels_ : int
@@ -95,11 +101,24 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    Calibrated as the loss is (``loss_.calibrated_over``): ``"pd"`` over every distribution of
-    complete rankings (theorem 3 of [1]_). Missing entries are ignored, pair by pair: that is right
-    where what is missing does not depend on the ranking, given X. `PDByScores` with an f other than
-    ``"borda"`` scores the judged pairs of a row as they are. Rows where the loss is undefined
-    (none of whose labels is relevant, say) are left out of the regression.
+    The ranker is calibrated over the same distributions as its loss (``loss_.calibrated_over``).
+    ``"pd"`` is calibrated over every distribution of complete rankings (theorem 3 of [1]_): if the
+    predictions are the conditional means of the targets, an exact decoder minimises the expected
+    loss.
+
+    Missing entries are ignored pair by pair. This is valid if, given X, it does not depend on the
+    ranking which entries are missing. `PDByScores` with a score function other than ``"borda"``
+    scores the judged pairs of a row as they are. Rows on which the loss is undefined, for example
+    because none of their labels is relevant, are left out of the regression.
+
+    With ``"pd"``, the predictions for a row are the sum of two parts: differences of scores
+    s_i - s_j, and a cyclic part that is orthogonal to all such differences [3]_. With few or noisy
+    rows the cyclic part can be mostly noise; sorting by the scores, as the Borda decoder does, is
+    then better than an exact decoder. If the regressor has a method ``fit_held_out``, as the
+    default has, `fit` therefore chooses `cyclic_weight_` by least squares from held-out
+    predictions. 0 makes every decoder sort by scores. As the predictions approach the conditional
+    means of the targets, the factor approaches 1 unless their cyclic part is 0, so that the
+    statement on calibration holds with it too.
 
     References
     ----------
@@ -107,6 +126,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
        low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
     .. [2] W. Cheng, J. Hühn and E. Hüllermeier (2009). Decision tree and instance-based learning
        for label ranking. ICML.
+    .. [3] X. Jiang, L.-H. Lim, Y. Yao and Y. Ye (2011). Statistical ranking and combinatorial Hodge
+       theory. Mathematical Programming 127.
 
     Examples
     --------
@@ -155,16 +176,16 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedLabelRanker:
-        """Fit the regressor on the loss's targets.
+        """Fit the regressor to the targets of the loss.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers.
         y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            Ranks, relevance or preference weights (`y_type`). With ``"pd"`` and
-            ``"pd_by_scores"`` NaN is not judged, nor is a pair both of whose weights are 0; tied
-            ranks prefer neither label.
+            Ranks, relevance or preference weights, as `y_type` says. With ``"pd"`` and
+            ``"pd_by_scores"``, a label whose entry is NaN is not judged, and neither is a pair both
+            of whose weights are 0. Of two labels of equal rank, neither is preferred.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -176,9 +197,10 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            Lengths or a shape that do not fit, ranks below 1 or infinite, negative weights;
-            missing entries or weights with other losses; ranks with a binary loss that does not
-            say which are relevant; labels that the loss does not take; nothing to learn from.
+            If lengths or shapes do not agree, if ranks are below 1 or infinite, or if weights are
+            negative; if entries are missing or `y` holds weights, and the loss does not take them;
+            if `y` holds ranks and a binary loss does not determine which labels are relevant; if
+            the loss refuses the labels; or if no row has anything to learn from.
         """
         for name, known in _OPTIONS.items():
             if getattr(self, name) not in known:
@@ -192,51 +214,54 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
         if kind == "ranks":
-            loss = _with_threshold(loss, r)
+            loss = with_threshold(loss, r)
         labels, judged = self._labels(kind, Y, loss)
         self.loss_ = loss.resolve(labels)
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
+        self.cyclic_weight_ = 1.0
         if r == 1:
             return self
         queries = Queries.uniform(len(Y), r)
         keep = self.loss_.defined(labels, queries)
-        if judged is not None:  # a tie of the pairs that are judged says nothing of the others
+        if judged is not None:  # if the judged pairs are tied, the others need not be
             keep |= judged.any(axis=1) & ~judged.all(axis=1)
         if weight is not None:
             keep &= weight > 0
         if not keep.any():
             raise ValueError(
                 f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
-                "of positive weight: there is nothing to learn from."
+                "of positive weight, so that there is nothing to learn from."
             )
         weight = None if weight is None else weight[keep]
-        by_pairs = judged is not None and _by_pairs(loss)
-        made = (self.loss_.differences if by_pairs else self.loss_.training_targets)(
+        pairs_missing = judged is not None and by_pairs(loss)
+        made = (self.loss_.differences if pairs_missing else self.loss_.training_targets)(
             labels, queries
         )
         targets = flat_targets(made).reshape(len(Y), -1)[keep]
         check_unit(float(np.abs(targets).max()))
         self._exponent = target_exponent(targets)  # regressors see targets times 2^-exponent
         targets = np.ldexp(targets, -self._exponent)
-        if judged is not None and by_pairs:
+        if judged is not None and pairs_missing:
             self._fit_pairs(X[keep], targets, judged[keep], weight)
         else:
-            self.regressor_ = self._fit_one(X[keep], targets, weight)
+            self._fit_all(X[keep], targets, weight)
         return self
 
     @staticmethod
     def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Labels as losses take them, and which pairs of labels are judged (None: all)."""
+        """Convert labels to what losses take; return also which pairs are judged (None: all)."""
         return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
 
     def _fit_pairs(
         self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
     ) -> None:
-        """Fit to the differences of pairs, not all of which need be judged."""
+        """Fit to the differences of pairs, some of which may not be judged."""
         if not judged.all():
             regressors = [
-                self._fit_one(X[rows], target[rows, None], None if weight is None else weight[rows])
+                self._fit_one(
+                    X[rows], target[rows, None], None if weight is None else weight[rows]
+                )[0]
                 if rows.any()
                 else None
                 for target, rows in zip(differences.T, judged.T, strict=True)
@@ -246,14 +271,30 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
                 return
             differences = np.where(judged, differences, _predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            differences = _net(differences, self.n_labels_)
-        self.regressor_ = self._fit_one(X, differences, weight)
+            differences = net_scores(differences, self.n_labels_)
+        self._fit_all(X, differences, weight, judged)
 
-    def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
+    def _fit_all(
+        self,
+        X: Any,
+        targets: Floats,
+        weight: Floats | None,
+        judged: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Fit one regressor to all targets, and choose the weight of the cyclic part."""
+        self.regressor_, held_out = self._fit_one(X, targets, weight)
+        if held_out is not None and self.loss_.space == PAIRS and self.n_labels_ > 2:
+            self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
+
+    def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
+        """Fit a clone of the regressor; return it and its held-out predictions, or None."""
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
         y = targets[:, 0] if targets.shape[1] == 1 else targets
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        return set_random_states(regressor, self.random_state).fit(X, y, **weights)
+        regressor = set_random_states(regressor, self.random_state)
+        if hasattr(regressor, "fit_held_out"):
+            return regressor, regressor.fit_held_out(X, y, **weights)
+        return regressor.fit(X, y, **weights), None
 
     # ---------------------------------------------------------------- predict
 
@@ -268,7 +309,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Returns
         -------
         ranks : ndarray of shape (n_samples, r)
-            Labels that the predictions tie keep their order.
+            If the predictions tie two labels, the label of the smaller index comes first.
         """
         u = self._predict_targets(X)
         if self.n_labels_ == 1:
@@ -283,15 +324,17 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
             u = np.ldexp(_predict_each(self.regressors_, X), self._exponent)
-            return u if self.loss_.space.is_pairwise else _net(u, self.n_labels_)
+            return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
         if self.regressor_ is None:  # a single label
             return np.zeros((len(X), 0))
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
+        if self.cyclic_weight_ < 1:
+            u -= (1 - self.cyclic_weight_) * cyclic_part(u, self.n_labels_)
         return np.ldexp(u, self._exponent)
 
     @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:
-        """Return the input of the decoder: a predicted number for every pair of labels.
+        """Predict a number for every pair of labels, from which the decoder makes the ranking.
 
         Parameters
         ----------
@@ -301,15 +344,21 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Returns
         -------
         matrices : ndarray of shape (n_samples, r, r)
-            For ``"pd"`` antisymmetric differences, positive: label i before label j, as
-            `decode_preferences` takes them; for ``"map"`` symmetric, as
-            `decode_average_precision` does.
+            One matrix for each row of X. For ``"pd"``, the entry (i, j) estimates the expected
+            difference E[y_ij - y_ji], where y_ij is the weight of the preference for label i over
+            label j. The matrix is antisymmetric, and a positive entry is evidence for ranking label
+            i before label j. `decode_preferences` takes these matrices. For ``"map"``, the entry
+            estimates E[y_i y_j / sum(y)], up to a shift of the diagonal that changes no ranking.
+            The matrix is symmetric. `decode_average_precision` takes these matrices.
         """
         u = self._predict_targets(X)
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Kendall's tau for pairwise disagreement, the loss's measure for others; mean over rows.
+        """Return the mean over rows of Kendall's tau, or of the measure of the loss.
+
+        Kendall's tau is returned for ``"pd"`` and ``"pd_by_scores"``, and the measure for other
+        losses.
 
         Parameters
         ----------
@@ -323,9 +372,10 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Returns
         -------
         score : float
-            Tau is 1 - 2 times the share of the judged preference weight that the ranking
-            contradicts: with ties in y, 1 can still be reached. Rows where the measure is
-            undefined are left out; NaN, with a warning, when that is all.
+            Tau is 1 - 2 c, where c is the share of the judged preference weight that the ranking
+            contradicts. It can therefore be 1 even if `y` has ties. Rows on which the measure is
+            undefined are left out. If it is undefined on all rows, the score is NaN and a warning
+            is given.
         """
         ranks = self.predict(X)
         kind, Y = read_label_rankings(y, len(ranks), self.y_type)
@@ -355,48 +405,11 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         return tags
 
 
-# ---------------------------------------------------------------- thresholds of ranks
-
-
-def _with_threshold(loss: Loss, r: int) -> Loss:
-    """For ranks: a binary loss without a threshold takes the labels above its cutoff."""
-    if not isinstance(loss.measure, BinaryMeasure) or loss.threshold is not None:
-        return loss
-    cutoff = getattr(loss, "k", None)
-    check_cutoff("k", cutoff)
-    kind = type(loss).__name__
-    if cutoff is None:
-        raise ValueError(
-            f"Ranks do not say which labels are relevant to {kind}. With "
-            f"{kind}(threshold={r - 1}) the first would be (threshold=t: r - rank >= t); "
-            "y_type='relevance' takes labels 0 and 1."
-        )
-    if cutoff >= r > 1:
-        raise ValueError(
-            f"{kind}(k={cutoff}) takes the first {cutoff} labels for relevant, but there are "
-            f"{r}: every ranking is as good. Lower k, or give it a threshold."
-        )
-    return clone(loss).set_params(threshold=r - cutoff)
-
-
-# ---------------------------------------------------------------- targets as arrays
-
-
 def _predict_each(regressors: list[Any], X: Any) -> Floats:
-    """One column for each regressor, 0 where there is none."""
+    """Predict one column with each regressor; the column is 0 if there is no regressor."""
     return np.column_stack(
         [
             np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
             for one in regressors
         ]
     )
-
-
-def _by_pairs(loss: Loss) -> bool:
-    """Whether the targets are differences of pairs or sums of them, so that some can be missing."""
-    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
-
-
-def _net(u: Floats, r: int) -> Floats:
-    """The net Borda score over r, from differences of pairs."""
-    return PAIRS.matrices(u, r).sum(axis=2) / r

@@ -1,0 +1,221 @@
+"""Logistic regression of many outputs between bounds, with leave-one-out predictions.
+
+An array of features and targets in an interval come in. The predictions of the conditional means of
+the targets go out, in the unit of the targets.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.decomposition import PCA
+
+Floats = NDArray[np.float64]
+# The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
+# a good start for the next one.
+PENALTIES = 10.0 ** np.arange(3, -4, -1)
+# Columns of Z on which the regression runs. The time of a Newton step grows with their square.
+MAX_COLUMNS = 100
+# The intercept of a target that is always at one of its bounds would be infinite without a penalty.
+_INTERCEPT_PENALTY = 1e-3
+# A Newton step ends the iterations if it lowers the negative log likelihood by less than this.
+_TOLERANCE = 1e-4
+_MAX_ITERATIONS = 50
+_MAX_LEVERAGE = 1 - 1e-6
+
+
+class Columns(NamedTuple):
+    """The columns on which the regression runs, made from standardised features."""
+
+    compress: bool
+    projection: PCA | None
+
+    @classmethod
+    def of(cls, X: Floats, compress: bool, seed: int) -> Columns:
+        """Choose the projection for these rows, if there are more than `MAX_COLUMNS` features."""
+        if X.shape[1] <= MAX_COLUMNS:
+            return cls(compress, None)
+        pca = PCA(min(MAX_COLUMNS, len(X)), random_state=seed)
+        return cls(compress, pca.fit(np.arcsinh(X) if compress else X))
+
+    def transform(self, X: Floats) -> Floats:
+        """Apply arcsinh if `compress`, then project on principal components."""
+        columns = np.arcsinh(X) if self.compress else X
+        return columns if self.projection is None else self.projection.transform(columns)
+
+
+class Logistic(NamedTuple):
+    """low + span * expit(z @ coef + intercept) for a row z; alpha is the penalty of the fit."""
+
+    coef: Floats
+    intercept: Floats
+    low: Floats
+    span: Floats
+    alpha: float
+
+    def predict(self, Z: Floats) -> Floats:
+        """Predict the (n, n_outputs) targets of the rows of Z."""
+        return self.low + self.span * expit(Z @ self.coef + self.intercept)
+
+
+def fit_logistic(
+    X: Floats, y: Floats, weight: Floats, seed: int, search: Any = None
+) -> tuple[Floats, Columns, Logistic]:
+    """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
+
+    arcsinh(x) is close to x for small x and grows like a logarithm. If features have heavy tails, a
+    linear function of them is dominated by a few rows, and one of their arcsinh is not. The fit
+    with the smaller leave-one-out error is kept.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Standardised features. If d > 100, they are projected on their first 100 principal
+        components.
+    y : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+        Positive, of mean 1.
+    seed : int
+        Seed of the principal components, which may be computed by a random method.
+    search : ndarray of int, default=None
+        The rows on which to choose between the features and their arcsinh. On all rows, only
+        penalties near the one that is best on these rows are then tried. None means all rows.
+
+    Returns
+    -------
+    held_out : ndarray of shape (n, n_outputs)
+        The leave-one-out predictions.
+    columns : Columns
+    model : Logistic
+    """
+    rows = slice(None) if search is None else search
+    fits = []
+    for compress in (False, True):
+        columns = Columns.of(X, compress, seed)
+        Z = columns.transform(X[rows])
+        error, held_out, model = logistic_leave_one_out(Z, y[rows], weight[rows])
+        fits.append((error, held_out, columns, model))
+    _, held_out, columns, model = min(fits, key=lambda fit: fit[0])
+    if search is not None:
+        near = model.alpha * np.array([10, 1, 0.1])
+        _, held_out, model = logistic_leave_one_out(columns.transform(X), y, weight, near)
+    return held_out, columns, model
+
+
+def logistic_leave_one_out(
+    Z: Floats, y: Floats, weight: Floats, penalties: Floats | None = None
+) -> tuple[float, Floats, Logistic]:
+    """Fit logistic regression to targets in an interval; choose the penalty by leave-one-out error.
+
+    The interval of an output is that of its targets. A target inside it counts as a probability:
+    the expected cross-entropy has its minimum at the conditional mean whatever the distribution of
+    the target is, so that predictions estimate conditional means as those of least squares do
+    [1]_. scikit-learn's `LogisticRegression` takes classes only, and is fitted to one output at a
+    time.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, m)
+        Standardised features.
+    y : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+        Positive, of mean 1.
+    penalties : ndarray, default=None
+        The penalties to try, in descending order. None means `PENALTIES`.
+
+    Returns
+    -------
+    error : float
+        Weighted mean squared leave-one-out error of the chosen penalty.
+    held_out : ndarray of shape (n, n_outputs)
+        Approximate leave-one-out predictions: without a row, the solution is a Newton step away
+        from that of all rows, to first order in the leverage of the row [2]_.
+    model : Logistic
+
+    Notes
+    -----
+    All outputs are solved at the same time. A Newton step takes O(n m^2) time per output in one
+    product of matrices.
+
+    References
+    ----------
+    .. [1] L. E. Papke and J. M. Wooldridge (1996). Econometric methods for fractional response
+       variables with an application to 401(k) plan participation rates. Journal of Applied
+       Econometrics 11.
+    .. [2] K. Rahnama Rad and A. Maleki (2020). A scalable estimate of the out-of-sample prediction
+       error via approximate leave-one-out cross-validation. Journal of the Royal Statistical
+       Society B 82.
+    """
+    low = y.min(axis=0)
+    span = y.max(axis=0) - low
+    # A constant target has span 0, so that its prediction is `low` whatever the probability is.
+    targets = np.where(span > 0, (y - low) / np.where(span > 0, span, 1), 0.5)
+    Z = np.column_stack([Z, np.ones(len(Z))])
+    coef = np.zeros((Z.shape[1], y.shape[1]))
+    fits: list[tuple[float, Floats, Logistic]] = []
+    for alpha in PENALTIES if penalties is None else penalties:
+        penalty = np.append(np.full(Z.shape[1] - 1, alpha), _INTERCEPT_PENALTY)
+        coef = _newton(Z, targets, weight, penalty, coef)
+        held_out = low + span * expit(_leave_one_out(Z, targets, weight, penalty, coef))
+        error = float(np.average(((y - held_out) ** 2).mean(axis=1), weights=weight))
+        model = Logistic(coef[:-1], coef[-1], low, span, float(alpha))
+        fits.append((error, held_out, model))
+        if len(fits) > 1 and error >= fits[-2][0]:
+            break  # the error first falls with the penalty and then rises
+    return min(fits, key=lambda fit: fit[0])
+
+
+def _objective(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef: Floats) -> Floats:
+    """The penalised negative log likelihood of each output."""
+    z = Z @ coef
+    return weight @ (np.logaddexp(0, z) - targets * z) + penalty @ coef**2 / 2
+
+
+def _newton(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, start: Floats) -> Floats:
+    """Minimise the objective of every output by Newton's method with halving of the steps."""
+    coef, left = start.copy(), np.arange(targets.shape[1])
+    value = _objective(Z, targets, weight, penalty, coef)
+    for _ in range(_MAX_ITERATIONS):
+        own, goals = coef[:, left], targets[:, left]
+        p = expit(Z @ own)
+        gradient = Z.T @ (weight[:, None] * (p - goals)) + penalty[:, None] * own
+        hessians = _hessians(Z, weight[:, None] * p * (1 - p), penalty)
+        step = np.linalg.solve(hessians, gradient.T[:, :, None])[:, :, 0].T
+        decrement = (gradient * step).sum(axis=0)  # twice what a full step is expected to gain
+        length = np.ones(len(left))
+        for _ in range(30):  # a step that does not lower the objective enough is halved
+            new = own - length * step
+            found = _objective(Z, goals, weight, penalty, new)
+            slack = 1e-12 * np.abs(value[left])  # of rounding
+            long = found > value[left] - 1e-4 * length * decrement + slack
+            if not long.any():
+                break
+            length[long] /= 2
+        coef[:, left], value[left] = new, found
+        left = left[decrement > _TOLERANCE]
+        if not len(left):
+            break
+    return coef
+
+
+def _hessians(Z: Floats, curvature: Floats, penalty: Floats) -> Floats:
+    """The (n_outputs, m, m) matrices Z' diag(curvature) Z + diag(penalty)."""
+    # A loop over outputs, each of which costs a product of matrices of O(n m^2).
+    return np.stack([(Z.T * own) @ Z for own in curvature.T]) + np.diag(penalty)
+
+
+def _leave_one_out(
+    Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef: Floats
+) -> Floats:
+    """The (n, n_outputs) approximate logits of rows, each from the solution without the row."""
+    z = Z @ coef
+    p = expit(z)
+    curvature = weight[:, None] * p * (1 - p)
+    inverses = np.linalg.inv(_hessians(Z, curvature, penalty))
+    # z' H^-1 z of every row and output
+    spread = np.column_stack([np.einsum("ij,ij->i", Z @ inverse, Z) for inverse in inverses])
+    leverage = np.minimum(spread * curvature, _MAX_LEVERAGE)
+    return z + spread * weight[:, None] * (p - targets) / (1 - leverage)
