@@ -27,21 +27,24 @@ n_queries = [30, 100, 300, 1000]
 curves = {
     "labels, columns of X": [],
     "labels, context and centring": [],
-    "CalibratedRanker(context=None)": [],
-    "CalibratedRanker()": [],
+    "'boosting', context=None": [],
+    "'boosting'": [],
+    "'stacked'": [],
 }
 for n in n_queries:
     train = data.groups < n
     X, y, groups = data.X[train], data.y[train], data.groups[train]
     plain = default_regressor(len(y)).fit(X, y)
-    labels = CalibratedRanker(loss=DCG(gain="linear")).fit(X, y, groups=groups)
-    rows = CalibratedRanker(loss="ndcg@10", context=None).fit(X, y, groups=groups)
-    ranker = CalibratedRanker(loss="ndcg@10").fit(X, y, groups=groups)
+    labels = CalibratedRanker("boosting", loss=DCG(gain="linear")).fit(X, y, groups=groups)
+    rows = CalibratedRanker("boosting", loss="ndcg@10", context=None).fit(X, y, groups=groups)
+    ranker = CalibratedRanker("boosting", loss="ndcg@10").fit(X, y, groups=groups)
+    stack = CalibratedRanker("stacked", loss="ndcg@10").fit(X, y, groups=groups)
     scores = [
         plain.predict(data.X[test]),
         labels.decision_function(data.X[test], groups=groups_test),
         rows.decision_function(data.X[test]),
         ranker.decision_function(data.X[test], groups=groups_test),
+        stack.decision_function(data.X[test], groups=groups_test),
     ]
     for curve, score in zip(curves.values(), scores, strict=True):
         curve.append(ndcg_score(y_test, score, k=10, groups=groups_test))

@@ -59,7 +59,8 @@ METRICS: dict[str, Callable[..., Any]] = {
     "ERR": partial(err_score, max_relevance=2),
     "1 - PD": lambda *args, **options: 1 - pairwise_disagreement_loss(*args, **options),
 }
-DEFAULT = "CalibratedRanker()"
+DEFAULT = "CalibratedRanker('boosting')"
+STACKED = "CalibratedRanker('stacked')"
 LABELS = "  loss=DCG(gain='linear'), labels"
 LAMBDARANK = "LightGBM lambdarank"
 XENDCG = "LightGBM rank_xendcg"
@@ -81,13 +82,17 @@ def read_folds(folder: Path, n_folds: int) -> list[tuple[Bunch, Bunch]]:
 
 
 def calibrated(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
-    ranker = CalibratedRanker(**parameters).fit(train.X, train.y, groups=train.groups)
+    ranker = CalibratedRanker(**{"regressor": "boosting", **parameters}).fit(
+        train.X, train.y, groups=train.groups
+    )
     return ranker.decision_function(test.X, groups=test.groups)
 
 
 def by_pairs(train: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
     """Minus the positions: rankings of a loss on pairs, for metrics that take scores."""
-    parameters = {"loss": "pd", "decoder": "greedy_dag", **parameters}
+    parameters = {
+        "regressor": "boosting", "loss": "pd", "decoder": "greedy_dag", **parameters
+    }  # fmt: skip
     ranker = CalibratedRanker(**parameters).fit(train.X, train.y, groups=train.groups)
     return -ranker.predict(test.X, groups=test.groups)
 
@@ -152,6 +157,7 @@ def make_methods(
     )
     methods: dict[str, Callable[..., Any]] = {
         DEFAULT: calibrated,
+        STACKED: partial(calibrated, regressor="stacked"),
         "  loss='ndcg@10'": partial(calibrated, loss="ndcg@10"),
         LABELS: partial(calibrated, loss=DCG(gain="linear")),
         "  context=None": partial(calibrated, context=None),
@@ -303,7 +309,7 @@ def main() -> None:
         return
     folds = read_folds(folder, arguments.folds)
     train = folds[0][0]
-    default = CalibratedRanker().fit(train.X, train.y, groups=train.groups)  # also warms up
+    default = CalibratedRanker("boosting").fit(train.X, train.y, groups=train.groups)  # warms up
     regressor = clone(default.model_.regressor_)
     trees = arguments.trees or getattr(regressor, "max_iter", 100)
     learning_rate = arguments.learning_rate or getattr(regressor, "learning_rate", 0.05)
