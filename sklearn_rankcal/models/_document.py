@@ -18,11 +18,16 @@ from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
 
 _MAX_CLASSES = 100  # distinct targets that a classifier may have
+_BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+# Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
+# for each tree, in less than half the time if the table stays in the processor's cache.
+_BOOSTING_BYTES = 1 << 23
 
 
 def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:
@@ -131,10 +136,7 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
         self._columns = numeric_columns(X)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
-        boosts = isinstance(
-            regressor, (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
-        )
-        self._dtype = np.float64 if boosts else None
+        self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, self._inverse_scale = self._table(X, queries)
         self._n_columns = X.shape[1]
         self._numeric = _positions(X)
@@ -178,7 +180,11 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         # a block need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         n_columns = stored_columns(X) * (1 + len(self._kinds))
-        for rows, part in parts.chunks(rows_per_prediction(n_columns)):
+        if isinstance(self.regressor_, _BOOSTING):
+            step = rows_per_block(8 * n_columns, _BOOSTING_BYTES)
+        else:
+            step = rows_per_prediction(n_columns)
+        for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
             table, _ = self._table(X if whole else take_rows(X, rows), part)
             scores[rows] = self._predict(table)
