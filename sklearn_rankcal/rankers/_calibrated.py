@@ -85,10 +85,11 @@ class CalibratedRanker(
         ``"diagonal"``, or an object of `decoders`.
     context : "auto", None, str or list of str, default="auto"
         Query-context columns added for the regressor: ``"zscore"``, (x - query mean) / query
-        standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` is ``"zscore"``
-        when `fit` knows the queries and X is dense with numeric columns, else None. None shows the
-        regressor the columns of X and nothing else. Of losses on pairs, only the default
-        regressor has context columns.
+        standard deviation; ``"difference"``; ``"rank"``; or a list. ``"auto"`` adds the z-scores of
+        those numeric columns of a dense X whose level or spread differs between the queries of
+        `fit` (`models.DocumentModel` says how this is decided, and ``model_.context_`` which they
+        are), and none if `fit` does not know the queries. None shows the regressor the columns of
+        X and nothing else. Of losses on pairs, only the default regressor has context columns.
     center : bool, default=True
         Subtract from each target the mean of its query. It changes no ranking of the targets.
     group_column : str, default=None
@@ -149,8 +150,8 @@ class CalibratedRanker(
     query in other ways, add columns that express this.
 
     Beside the regressor, fit and predict take O(n log r) time for n documents in queries of at most
-    r, and O(n) memory. With context columns they also make a copy of X with twice the columns;
-    `predict` makes it for 131,072 rows at a time.
+    r, and O(n) memory. With context columns they also make a copy of X with up to twice the
+    columns; `predict` makes it for some thousands of rows at a time.
 
     References
     ----------
@@ -289,7 +290,7 @@ class CalibratedRanker(
             return set_random_states(pairs, self.random_state)
         context = self.context
         if isinstance(context, str) and context == "auto":
-            context = "zscore" if self.grouped_ and numeric_columns(X) else None
+            context = "auto" if self.grouped_ and numeric_columns(X) else None
         regressor = (
             default_regressor(X.shape[0]) if self.regressor is None else clone(self.regressor)
         )
@@ -492,7 +493,8 @@ class CalibratedRanker(
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)
-        return self.grouped_ and bool(check_context(self.model_.context))
+        context = self.model_.context
+        return self.grouped_ and (context == "auto" or bool(check_context(context)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
