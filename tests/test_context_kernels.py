@@ -50,12 +50,26 @@ FAMILIES = ("normal", "few values", "far from 0", "many scales", "missing", "inf
 
 
 def call(describe, values, queries, dtype=np.float64):
-    width = values.shape[1]
-    out = np.full((len(values), 2 * width + 1), 99.0, dtype=dtype)
-    slope = np.full(width, 0.5)
-    describe(values, queries.offsets, out, 1, width + 1, slope)
-    assert (out[:, 0] == 99).all()  # the columns of X, which `describe` must not change
-    return out[:, 1 : width + 1], out[:, width + 1 :], slope
+    """Z-scores, differences and slopes, the same for every way to say which rows there are."""
+    n_rows, width = values.shape
+    rng = np.random.default_rng(0)
+    results = []
+    for shuffled in (False, True):
+        source, target = slice(2, n_rows + 2), slice(1, n_rows + 1)
+        table = np.full((n_rows + 3, width), np.nan, dtype=values.dtype)
+        out = np.full((n_rows + 4, 2 * width + 1), 99.0, dtype=dtype)
+        if shuffled:
+            source, target = rng.permutation(n_rows) + 2, rng.permutation(n_rows) + 1
+        table[source] = values
+        slope = np.full(width, 0.5)
+        describe(table, source, queries.offsets, out, target, 1, width + 1, slope)
+        written = out[target, 1:].copy()
+        results.append((written[:, :width], written[:, width:], slope))
+        out[target, 1:] = 99
+        assert (out == 99).all()  # nothing else was changed
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return results[0]
 
 
 @pytest.mark.skipif(compiled is None, reason="the kernels in NumPy run")
@@ -145,7 +159,7 @@ def test_the_compiled_kernel_refuses_columns_that_are_not_adjacent():
     values, out = np.zeros((4, 6)), np.zeros((4, 6))
     for one, other in ((values[:, ::2], out), (values, out[:, ::2]), (values, out.T.copy().T)):
         with pytest.raises(ValueError, match="adjacent in memory"):
-            compiled(one, np.array([0, 4]), other, 0, -1, np.zeros(6))
+            compiled(one, slice(0, 4), np.array([0, 4]), other, slice(0, 4), 0, -1, np.zeros(6))
 
 
 @pytest.mark.parametrize("kinds", [("zscore",), ("difference", "rank"), ("zscore", "difference")])

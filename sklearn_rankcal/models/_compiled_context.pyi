@@ -5,8 +5,10 @@ from numpy.typing import NDArray
 
 def describe(
     values: NDArray[Any],
+    source: slice | NDArray[np.int64],
     offsets: NDArray[np.int64],
     out: NDArray[Any],
+    target: slice | NDArray[np.int64],
     zscore: int,
     difference: int,
     slope: NDArray[np.float64],

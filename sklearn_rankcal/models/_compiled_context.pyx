@@ -6,6 +6,8 @@
 docstring describes the arguments, and its comments give the reasons for the steps.
 """
 
+import numpy as np
+
 from libc.math cimport INFINITY, frexp, isfinite, ldexp, sqrt
 from libc.stdint cimport int64_t
 
@@ -23,35 +25,42 @@ ctypedef fused written:
 
 def describe(
     const number[:, :] values,
+    source,
     const int64_t[::1] offsets,
     written[:, :] out,
+    target,
     Py_ssize_t zscore,
     Py_ssize_t difference,
     double[::1] slope,
 ):
-    """Write the columns of whole queries, and add the 1 / sd of the queries to `slope`."""
-    cdef Py_ssize_t width = values.shape[1], q, first, stop
+    cdef const int64_t[::1] source_rows = _row_numbers(source), target_rows = _row_numbers(target)
+    cdef Py_ssize_t width = values.shape[1], q, first, stop, start
     cdef Py_ssize_t step = values.strides[0] // <Py_ssize_t> sizeof(number)
     cdef Py_ssize_t out_step = out.strides[0] // <Py_ssize_t> sizeof(written)
     if values.strides[1] != sizeof(number) or out.strides[1] != sizeof(written):
         raise ValueError("The columns of values and of out must be adjacent in memory.")
-    if width == 0 or values.shape[0] == 0:
-        return
     with nogil:
         for q in range(offsets.shape[0] - 1):
+            start = offsets[q]
             first = 0
             while first < width:
                 stop = first + TILE if first + TILE < width else width
                 _describe_tile(
-                    &values[offsets[q], first], step, offsets[q + 1] - offsets[q], stop - first,
-                    &out[offsets[q], first], out_step, zscore, difference, &slope[first],
+                    &values[0, first], step, &source_rows[start], offsets[q + 1] - start,
+                    stop - first, &out[0, first], out_step, &target_rows[start],
+                    zscore, difference, &slope[first],
                 )
                 first = stop
 
 
+def _row_numbers(rows):
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+
 cdef void _describe_tile(
-    const number *values, Py_ssize_t step, Py_ssize_t n_rows, Py_ssize_t width,
-    written *out, Py_ssize_t out_step, Py_ssize_t zscore, Py_ssize_t difference, double *slope,
+    const number *values, Py_ssize_t step, const int64_t *source, Py_ssize_t n_rows,
+    Py_ssize_t width, written *out, Py_ssize_t out_step, const int64_t *target,
+    Py_ssize_t zscore, Py_ssize_t difference, double *slope,
 ) noexcept nogil:
     """Describe one query in at most TILE columns; rows are `step` numbers apart."""
     cdef double low[TILE]  # the smallest value; from step 2 on, times 2^-exponent
@@ -72,12 +81,12 @@ cdef void _describe_tile(
         high[j] = -INFINITY
         total[j] = 0.0
     for i in range(n_rows):
-        _find_range(values + i * step, width, low, high, total)
+        _find_range(values + source[i] * step, width, low, high, total)
     for j in range(width):
         count[j] = n_rows
         some_missing |= total[j] != 0.0
     if some_missing:
-        _find_finite_range(values, step, n_rows, width, low, high, count)
+        _find_finite_range(values, step, source, n_rows, width, low, high, count)
     # 2. The smallest power of two above the spread.
     for j in range(width):
         v = high[j] - low[j]
@@ -93,17 +102,17 @@ cdef void _describe_tile(
     constant = ldexp(1.5, bits + 1)
     for i in range(n_rows):
         if some_missing:
-            _add_finite(values + i * step, width, factor, low, constant, total)
+            _add_finite(values + source[i] * step, width, factor, low, constant, total)
         else:
-            _add(values + i * step, width, factor, low, constant, total)
+            _add(values + source[i] * step, width, factor, low, constant, total)
     for j in range(width):
         mean[j] = total[j] / count[j]
         total[j] = 0.0
     for i in range(n_rows):
         if some_missing:
-            _add_finite_squares(values + i * step, width, factor, low, mean, constant, total)
+            _add_finite_squares(values + source[i] * step, width, factor, low, mean, constant, total)
         else:
-            _add_squares(values + i * step, width, factor, low, mean, constant, total)
+            _add_squares(values + source[i] * step, width, factor, low, mean, constant, total)
     for j in range(width):
         v = sqrt(total[j] / count[j])
         inverse[j] = 1.0 / v if v > 0.0 else 0.0
@@ -112,7 +121,10 @@ cdef void _describe_tile(
     # 4. The columns.
     if zscore >= 0:
         for i in range(n_rows):
-            _write(values + i * step, width, factor, low, mean, inverse, out + i * out_step + zscore)
+            _write(
+                values + source[i] * step, width, factor, low, mean, inverse,
+                out + target[i] * out_step + zscore,
+            )
     if difference >= 0:
         # 2^1024 and 2^1025 are above the largest number: multiply by 2^1000 and by the rest.
         for j in range(width):
@@ -121,15 +133,15 @@ cdef void _describe_tile(
             high[j] = ldexp(1.0, exponent[j] - bits)
         for i in range(n_rows):
             _write_difference(
-                values + i * step, width, factor, low, mean, inverse, high,
-                out + i * out_step + difference,
+                values + source[i] * step, width, factor, low, mean, inverse, high,
+                out + target[i] * out_step + difference,
             )
     if some_missing:
         for i in range(n_rows):
             if zscore >= 0:
-                _copy_missing(values + i * step, width, out + i * out_step + zscore)
+                _copy_missing(values + source[i] * step, width, out + target[i] * out_step + zscore)
             if difference >= 0:
-                _copy_missing(values + i * step, width, out + i * out_step + difference)
+                _copy_missing(values + source[i] * step, width, out + target[i] * out_step + difference)
 
 
 # Each of the following functions handles one row. The loops over its columns are kept so simple
@@ -149,8 +161,8 @@ cdef inline void _find_range(
 
 
 cdef void _find_finite_range(
-    const number *values, Py_ssize_t step, Py_ssize_t n_rows, Py_ssize_t width,
-    double *low, double *high, double *count,
+    const number *values, Py_ssize_t step, const int64_t *source, Py_ssize_t n_rows,
+    Py_ssize_t width, double *low, double *high, double *count,
 ) noexcept nogil:
     cdef Py_ssize_t i, j
     cdef double v
@@ -160,7 +172,7 @@ cdef void _find_finite_range(
         count[j] = 0.0
     for i in range(n_rows):
         for j in range(width):
-            v = values[i * step + j]
+            v = values[source[i] * step + j]
             if isfinite(v):
                 low[j] = v if v < low[j] else low[j]
                 high[j] = v if v > high[j] else high[j]

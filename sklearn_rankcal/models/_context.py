@@ -160,7 +160,7 @@ def add_context(
     n_rows, n_columns = values.shape
     width = len(columns)
     first = 0 if frame else n_columns
-    some = None if n_columns == width else np.array(columns)
+    some = slice(None) if n_columns == width else np.array(columns)
     if dtype is None:
         dtype = np.float32 if values.dtype == np.float32 else np.float64
     table = np.empty((n_rows, first + width * len(kinds)), dtype=dtype)
@@ -169,60 +169,28 @@ def add_context(
         step = rows_per_block(8 * n_columns)
     else:
         step = rows_per_block(_N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
+    start = {kind: first + number * width for number, kind in enumerate(kinds)}
+    places = start.get("zscore", -1), start.get("difference", -1)
+    as_it_is = n_columns == width and _is_readable(values)
+    if not frame and queries.order is not None:
+        for begin in range(0, n_rows, step):
+            table[begin : begin + step, :n_columns] = values[begin : begin + step]
     for rows, part in queries.chunks(step):
-        # Where rows are contiguous, the columns are written into the table at once.
-        place = isinstance(rows, slice)
-        out = table[rows] if place else np.empty((part.n_rows, table.shape[1]), dtype=dtype)
-        own = values[rows]
-        if not frame:
-            out[:, :n_columns] = own
-        described = _numbers(own if some is None else own[:, some])
-        _fill(out, first, described, part, kinds, slope)
-        if not place:
-            table[rows] = out
+        if not frame and isinstance(rows, slice):
+            table[rows, :n_columns] = values[rows]
+        if as_it_is:
+            describe(values, rows, part.offsets, table, rows, *places, slope)
+        else:
+            block = _copy_block(values, rows, some)
+            describe(block, slice(0, part.n_rows), part.offsets, table, rows, *places, slope)
+        if "rank" in kinds:
+            block = _copy_block(values, rows, some)
+            own = slice(start["rank"], start["rank"] + width)
+            table[rows, own] = _ranks(block, np.isnan(block), part)
     slope /= queries.n_queries
     if not frame:
         return table, slope
     return append_columns(X, table, _names(X, columns, kinds)), slope
-
-
-def _numbers(block: NDArray[Any]) -> NDArray[Any]:
-    """Return a block as float32 or float64 with adjacent columns, without a copy if it is so."""
-    dtype = np.float32 if block.dtype == np.float32 else np.float64
-    return np.require(block, dtype, ["C", "A"])
-
-
-def _fill(
-    out: NDArray[Any],
-    first: int,
-    block: NDArray[Any],
-    queries: Queries,
-    kinds: tuple[str, ...],
-    slope: NDArray[np.float64],
-) -> None:
-    """Write the context columns of a block of whole queries, all of one kind side by side.
-
-    Parameters
-    ----------
-    out : ndarray of shape (n_rows, first + width * len(kinds))
-        The result, which is changed from the column `first` on.
-    first : int
-    block : ndarray of shape (n_rows, width)
-        The values to describe, float32 or float64.
-    queries : Queries
-        The queries of the block.
-    kinds : tuple of str
-    slope : ndarray of shape (width,)
-        Is increased by the sum over the queries of 1 / sd.
-    """
-    width = block.shape[1]
-    start = {kind: first + number * width for number, kind in enumerate(kinds)}
-    describe(
-        block, queries.offsets, out, start.get("zscore", -1), start.get("difference", -1), slope
-    )
-    if "rank" in start:
-        place = slice(start["rank"], start["rank"] + width)
-        out[:, place] = _ranks(block.astype(np.float64), np.isnan(block), queries)
 
 
 def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
@@ -241,13 +209,32 @@ def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
     return names
 
 
+def _is_readable(values: NDArray[Any]) -> bool:
+    """Whether `describe` can read the table without a copy."""
+    return (
+        values.dtype in (np.float32, np.float64)
+        and values.dtype.isnative
+        and values.flags.aligned
+        and values.strides[1] == values.itemsize
+        and values.strides[0] % values.itemsize == 0
+    )
+
+
+def _copy_block(
+    values: NDArray[Any], rows: slice | NDArray[np.int64], columns: slice | NDArray[np.int64]
+) -> NDArray[Any]:
+    """Copy some rows and columns to an array that `describe` can read."""
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    return values[rows][:, columns].astype(dtype, order="C")
+
+
 def _ranks(
-    block: NDArray[np.float64], missing: NDArray[np.bool_], queries: Queries
+    block: NDArray[Any], missing: NDArray[np.bool_], queries: Queries
 ) -> NDArray[np.float64]:
     """Share of the query's values below each value, equal values counting half, minus one half."""
     from sklearn_rankcal.queries import Ranking
 
-    result = np.empty_like(block)
+    result = np.empty(block.shape)
     for column in range(block.shape[1]):  # one sort per feature
         values = np.where(missing[:, column], np.inf, block[:, column])
         ranked = Ranking.from_scores(-values, queries)  # ascending values, missing ones last

@@ -17,8 +17,10 @@ N_TEMPORARIES = 4
 
 def describe(
     values: NDArray[Any],
+    source: slice | NDArray[np.int64],
     offsets: NDArray[np.int64],
     out: NDArray[Any],
+    target: slice | NDArray[np.int64],
     zscore: int,
     difference: int,
     slope: Floats,
@@ -30,10 +32,14 @@ def describe(
     values : ndarray of shape (n_rows, width)
         float32 or float64, with adjacent columns. NaN and infinite values are left out of the means
         and are written as they are.
+    source : slice with a start and a stop, or ndarray of shape (n_places,)
+        The rows of `values` that the queries consist of, query after query.
     offsets : ndarray of shape (n_queries + 1,)
-        Query q has the rows ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    out : ndarray of shape (n_rows, n_columns)
+        Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of `source`.
+    out : ndarray of shape (n_rows_of_out, n_columns)
         The result, which is changed: float32 or float64, with adjacent columns.
+    target : slice with a start and a stop, or ndarray of shape (n_places,)
+        The rows of `out` that belong to the rows `source`.
     zscore, difference : int
         The first column of `out` for columns of this kind, or -1 for none.
     slope : ndarray of shape (width,)
@@ -41,7 +47,7 @@ def describe(
     """
     width = values.shape[1]
     queries = Queries(offsets)
-    block = values.astype(np.float64)
+    block = values[source].astype(np.float64)
     by_query: Any = queries
     sizes = queries.sizes[:, None].astype(np.float64)
     if queries.is_uniform:
@@ -89,7 +95,7 @@ def describe(
         if some_missing:
             own[missing] = block[missing]
         with np.errstate(over="ignore"):  # an infinite value of float64 may be written as float32
-            out[:, zscore : zscore + width] = own.reshape(-1, width)
+            out[target, zscore : zscore + width] = own.reshape(-1, width)
     if difference >= 0:
         # 2^1024 and 2^1025 are above the largest number: multiply by 2^1000 and by the rest.
         first = np.minimum(exponent, 1000)
@@ -99,7 +105,7 @@ def describe(
         if some_missing:
             own[missing] = block[missing]
         with np.errstate(over="ignore"):
-            out[:, difference : difference + width] = own.reshape(-1, width)
+            out[target, difference : difference + width] = own.reshape(-1, width)
     # 6. 1 / sd in the unit of x. It overflows for a spread below 1e-308, which counts as 0.
     with np.errstate(over="ignore"):
         per_query = np.ldexp(inverse, -exponent).reshape(-1, width)
