@@ -33,6 +33,7 @@ def describe(
     Py_ssize_t difference,
     double[::1] slope,
 ):
+    """Write the z-scores and the differences from the mean of whole queries."""
     cdef const int64_t[::1] source_rows = _row_numbers(source), target_rows = _row_numbers(target)
     cdef Py_ssize_t width = values.shape[1], q, first, stop, start
     cdef Py_ssize_t step = values.strides[0] // <Py_ssize_t> sizeof(number)
