@@ -27,8 +27,10 @@ from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_on
 _MAX_CLASSES = 100  # distinct targets that a classifier may have
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
-# for each tree, in less than half the time if the table stays in the processor's cache.
-_BOOSTING_BYTES = 1 << 23
+# for each tree, and faster if most of the table stays in the processor's cache. Blocks of 8 MiB are
+# faster still with one thread. But several threads wait for each other after each tree and block,
+# which takes long on a machine that is busy with other work.
+_BOOSTING_BYTES = 1 << 25
 
 
 def default_regressor(n_rows: int) -> HistGradientBoostingRegressor:

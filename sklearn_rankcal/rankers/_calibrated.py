@@ -151,7 +151,7 @@ class CalibratedRanker(
 
     Beside the regressor, fit and predict take O(n log r) time for n documents in queries of at most
     r, and O(n) memory. With context columns they also make a copy of X with up to twice the
-    columns; `predict` makes it for some thousands of rows at a time.
+    columns; `predict` makes it for some ten thousands of rows at a time.
 
     References
     ----------
