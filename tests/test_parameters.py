@@ -33,7 +33,7 @@ BAD = [
     *((DocumentModel(Ridge(), center=v), "ndcg", "center must be True") for v in ("no", None, 2)),
     *(
         (DocumentModel(Ridge(), context=v), "ndcg", "context must be None, a name|Unknown context")
-        for v in (3, {}, [3], [["zscore"]], "auto")
+        for v in (3, {}, [3], [["zscore"]], ["auto"])
     ),
     (BilinearPairs(symmetric=None), "pd", "symmetric must be True or False"),
     (PairModel(Ridge(), symmetric=None), "pd", "symmetric must be True or False"),

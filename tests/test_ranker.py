@@ -76,7 +76,7 @@ def test_a_pipeline_regressor_gets_the_weights_at_its_last_step():
 
 
 def test_auto_context_only_for_known_queries_and_dense_numbers():
-    assert CalibratedRanker(Ridge()).fit(X, Y, G).model_.context == "zscore"
+    assert CalibratedRanker(Ridge()).fit(X, Y, G).model_.context == "auto"
     assert CalibratedRanker(Ridge()).fit(sparse.csr_array(X), Y, G).model_.context is None
     with pytest.warns(MissingGroupsWarning):
         assert CalibratedRanker(Ridge()).fit(X, Y).model_.context is None
@@ -299,7 +299,7 @@ def test_context_columns_are_those_of_fit():
     ranks = by_frame.predict(frame.astype({"b": bool}), G)
     np.testing.assert_array_equal(ranks, by_frame.predict(frame, G))
     objects = CalibratedRanker(Ridge()).fit(X.astype(object), Y, G)
-    assert objects.model_.context == "zscore"
+    assert objects.model_.context == "auto"
     with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on dense X"):
         ranker.predict(sparse.csr_array(flags), G)
 

@@ -8,11 +8,13 @@ each column. They contain neither higher moments nor what columns have in common
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import (
     append_columns,
@@ -23,8 +25,18 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 
+_N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the same time
+try:
+    if KERNELS != "compiled":
+        raise ImportError("The kernels in NumPy run.")
+    from sklearn_rankcal.models._compiled_context import describe
+except ImportError:
+    if os.environ.get("SKLEARN_RANKCAL_KERNELS") == "compiled":
+        raise
+    from sklearn_rankcal.models._numpy_context import N_TEMPORARIES as _N_TEMPORARIES
+    from sklearn_rankcal.models._numpy_context import describe
+
 CONTEXTS = ("zscore", "difference", "rank")
-_N_TEMPORARIES = 4  # arrays of the size of a block that `_fill` holds at the same time
 
 
 def check_context(context: Any) -> tuple[str, ...]:
@@ -47,7 +59,7 @@ def check_context(context: Any) -> tuple[str, ...]:
     if unknown:
         raise ValueError(
             f"Unknown context {unknown[0]!r}. Known: None, {', '.join(map(repr, CONTEXTS))}, or a "
-            "list of these; CalibratedRanker also takes 'auto' alone."
+            "list of these; CalibratedRanker and DocumentModel also take 'auto' alone."
         )
     return tuple(dict.fromkeys(kinds))
 
@@ -113,8 +125,8 @@ def add_context(
     queries : Queries
     kinds : tuple of str
     columns : list, default=None
-        The columns to describe, as `numeric_columns` names them. None means the numeric columns of
-        `X`.
+        The columns to describe, named as `numeric_columns` names them, in the order of `X`. None
+        means the numeric columns of `X`.
     dtype : dtype, default=None
         The dtype of the table. None means float32 if the numbers of `X` are float32, and otherwise
         float64.
@@ -123,7 +135,7 @@ def add_context(
     -------
     table : ndarray of shape (n_rows, n_features + len(columns) * len(kinds)), or a data frame
         A data frame keeps its columns, and its new columns are named ``<column>__<kind>``.
-    inverse_scale : ndarray of shape (len(columns),)
+    slope : ndarray of shape (len(columns),)
         Mean over queries of 1 / sd_q, where a query with sd_q = 0 contributes 0. This is the mean
         slope of "zscore".
 
@@ -135,7 +147,8 @@ def add_context(
     Notes
     -----
     The time is O(n_rows * n_features), plus one sort per column for "rank". The memory in addition
-    to the result is one block of rows.
+    to the result is one block of rows. The columns of a row depend neither on the order of the rows
+    nor on other queries, not even in the last digit.
     """
     columns = numeric_columns(X) if columns is None else columns
     if not columns:
@@ -145,24 +158,39 @@ def add_context(
     frame = is_dataframe(X)
     values = column_values(X, columns)
     n_rows, n_columns = values.shape
+    width = len(columns)
     first = 0 if frame else n_columns
+    some = slice(None) if n_columns == width else np.array(columns)
     if dtype is None:
         dtype = np.float32 if values.dtype == np.float32 else np.float64
-    table = np.empty((n_rows, first + n_columns * len(kinds)), dtype=dtype)
-    inverse = np.zeros(n_columns)
+    table = np.empty((n_rows, first + width * len(kinds)), dtype=dtype)
+    slope = np.zeros(width)
     if "rank" in kinds:  # a larger block, because each call of a sort has a cost of its own
         step = rows_per_block(8 * n_columns)
     else:
         step = rows_per_block(_N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
+    start = {kind: first + number * width for number, kind in enumerate(kinds)}
+    places = start.get("zscore", -1), start.get("difference", -1)
+    as_it_is = n_columns == width and _is_readable(values)
+    if not frame and queries.order is not None:
+        for begin in range(0, n_rows, step):
+            table[begin : begin + step, :n_columns] = values[begin : begin + step]
     for rows, part in queries.chunks(step):
-        block = values[rows].astype(np.float64)
-        if not frame:
-            table[rows, :n_columns] = block
-        inverse += _fill(table, rows, first, block, part, kinds)
-    inverse /= queries.n_queries
+        if not frame and isinstance(rows, slice):
+            table[rows, :n_columns] = values[rows]
+        if as_it_is:
+            describe(values, rows, part.offsets, table, rows, *places, slope)
+        else:
+            block = _copy_block(values, rows, some)
+            describe(block, slice(0, part.n_rows), part.offsets, table, rows, *places, slope)
+        if "rank" in kinds:
+            block = _copy_block(values, rows, some)
+            own = slice(start["rank"], start["rank"] + width)
+            table[rows, own] = _ranks(block, np.isnan(block), part)
+    slope /= queries.n_queries
     if not frame:
-        return table, inverse
-    return append_columns(X, table, _names(X, columns, kinds)), inverse
+        return table, slope
+    return append_columns(X, table, _names(X, columns, kinds)), slope
 
 
 def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
@@ -181,134 +209,32 @@ def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
     return names
 
 
-def _fill(
-    table: NDArray[Any],
-    rows: slice | NDArray[np.int64],
-    first: int,
-    block: NDArray[np.float64],
-    queries: Queries,
-    kinds: tuple[str, ...],
-) -> NDArray[np.float64]:
-    """Write the context columns of one block of whole queries into the table.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, first + width * len(kinds))
-        The result, which is changed.
-    rows : slice or ndarray
-        The rows of the table that the block covers.
-    first : int
-        The first column to write.
-    block : ndarray of shape (n_rows_of_block, width)
-        The values to describe.
-    queries : Queries
-        The queries of the block.
-    kinds : tuple of str
-
-    Returns
-    -------
-    inverse_scale : ndarray of shape (width,)
-        Sum over the queries of 1 / sd_q.
-    """
-    width = block.shape[1]
-    flat = block
-    by_query: Any = queries
-    sizes = queries.sizes[:, None].astype(np.float64)
-    if queries.is_uniform:
-        # With queries of one size the block is an array (query, row, column). Sums over queries
-        # are then sums over an axis, and NumPy's broadcasting replaces `repeat`.
-        by_query = _EqualSizes()
-        block = block.reshape(queries.n_queries, -1, width)
-        sizes = sizes[:, None]
-    # 1. Count the finite values of each query, at least 1 to divide by.
-    missing = ~np.isfinite(block)
-    some_missing = bool(missing.any())
-    known = by_query.reduce(np.add, (~missing).astype(np.float64)) if some_missing else sizes
-    count = np.maximum(known, 1.0)
-    # 2. Subtract the smallest value: above = x - min >= 0. If all values are equal, this is
-    # exactly 0, which x - mean need not be.
-    low = by_query.reduce(np.minimum, np.where(missing, np.inf, block) if some_missing else block)
-    if some_missing:
-        low = np.where(known > 0, low, 0.0)
-    above = block - by_query.repeat(low)
-    if some_missing:
-        above[missing] = 0.0
-    # 3. Divide by 2^exponent, the smallest power of two above the largest value, so that
-    # 0 <= above < 1. The division is exact, squares cannot overflow, and `_exact_sum` applies.
-    spread = by_query.reduce(np.maximum, above)
-    exponent = np.clip(np.frexp(spread)[1], -1000, 1000)
-    above *= by_query.repeat(np.ldexp(1.0, -exponent))
-    # 4. deviation = (x - mean) / 2^exponent, and sd = sqrt(mean of its squares), which is in the
-    # same unit. A query of n rows has n < 2^bits.
-    bits = np.frexp(sizes)[1]
-    deviation = above
-    deviation -= by_query.repeat(_exact_sum(above, bits, by_query) / count)
-    squares = np.square(deviation)
-    if some_missing:
-        squares[missing] = 0.0
-        deviation[missing] = block[missing]  # NaN and infinities are written as they are
-    scale = np.sqrt(_exact_sum(squares, bits, by_query) / count)
-    inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
-    # 5. Write the columns, all of one kind side by side.
-    for number, kind in enumerate(kinds):
-        target = slice(first + number * width, first + (number + 1) * width)
-        if kind == "difference":
-            own = deviation * by_query.repeat(np.ldexp(1.0, exponent))
-            table[rows, target] = own.reshape(-1, width)
-        elif kind == "zscore":
-            with np.errstate(invalid="ignore"):  # an infinite value, which is put back below
-                own = deviation * by_query.repeat(inverse)
-            if some_missing:
-                own[missing] = block[missing]  # infinity times an inverse of 0 would be NaN
-            table[rows, target] = own.reshape(-1, width)
-        else:
-            table[rows, target] = _ranks(flat, np.isnan(flat), queries)
-    # 6. 1 / sd in the unit of x. It overflows for a spread below 1e-308, which counts as 0.
-    with np.errstate(over="ignore"):
-        slope = np.ldexp(inverse, -exponent)
-    return np.where(np.isfinite(slope), slope, 0.0).reshape(-1, width).sum(axis=0)
+def _is_readable(values: NDArray[Any]) -> bool:
+    """Whether `describe` can read the table without a copy."""
+    return (
+        values.dtype in (np.float32, np.float64)
+        and values.dtype.isnative
+        and values.flags.aligned
+        and values.strides[1] == values.itemsize
+        and values.strides[0] % values.itemsize == 0
+    )
 
 
-class _EqualSizes:
-    """`reduce` and `repeat` of `Queries` for queries of one size: arrays (query, row, column)."""
-
-    @staticmethod
-    def reduce(ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
-        return ufunc.reduce(grouped, axis=1, keepdims=True)
-
-    @staticmethod
-    def repeat(per_query: NDArray[Any]) -> NDArray[Any]:
-        return per_query
-
-
-def _exact_sum(
-    values: NDArray[np.float64], bits: NDArray[np.int32], by_query: Any
-) -> NDArray[np.float64]:
-    """Sum over each query so that the result does not depend on the order of the rows.
-
-    The last digit of a floating-point sum depends on the order of its terms, and a tree may split
-    at exactly that digit. Therefore values in [0, 1] of queries of fewer than 2^bits rows are first
-    rounded to 51 - bits binary places. Every partial sum of the rounded values is exact.
-
-    Rounding the finished columns to float32 instead would save about half of the time (0.12 s
-    instead of 0.32 s for 200,000 rows of 100 columns, with the same memory), but does not make
-    them independent of the order. Where x - mean is 0 up to rounding, all digits depend on the
-    order: 8,626 of 40 million cells still differed for values with one decimal.
-    """
-    # Adding 1.5 * 2^(bits + 1) leaves 51 - bits binary places; subtracting it again is exact.
-    constant = by_query.repeat(np.ldexp(1.5, bits + 1))
-    rounded = values + constant
-    rounded -= constant
-    return by_query.reduce(np.add, rounded)
+def _copy_block(
+    values: NDArray[Any], rows: slice | NDArray[np.int64], columns: slice | NDArray[np.int64]
+) -> NDArray[Any]:
+    """Copy some rows and columns to an array that `describe` can read."""
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    return values[rows][:, columns].astype(dtype, order="C")
 
 
 def _ranks(
-    block: NDArray[np.float64], missing: NDArray[np.bool_], queries: Queries
+    block: NDArray[Any], missing: NDArray[np.bool_], queries: Queries
 ) -> NDArray[np.float64]:
     """Share of the query's values below each value, equal values counting half, minus one half."""
     from sklearn_rankcal.queries import Ranking
 
-    result = np.empty_like(block)
+    result = np.empty(block.shape)
     for column in range(block.shape[1]):  # one sort per feature
         values = np.where(missing[:, column], np.inf, block[:, column])
         ranked = Ranking.from_scores(-values, queries)  # ascending values, missing ones last

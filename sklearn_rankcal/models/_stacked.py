@@ -374,7 +374,7 @@ def default_members(
     relevance: bool = True,
     borda: bool = True,
     forest: bool = True,
-    context: Any = "zscore",
+    context: Any = "auto",
     center: bool = True,
 ) -> list[tuple[str, Any, Any]]:
     """Return the members of a stack for which none are given.
@@ -397,7 +397,7 @@ def default_members(
         disagreement.
     forest : bool, default=True
         Whether there is the fourth member, a forest. It needs columns that float32 can hold.
-    context : None, "zscore", "difference", "rank" or a list of these, default="zscore"
+    context : None, "zscore", "difference", "rank", a list of these, or "auto", default="auto"
         Context columns of the first two members.
     center : bool, default=True
         Whether the first two members learn centred targets.

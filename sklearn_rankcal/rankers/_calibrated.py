@@ -112,9 +112,11 @@ class CalibratedRanker(
         Columns that are added for the regressor and compare a document with its query:
         ``"zscore"``, which is (x - mean of the query) / standard deviation of the query;
         ``"difference"``, which is x - mean of the query; ``"rank"``, the rank in the query; or a
-        list of these. With ``"auto"`` they are ``"zscore"`` if `fit` knows the queries and X is
-        dense with numeric columns, and otherwise none. With None the regressor sees the columns of
-        X only. For losses on pairs, only the default regressor gets context columns.
+        list of these. ``"auto"`` adds the z-scores of those numeric columns of a dense X whose
+        level or spread differs between the queries of `fit`, and none if `fit` does not know the
+        queries. `models.DocumentModel` describes how this is decided, and ``model_.context_`` lists
+        the columns. With None the regressor sees the columns of X only. For losses on pairs, only
+        the default regressor gets context columns.
     center : bool, default=True
         Whether to subtract from each target the mean of its query. This changes no ranking of the
         targets.
@@ -199,7 +201,7 @@ class CalibratedRanker(
 
     In addition to the regressor, `fit` and `predict` take O(n log r) time and O(n) memory for n
     documents in queries of at most r documents. With context columns they also make a copy of X
-    with twice the columns. `predict` makes this copy for one block of rows at a time.
+    with up to twice the columns. `predict` makes this copy for one block of rows at a time.
 
     References
     ----------
@@ -573,7 +575,8 @@ class CalibratedRanker(
         check_is_fitted(self)
         if isinstance(self.model_, StackedModel):
             return self.grouped_  # its scores are centred in each query
-        return self.grouped_ and bool(check_context(self.model_.context))
+        context = self.model_.context
+        return self.grouped_ and (context == "auto" or bool(check_context(context)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -64,7 +64,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = ranker.context
     if isinstance(context, str) and context == "auto":
-        context = "zscore" if ranker.grouped_ and numeric_columns(data.X) else None
+        context = "auto" if ranker.grouped_ and numeric_columns(data.X) else None
     if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
         members = default_members(
             relevance=not isinstance(data.labels, Preferences),

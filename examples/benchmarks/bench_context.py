@@ -1,0 +1,234 @@
+"""What context columns cost: seconds and memory of the columns, and of fit and predict with them.
+
+Seconds are those of the processor, over all threads.
+
+columns
+    `add_context` with z-scores into a table of float64, with the compiled kernel and with its twin
+    in NumPy, against copying X twice into such a table, which is the least that any method does.
+    Memory is the peak that `tracemalloc` sees beside the table, in multiples of X. Rows are
+    contiguous or in random order.
+auto
+    Fit and predict of the default ranker (``context="auto"``), without context and with the
+    z-scores of all columns, against LightGBM's lambdarank, if it is installed, with X alone and as
+    many trees and leaves. In one table features have the same distribution in every query, so
+    that context cannot help; in the other they have a level of their own in each query. Predict
+    is also compared with one `predict` of the ranker's regressor on the finished table. NDCG@10 is
+    of new queries.
+
+    python examples/benchmarks/bench_context.py --documents 240000 --trees 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from _harness import print_table
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.decoders import KERNELS
+from sklearn_rankcal.metrics import ndcg_score
+from sklearn_rankcal.models import _context, _numpy_context, default_regressor
+from sklearn_rankcal.queries import Queries
+
+QUERY_SIZE = 120
+PARTS = ("columns", "auto")
+
+
+def make_data(n_documents: int, n_features: int, level: float, seed: int) -> Bunch:
+    """Grades 0 to 4 that follow eight features, to which queries add a level."""
+    rng = np.random.default_rng(seed)
+    n_queries = max(2, n_documents // QUERY_SIZE)
+    groups = np.repeat(np.arange(n_queries), QUERY_SIZE)
+    X = rng.random((len(groups), n_features), dtype=np.float32)
+    latent = np.square(X[:, :8]).sum(axis=1) + rng.random(len(groups))
+    shift = level * rng.random((n_queries, n_features), dtype=np.float32)
+    for query in range(n_queries):  # one query at a time adds no peak of memory
+        X[query * QUERY_SIZE : (query + 1) * QUERY_SIZE] += shift[query]
+    y = np.searchsorted(np.quantile(latent, [0.5, 0.75, 0.9, 0.97]), latent).astype(np.float64)
+    return Bunch(X=X, y=y, groups=groups)
+
+
+def processor_seconds(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Least processor seconds of each task, over all threads; the tasks take turns.
+
+    The first touch of new memory can take longer than all computations, and happens by chance.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            started = time.process_time()
+            task()
+            seconds[name].append(time.process_time() - started)
+    return {name: min(values) for name, values in seconds.items()}
+
+
+# -------------------------------------------------------------------- the columns
+
+
+def time_columns(X: np.ndarray, queries: Queries, describe: Any, n_temporaries: int) -> Any:
+    kept = _context.describe, _context._N_TEMPORARIES
+    _context.describe, _context._N_TEMPORARIES = describe, n_temporaries
+    try:
+        return _context.add_context(X, queries, ("zscore",), dtype=np.float64)[0]
+    finally:
+        _context.describe, _context._N_TEMPORARIES = kept
+
+
+def time_copies(X: np.ndarray) -> np.ndarray:
+    table = np.empty((len(X), 2 * X.shape[1]))
+    for start in range(0, len(X), 1024):
+        rows = slice(start, start + 1024)
+        table[rows, : X.shape[1]] = X[rows]
+        table[rows, X.shape[1] :] = X[rows]
+    return table
+
+
+def peakmem_columns(call: Callable[[], Any]) -> int:
+    """Bytes beside the result."""
+    tracemalloc.start()
+    try:
+        result = call()
+        return tracemalloc.get_traced_memory()[1] - result.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def report_columns(arguments: argparse.Namespace) -> None:
+    data = make_data(arguments.documents, arguments.features, 1.0, 0)
+    layouts = {
+        "contiguous": Queries.from_groups(data.groups),
+        "random order": Queries.from_groups(np.random.default_rng(0).permutation(data.groups)),
+    }
+    kernels = {"NumPy": (_numpy_context.describe, _numpy_context.N_TEMPORARIES)}
+    if KERNELS == "compiled":
+        kernels = {"compiled": (_context.describe, _context._N_TEMPORARIES), **kernels}
+    rows = []
+    for dtype in (np.float32, np.float64):
+        X = data.X.astype(dtype, copy=False)
+        for layout, queries in layouts.items():
+            tasks = {
+                name: partial(time_columns, X, queries, *kernel) for name, kernel in kernels.items()
+            }
+            tasks["two copies"] = partial(time_copies, X)
+            seconds = processor_seconds(tasks, arguments.repeats)
+            for name, task in tasks.items():
+                rows.append(
+                    [
+                        f"{np.dtype(dtype).name}, {layout}: {name}",
+                        f"{seconds[name]:.3f}",
+                        f"{seconds[name] / seconds['two copies']:.2f}x",
+                        f"{peakmem_columns(task) / X.nbytes:.3f}",
+                    ]
+                )
+    print_table(
+        f"Z-scores of {len(data.y)} x {arguments.features}; least of {arguments.repeats}",
+        ["X and kernel", "seconds", "/ two copies", "memory / X"],
+        rows,
+    )
+
+
+# -------------------------------------------------------------------- fit and predict
+
+
+def fit_ranker(data: Bunch, trees: int, context: Any) -> CalibratedRanker:
+    regressor = default_regressor(len(data.y)).set_params(max_iter=trees)
+    return CalibratedRanker(regressor, context=context).fit(data.X, data.y, groups=data.groups)
+
+
+def fit_lambdarank(data: Bunch, trees: int) -> Any:
+    from lightgbm import LGBMRanker
+
+    model = LGBMRanker(
+        n_estimators=trees,
+        num_leaves=default_regressor(len(data.y)).max_leaf_nodes,
+        learning_rate=0.05,
+        n_jobs=int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)),
+        verbose=-1,
+    )
+    return model.fit(data.X, data.y, group=np.bincount(data.groups))
+
+
+def keep(fitted: dict[str, Any], name: str, fit: Callable[[], Any]) -> None:
+    fitted[name] = fit()
+
+
+def report_auto(arguments: argparse.Namespace) -> None:
+    for level, title in ((0.0, "the same distribution"), (1.0, "a level of its own")):
+        data, test = (make_data(arguments.documents, arguments.features, level, s) for s in (0, 1))
+        fits: dict[str, Callable[[], Any]] = {
+            f"context={context!r}": partial(fit_ranker, data, arguments.trees, context)
+            for context in ("auto", None, "zscore")
+        }
+        if find_spec("lightgbm") is not None:
+            fits["lambdarank, X alone"] = partial(fit_lambdarank, data, arguments.trees)
+        fitted: dict[str, Any] = {}
+        tasks = {name: partial(keep, fitted, name, fit) for name, fit in fits.items()}
+        seconds = processor_seconds(tasks, arguments.repeats)
+        rows = []
+        for name, ranker in fitted.items():
+            if name.startswith("context"):
+                scores = ranker.decision_function(test.X, groups=test.groups)
+                queries = Queries.from_groups(test.groups)
+                table = ranker.model_._table(test.X, queries)[0]
+                predicts = {
+                    "ours": partial(ranker.decision_function, test.X, groups=test.groups),
+                    "regressor": partial(ranker.model_.regressor_.predict, table),
+                }
+                took = processor_seconds(predicts, arguments.repeats)
+                del table
+                columns = str(len(ranker.model_.context_.get("zscore", [])))
+                predict, ratio = f"{took['ours']:.2f}", f"{took['ours'] / took['regressor']:.2f}x"
+            else:
+                scores = ranker.predict(test.X)
+                took = processor_seconds(
+                    {"ours": partial(ranker.predict, test.X)}, arguments.repeats
+                )
+                columns, predict, ratio = "", f"{took['ours']:.2f}", ""
+            ndcg = ndcg_score(test.y, scores, groups=test.groups, k=10)
+            base = seconds[next(reversed(tasks))]
+            rows.append(
+                [
+                    name,
+                    columns,
+                    f"{seconds[name]:.2f}",
+                    f"{seconds[name] / base:.2f}x",
+                    predict,
+                    ratio,
+                    f"{ndcg:.4f}",
+                ]
+            )
+        print_table(
+            f"Every query has {title}: {len(data.y)} x {arguments.features}, {arguments.trees} "
+            f"trees; least of {arguments.repeats}",
+            ["", "z-scores", "fit, s", "/ last row", "predict, s", "/ regressor", "NDCG@10"],
+            rows,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--documents", type=int, default=300_000, help="(default: 300000)")
+    parser.add_argument("--features", type=int, default=136, help="(default: 136)")
+    parser.add_argument("--trees", type=int, default=100, help="(default: 100)")
+    parser.add_argument("--repeats", type=int, default=3, help="(default: 3)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
+    arguments = parser.parse_args()
+    if "columns" in arguments.parts:
+        report_columns(arguments)
+    if "auto" in arguments.parts:
+        report_auto(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The columns to which ``context="auto"`` adds z-scores."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from scipy.stats import rankdata
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal import CalibratedRanker, context_columns
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.models import DocumentModel, _automatic_context
+from sklearn_rankcal.models._automatic_context import columns_that_differ
+from sklearn_rankcal.queries import Queries
+
+RNG = np.random.default_rng(0)
+SIZES = RNG.integers(5, 60, size=1500)
+QUERIES = Queries(np.append(0, np.cumsum(SIZES)))
+N = QUERIES.n_rows
+
+
+def per_query(scale):
+    return QUERIES.repeat(scale * RNG.normal(size=QUERIES.n_queries))
+
+
+def zero_inflated(values):
+    return np.where(RNG.random(N) < 0.8, 0.0, values)
+
+
+# column: (values, whether its z-score tells something new)
+COLUMNS = {
+    "the same normal in every query": (RNG.normal(size=N), False),
+    "the same heavy tails": (RNG.standard_cauchy(size=N), False),
+    "the same few values": (RNG.integers(0, 3, size=N), False),
+    "the same zeros": (zero_inflated(RNG.exponential(size=N)), False),
+    "constant": (np.full(N, 0.1), False),
+    "constant in each query": (per_query(1.0), False),
+    "missing everywhere": (np.full(N, np.nan), False),
+    "missing at random": (np.where(RNG.random(N) < 0.5, np.nan, RNG.normal(size=N)), False),
+    "a level": (RNG.normal(size=N) + per_query(0.3), True),
+    "a level under heavy tails": (RNG.standard_cauchy(size=N) + per_query(1.0), True),
+    "a level and infinite values": (
+        np.where(RNG.random(N) < 0.1, np.inf, RNG.normal(size=N)) + per_query(0.5),
+        True,
+    ),
+    "a share of ones": (RNG.random(N) < 0.1 + 0.4 * (per_query(1.0) > 0), True),
+    "a spread": (RNG.normal(size=N) * np.exp(per_query(0.4)), True),
+    "a scale beside zeros": (zero_inflated(RNG.random(N) * np.exp(per_query(0.7))), True),
+}
+TABLE = np.column_stack([values for values, _ in COLUMNS.values()])
+WANTED = [name for name, (_, wanted) in COLUMNS.items() if wanted]
+
+
+def test_columns_whose_level_or_spread_differs():
+    chosen = columns_that_differ(TABLE, list(range(len(COLUMNS))), QUERIES)
+    names = list(COLUMNS)
+    assert [names[place] for place in chosen] == WANTED
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(frame):
+    X = frame(dict(zip(COLUMNS, TABLE.T, strict=True)))
+    assert columns_that_differ(X, list(COLUMNS), QUERIES) == WANTED
+
+
+def test_the_choice_does_not_depend_on_scales_or_on_the_order_of_rows():
+    candidates = list(range(len(COLUMNS)))
+    chosen = columns_that_differ(TABLE, candidates, QUERIES)
+    assert columns_that_differ(1e6 + 1e-3 * TABLE, candidates, QUERIES) == chosen
+    shuffle = RNG.permutation(N)
+    queries = Queries.from_groups(QUERIES.codes[shuffle])
+    assert columns_that_differ(TABLE[shuffle], candidates, queries) == chosen
+
+
+def test_the_intraclass_correlation_is_that_of_the_textbook():
+    """One-way analysis of variance, written as a loop over queries."""
+    values = TABLE[:, list(COLUMNS).index("a level")]
+    ranks = rankdata(values)
+    parts = np.split(ranks, QUERIES.offsets[1:-1])
+    k = len(parts)
+    between = sum(len(p) * (p.mean() - ranks.mean()) ** 2 for p in parts) / (k - 1)
+    within = sum(((p - p.mean()) ** 2).sum() for p in parts) / (N - k)
+    size = (N - sum(len(p) ** 2 for p in parts) / N) / (k - 1)
+    share = (between - within) / (between + (size - 1) * within)
+    error = np.sqrt(2 / (k - 1) + 2 / (N - k)) / size
+    for limit, wanted in ((share + 1.99 * error, True), (share + 2.01 * error, False)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_automatic_context, "SMALLEST_SHARE", limit)
+            assert _automatic_context._may_differ(ranks, QUERIES.codes) is wanted
+
+
+def test_a_sample_of_whole_queries(monkeypatch):
+    monkeypatch.setattr(_automatic_context, "_SAMPLE_ROWS", N // 3)
+    shuffled = Queries.from_groups(RNG.permutation(QUERIES.codes))
+    for queries in (QUERIES, shuffled):
+        rows, codes = _automatic_context._sample(queries)
+        assert abs(len(rows) - N / 3) < N / 20
+        assert len(np.unique(codes)) in (499, 500)
+        chosen = np.isin(queries.codes, queries.codes[rows])
+        np.testing.assert_array_equal(np.flatnonzero(chosen), np.sort(rows))
+        # rows have the same number if they belong to the same query
+        _, wanted = np.unique(queries.codes[rows], return_inverse=True)
+        np.testing.assert_array_equal(codes, wanted)
+    chosen = columns_that_differ(TABLE, list(range(len(COLUMNS))), QUERIES)
+    assert set(WANTED[:2]) <= {list(COLUMNS)[place] for place in chosen}
+
+
+@pytest.mark.parametrize("n_queries", [2, 40, 70])
+def test_a_sample_of_few_long_queries(monkeypatch, n_queries):
+    monkeypatch.setattr(_automatic_context, "_SAMPLE_ROWS", 1000)
+    groups = np.arange(700 * n_queries) % n_queries  # the queries take turns
+    rows, codes = _automatic_context._sample(Queries.from_groups(groups))
+    assert 700 <= len(rows) < 2000
+    sizes = np.bincount(codes)
+    assert len(sizes) == min(n_queries, 50)
+    assert sizes.max() - sizes.min() <= 1
+    np.testing.assert_array_equal(np.unique(groups[rows], return_inverse=True)[1], codes)
+
+
+def test_small_tables_keep_all_columns_that_vary():
+    X = RNG.normal(size=(40, 6))
+    X[:, 2] = 1.0
+    for queries in (Queries.uniform(8, 5), Queries.single(40)):
+        assert columns_that_differ(X, list(range(6)), queries) == [0, 1, 3, 4, 5]
+    assert columns_that_differ(X, list(range(6)), Queries.uniform(40, 1)) == []
+
+
+def test_the_model_says_what_it_added():
+    places = [list(COLUMNS).index(name) for name in ("a level", "a spread")]
+    X = TABLE[:, [0, *places, 2]]
+    y = np.digitize(X[:, 0] + RNG.normal(size=N), [0, 1])
+    ranker = CalibratedRanker(Ridge()).fit(X, y, groups=QUERIES.codes)
+    model = ranker.model_
+    assert model.context_ == {"zscore": [1, 2]}
+    assert model.regressor_.n_features_in_ == 6
+    table, _ = model._table(X, QUERIES)
+    np.testing.assert_array_equal(table, np.delete(context_columns(X, QUERIES.codes), [4, 7], 1))
+    np.testing.assert_allclose(
+        ranker.decision_function(X, groups=QUERIES.codes),
+        np.ldexp(model.regressor_.predict(table), model._exponent),
+    )
+    # the coefficient of a column contains that of its z-score
+    slopes = model.regressor_.coef_[:4].copy()
+    slopes[[1, 2]] += model.regressor_.coef_[4:] * model._inverse_scale
+    np.testing.assert_allclose(ranker.coef_, np.ldexp(slopes, model._exponent))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    by_frame = CalibratedRanker(Ridge()).fit(frame, y, groups=QUERIES.codes)
+    assert by_frame.model_.context_ == {"zscore": ["b", "c"]}
+    assert list(by_frame.model_.regressor_.feature_names_in_)[4:] == ["b__zscore", "c__zscore"]
+    np.testing.assert_array_equal(
+        by_frame.predict(frame, groups=QUERIES.codes), ranker.predict(X, groups=QUERIES.codes)
+    )
+
+
+def test_where_no_column_differs_the_model_is_the_one_without_context():
+    X = TABLE[:, :3]
+    y = np.digitize(X[:, 0], [0, 1])
+    groups = QUERIES.codes
+    ranker = CalibratedRanker(Ridge()).fit(X, y, groups=groups)
+    bare = CalibratedRanker(Ridge(), context=None).fit(X, y, groups=groups)
+    assert ranker.model_.context_ == bare.model_.context_ == {}
+    np.testing.assert_array_equal(
+        ranker.decision_function(X, groups=groups), bare.decision_function(X)
+    )
+    # Whether groups are needed depends on the parameters, and not on the data.
+    with pytest.raises(ValueError, match="group"):
+        ranker.decision_function(X)
+
+
+def test_fixed_kinds_describe_every_numeric_column():
+    data = make_ranking(20, random_state=0)
+    for context, kinds in (("rank", ["rank"]), (["zscore", "rank"], ["zscore", "rank"])):
+        ranker = CalibratedRanker(Ridge(), context=context).fit(data.X, data.y, groups=data.groups)
+        every = list(range(data.X.shape[1]))
+        assert ranker.model_.context_ == dict.fromkeys(kinds, every)
+
+
+def test_a_sparse_table_has_no_context():
+    data = make_ranking(20, random_state=0)
+    queries = Queries.from_groups(data.groups)
+    model = DocumentModel(Ridge(), context="auto")
+    assert model.fit(sparse.csr_array(data.X), data.y, queries).context_ == {}
