@@ -24,10 +24,10 @@ from sklearn_rankcal.utils._features import column_values, numeric_columns
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
-# The stack is the default between these limits. With fewer queries the weights of its members vary
-# too much to be worth the time, and with more rows its fit takes more than five times as long as
-# that of LambdaMART. See "Stacking" in the user guide.
-_MIN_QUERIES = 100
+# The stack is the default between these limits. With fewer queries the weights of its members rest
+# on too little, and with more rows its fit takes more than five times as long as that of LambdaMART.
+# See "Stacking" in the user guide.
+_MIN_QUERIES = 20
 _MAX_ROWS = 100_000
 
 

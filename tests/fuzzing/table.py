@@ -99,6 +99,8 @@ EXEMPT = {
     "PositionalLoss": _BASE,
     "LOSSES": "a dictionary, whose values are covered one by one",
     "BlendedRegressor": "its forests take a second a fit: tests/test_blend.py",
+    "StackedModel": "its members take a second a fit: tests/test_stacked.py",
+    "default_members": "the members of StackedModel: tests/test_stacked.py",
     "PairMoments": "what extensions use, drawn through PairwiseRidge: tests/test_moments.py",
     "BilinearMoments": "what extensions use, drawn through BilinearPairs: tests/test_moments.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
