@@ -179,14 +179,15 @@ class GreedyDAG(_PreferenceDecoder):
 
 
 class LocalSearchPreferences(_PreferenceDecoder):
-    """Iterated local search by insertion, with a lower bound.
+    """Local search by insertion, from perturbed and combined orders, with a lower bound.
 
     This decoder is not exact; `lower_bound` of its result says how far it can be from the optimum.
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of random perturbations of the best order, each followed by a local search.
+    n_perturbations : int, default=400
+        Number of random steps. Each one perturbs an order or combines two, and a descent follows.
+        More steps never end with a worse order, up to rounding.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
@@ -212,8 +213,8 @@ class ExactPreferences(LocalSearchPreferences):
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of perturbations in the local search that the exact search starts from.
+    n_perturbations : int, default=400
+        Number of random steps in the local search that the exact search starts from.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit, and a query in which more than 100
         documents are connected by cycles raises an error.
@@ -229,8 +230,8 @@ class AutoPreferences(LocalSearchPreferences):
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of perturbations, where more than 16 documents are connected by cycles.
+    n_perturbations : int, default=400
+        Number of random steps, where more than 16 documents are connected by cycles.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
