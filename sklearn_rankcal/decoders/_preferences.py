@@ -310,7 +310,9 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
         ranked_pairs = borda
     starts = np.stack([ranked_pairs, borda])
     lost = min(kernels.lost_weight(d[None], start[None])[0] for start in starts)
-    order, n_iter = search_preferences(_clip(d, float(lost)), starts, options, time_is_up)
+    clipped = _clip(d, float(lost))
+    kernel = kernels.preference_search
+    order, n_iter = search_preferences(kernel, clipped, starts, options, time_is_up)
     bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
     lost = float(kernels.lost_weight(d[None], order[None])[0])
     # Both are sums of non-negative weights. If they are equal up to rounding, the order is optimal.

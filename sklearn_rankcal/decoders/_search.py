@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.decoders._backend import kernels, warn_if_slow
+from sklearn_rankcal.decoders._backend import warn_if_slow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -175,14 +175,18 @@ def search(
 
 
 def search_preferences(
-    d: Floats, starts: Ints, options: SearchOptions, time_is_up: Callable[[], bool] | None
+    kernel: Callable[..., tuple[Ints, int]],
+    d: Floats,
+    starts: Ints,
+    options: SearchOptions,
+    time_is_up: Callable[[], bool] | None,
 ) -> tuple[Ints, int]:
     """Search for the order that contradicts the least weight of differences d, and count sweeps.
 
-    See `preference_search` in `_compiled_local_search.pyx`.
+    `kernel` is `preference_search` of the kernels; `_compiled_local_search.pyx` describes it.
     """
     warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY_PREFERENCES * len(d))
-    return kernels.preference_search(
+    return kernel(
         d, starts, options.n_perturbations, options.seed, rounding(d), MAX_SWEEPS, time_is_up
     )
 
