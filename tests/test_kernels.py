@@ -140,6 +140,15 @@ def test_one_matrix(family):
                     module.subset_dp(lost, none, one, -1.0, False)
 
 
+@pytest.mark.parametrize("family", ["uniform", "ties", "zero"])
+def test_a_search_that_begins_new_populations(family):
+    """With so many steps for so few documents, most steps improve nothing."""
+    rng = np.random.default_rng(2)
+    u = matrices.FAMILIES[family](9, rng)
+    starts = np.stack([rng.permutation(9) for _ in range(3)])
+    same("preference_search", u - u.T, starts, 700, 1, 1e-13, 1000)
+
+
 def test_read_only_input():
     u = np.random.default_rng(0).random((1, 5, 5))
     u.flags.writeable = False

@@ -11,7 +11,7 @@ from sklearn_rankcal.decoders import KERNELS, decode_average_precision, decode_p
 from . import matrices, oracles
 from .matrices import rounding
 
-EFFORTS = (0, 1, 2, 3, 4, 7, 25, 26, 60, 150, 400)
+EFFORTS = (0, 1, 2, 3, 4, 7, 25, 26, 60, 150, 400, 700, 1000)
 HARD = {"uniform": 40, "ties": 30, "tournament": 35, "btl": 50, "sparse": 40, "wide": 25}
 
 
@@ -27,7 +27,7 @@ def test_more_steps_never_end_worse(family, random_state):
         decode_preferences(
             u, "local_search", n_perturbations=n, random_state=random_state
         ).objective
-        for n in (EFFORTS if KERNELS == "compiled" else EFFORTS[:-2])
+        for n in (EFFORTS if KERNELS == "compiled" else EFFORTS[:-4])
     ]
     assert (np.diff(objectives) <= (0.0 if (u == np.round(u)).all() else rounding(u))).all()
 
@@ -50,7 +50,7 @@ def test_more_perturbations_never_end_worse_for_average_precision(family):
             decode_average_precision(
                 u, "local_search", n_perturbations=n, random_state=random_state
             ).objective
-            for n in EFFORTS[:-2]
+            for n in EFFORTS[:-4]
         ]
         assert (np.diff(objectives) <= 1e-12 * np.abs(u).sum()).all()
 
@@ -103,15 +103,15 @@ def test_the_numbers_of_documents_do_not_matter(family, n_perturbations):
 @pytest.mark.skipif(KERNELS == "numpy", reason="takes NumPy's kernels some minutes")
 @pytest.mark.parametrize("r", [100, 150])
 def test_near_what_a_long_search_finds(r):
-    """Measured: 0.013 % of the kept weight above it, the mean of four seeds.
+    """Measured: 0.03 to 0.04 % of the kept weight above it, the mean of four matrices.
 
-    Perturbations without combinations ended 0.06 % above it.
+    Perturbations without combinations ended 0.08 to 0.1 % above it, in the same time.
     """
     us = [matrices.uniform(r, np.random.default_rng(seed)) for seed in range(4)]
     kept = np.array([np.maximum(u, u.T)[np.triu_indices(r, 1)].sum() for u in us])
     found = [decode_preferences(us, "local_search", random_state=s).objective for s in range(3)]
     long = decode_preferences(us, "local_search", n_perturbations=3000, random_state=3).objective
-    assert np.mean((np.array(found) - long) / kept) <= 3e-4
+    assert np.mean((np.array(found) - long) / kept) <= 6e-4
 
 
 LOLIB = Path(__file__).parents[2] / "shared" / "data" / "linear_ordering"

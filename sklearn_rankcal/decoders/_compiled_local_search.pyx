@@ -15,6 +15,7 @@ from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps, ne
 
 cdef enum:
     POPULATION = 12  # largest number of orders that are kept to be perturbed and combined
+    PATIENCE = 150  # steps that improve nothing before the search begins a new population
     FEWEST_MOVES = 8  # a perturbation moves 8 to 24 documents
     MORE_MOVES = 16
 #: Largest distance of a move of a perturbation, as a fraction of the number of documents. On
@@ -53,6 +54,7 @@ def preference_search(
       population, unless an order there has the same cost. If the population is full, the result
       has to be better than the worst order there, and replaces it.
 
+    After 150 steps that improve nothing in the population, a new one begins with a shuffled order.
     The steps do not depend on how many of them follow, and the best order is kept. So a larger
     number of steps never ends with a worse order. When ``time_is_up()`` is true, the best order so
     far is returned.
@@ -66,6 +68,7 @@ def preference_search(
     analysis and algorithms. Journal of Mathematical Modelling and Algorithms 3, 367-402.
     """
     cdef Py_ssize_t r = d.shape[0], first = -starts.shape[0], step, size = 0, source, member
+    cdef Py_ssize_t begun = 0, improved = 0  # steps: when the population began, when it last changed
     best_array = np.array(starts[0], dtype=np.int64)
     cdef int64_t[::1] best = best_array
     cdef int64_t[:, ::1] population = np.empty((POPULATION, r), dtype=np.int64)
@@ -81,12 +84,15 @@ def preference_search(
     s.counter = new_counter(time_is_up)
     with nogil:
         for step in range(first, n_perturbations):
+            if step - improved > PATIENCE:
+                size = 0
+                begun = improved = step
             # 1. Make an order. `source` is the order of the population that it replaces, if any.
             source = -1
             change = 0.0
             if step < 0:
                 memcpy(s.order, &starts[step - first, 0], r * sizeof(int64_t))
-            elif step % 2 and step < 2 * POPULATION:
+            elif size == 0 or (step % 2 and step - begun < 2 * POPULATION):
                 memcpy(s.order, &starts[0, 0], r * sizeof(int64_t))
                 _shuffle(&s)
             elif step % 2 and size > 1:
@@ -120,6 +126,8 @@ def preference_search(
             # 3. Let the order into the population.
             member = source if source >= 0 else _vacancy(&costs[0], size, cost, tolerance)
             if member >= 0:
+                if source < 0 or cost < costs[member] - tolerance:
+                    improved = max(step, 0)
                 memcpy(&population[member, 0], s.order, r * sizeof(int64_t))
                 costs[member] = cost
                 size += member == size

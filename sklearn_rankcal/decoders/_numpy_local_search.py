@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 TimeIsUp = Callable[[], bool] | None
 
 #: As in `_compiled_local_search.pyx`.
-POPULATION = 12
+POPULATION, PATIENCE = 12, 150
 FEWEST_MOVES, MORE_MOVES = 8, 16
 REACH = 0.2
 
@@ -41,12 +41,16 @@ def preference_search(
     population: list[Ints] = []
     costs: list[float] = []
     best, best_cost = np.array(starts[0], dtype=np.int64), 0.0
+    begun = improved = 0  # steps: when the population began, and when it last changed
     for step in range(first, n_perturbations):
+        if step - improved > PATIENCE:
+            population, costs = [], []
+            begun = improved = step
         # 1. Make an order. `source` is the order of the population that it replaces, if any.
         source, change = -1, 0.0
         if step < 0:
             order = np.array(starts[step - first], dtype=np.int64)
-        elif step % 2 and step < 2 * POPULATION:
+        elif not population or (step % 2 and step - begun < 2 * POPULATION):
             order = _shuffled(starts[0], random)
         elif step % 2 and len(population) > 1:
             one = random.below(len(population))
@@ -76,6 +80,8 @@ def preference_search(
             break
         # 3. Let the order into the population.
         member = source if source >= 0 else _vacancy(costs, cost, tolerance)
+        if member >= 0 and (source < 0 or cost < costs[member] - tolerance):
+            improved = max(step, 0)
         if member == len(population):
             population.append(order)
             costs.append(cost)
