@@ -1,7 +1,7 @@
 """How fast and how good the decoders are, against what else there is, in one run.
 
     python examples/benchmarks/bench_decoders.py
-    python examples/benchmarks/bench_decoders.py --parts greedy quality exact peers map lolib batch
+    python examples/benchmarks/bench_decoders.py --parts greedy batch quality effort exact peers map
 
 greedy   Algorithm 1 for one query: deleting edges one by one with networkx, as the paper says it,
          against ours, with compiled kernels and with their NumPy twins. The thresholds must agree.
@@ -9,6 +9,8 @@ batch    2,000 queries of 100 documents in one call.
 quality  The preference weight that is lost (beyond the sum of min(u_ij, u_ji), which every order
          loses), as a ratio to a random topological order of what Algorithm 1 keeps; and to the
          optimum, where "exact" proves it.
+effort   Local search on uniform matrices by the number of steps: time, and how far it ends above
+         the best that longer searches find.
 exact    Seconds to a proved optimum, by size and noise.
 lolib    The input-output instances of LOLIB in --lolib, "exact" and "local_search".
 peers    igraph's feedback_arc_set (Eades' heuristic, its integer program), time and lost weight.
@@ -44,7 +46,7 @@ from sklearn_rankcal.decoders import (
     decode_preferences,
 )
 
-PARTS = ("greedy", "batch", "quality", "exact", "lolib", "peers", "map")
+PARTS = ("greedy", "batch", "quality", "effort", "exact", "lolib", "peers", "map")
 
 
 @contextmanager
@@ -212,6 +214,35 @@ def quality(n_instances: int) -> None:
     print_table(
         f"lost weight, ratio to a random topological order of Algorithm 1 ({n_instances} each)",
         ["graph", *found, "descent - optimum", "iterated = optimum"],
+        rows,
+    )
+
+
+def effort(n_instances: int) -> None:
+    steps = (0, 60, 400, 1600)
+    rows = []
+    for r in (50, 75, 100, 150, 200):
+        rng = np.random.default_rng(r)
+        us = [make("uniform", r, rng) for _ in range(n_instances)]
+        kept = np.array([np.maximum(u, u.T)[np.triu_indices(r, 1)].sum() for u in us])
+        best = np.min(
+            [
+                decode_preferences(
+                    us, "local_search", n_perturbations=4000, random_state=s
+                ).objective
+                for s in (1, 2)
+            ],
+            axis=0,
+        )
+        cells = []
+        for n in steps:
+            seconds, found = timed(decode_preferences, us, "local_search", n_perturbations=n)
+            above = 100 * np.mean((found.objective - best) / kept)
+            cells.append(f"{1e3 * seconds / n_instances:.1f} ms {above:.3f} %")
+        rows.append([f"uniform, r = {r}", *cells])
+    print_table(
+        "local search: milliseconds, and above the best found, relative to the kept weight",
+        ["graph", *(f"{n} steps" for n in steps)],
         rows,
     )
 
@@ -424,6 +455,7 @@ def main() -> None:
         "greedy": lambda: greedy(args.repeats),
         "batch": lambda: batch(args.repeats),
         "quality": lambda: quality(args.instances),
+        "effort": lambda: effort(max(3, args.instances // 5)),
         "exact": lambda: exact(max(3, args.instances // 4)),
         "lolib": lambda: lolib(args.lolib),
         "peers": lambda: peers(max(3, args.instances // 4)),

@@ -9,16 +9,9 @@ TimeIsUp = Callable[[], bool] | None
 
 def preference_search(
     d: Floats,
-    start: Ints,
-    perturbations: Floats,
-    tolerance: float,
-    max_sweeps: int,
-    time_is_up: TimeIsUp = None,
-) -> tuple[Ints, int]: ...
-def average_precision_search(
-    u: Floats,
-    start: Ints,
-    perturbations: Floats,
+    starts: Ints,
+    n_perturbations: int,
+    seed: int,
     tolerance: float,
     max_sweeps: int,
     time_is_up: TimeIsUp = None,

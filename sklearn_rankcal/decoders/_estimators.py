@@ -180,15 +180,16 @@ class GreedyDAG(_PreferenceDecoder):
 
 
 class LocalSearchPreferences(_PreferenceDecoder):
-    """Iterated local search by insertion, with a lower bound.
+    """Local search by insertion, from perturbed and combined orders, with a lower bound.
 
     This decoder is not exact. The `gap` of its result is the largest possible distance from the
     optimum.
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of random perturbations of the best order, each followed by a local search.
+    n_perturbations : int, default=400
+        Number of random steps. Each one perturbs an order or combines two, and a descent follows.
+        More steps never end with a worse order, up to rounding.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0
@@ -217,8 +218,8 @@ class ExactPreferences(LocalSearchPreferences):
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of perturbations in the local search that the exact search starts from.
+    n_perturbations : int, default=400
+        Number of random steps in the local search that the exact search starts from.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit, and a query in which more than 100
         documents form one strongly connected component raises an error.
@@ -238,8 +239,8 @@ class AutoPreferences(LocalSearchPreferences):
 
     Parameters
     ----------
-    n_perturbations : int, default=300
-        Number of perturbations of the local search.
+    n_perturbations : int, default=400
+        Number of random steps of the local search, where cycles connect more than 16 documents.
     time_limit : float, default=None
         Seconds for each query. By default there is no limit.
     random_state : int, RandomState instance or None, default=0

@@ -1,5 +1,6 @@
 """All compiled kernels. If one of their modules was not built, importing this module fails."""
 
+from sklearn_rankcal.decoders._compiled_average_precision import average_precision_search
 from sklearn_rankcal.decoders._compiled_graphs import (
     binary_insertion,
     components,
@@ -9,10 +10,7 @@ from sklearn_rankcal.decoders._compiled_graphs import (
     lost_weight,
     triangle_bound,
 )
-from sklearn_rankcal.decoders._compiled_local_search import (
-    average_precision_search,
-    preference_search,
-)
+from sklearn_rankcal.decoders._compiled_local_search import preference_search
 from sklearn_rankcal.decoders._compiled_subsets import subset_dp
 
 __all__ = [

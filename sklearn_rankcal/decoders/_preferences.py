@@ -18,13 +18,18 @@ from sklearn_rankcal.decoders._backend import kernels, warn_if_slow
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options, deadline_check, search
+from sklearn_rankcal.decoders._search import (
+    SearchOptions,
+    check_options,
+    deadline_check,
+    search_preferences,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Default number of perturbations. For up to 100 documents it takes milliseconds and nearly always
-#: finds the optimum.
-N_PERTURBATIONS = 300
+#: Default number of steps of the local search. For up to 100 documents they take milliseconds and
+#: nearly always find the optimum where it is known.
+N_PERTURBATIONS = 400
 #: Largest component that subset dynamic programming solves. It takes a few milliseconds.
 DP_SIZE = 16
 #: Seconds that NumPy's kernels take for Algorithm 1, divided by r^2, and for subset dynamic
@@ -73,9 +78,9 @@ def decode_preferences(
         - ``"exact"``: decodes each strongly connected component by subset dynamic programming, or
           by the linear ordering program with cuts for cycles of three edges, until the order is
           proved optimal.
-        - ``"local_search"``: iterated local search by insertion, from the orders of ranked pairs
-          and of Borda. It is not exact, and its result can be above the minimum; see
-          `lower_bound`.
+        - ``"local_search"``: local search by insertion from the orders of ranked pairs and of
+          Borda, from perturbations of good orders, and from combinations of two orders (a memetic
+          algorithm). It is not exact, and its result can be above the minimum; see `lower_bound`.
         - ``"greedy_dag"``: Algorithm 1 of Ramaswamy et al. (2013), which deletes the lightest edge
           until no cycle is left. Edges of equal weight are deleted in document order (row-major).
           It is calibrated if the expected preferences have no cycle (theorem 7). It is not exact
@@ -95,10 +100,10 @@ def decode_preferences(
         Which topological order of the edges that ``"greedy_dag"`` keeps is returned.
         ``"ranked_pairs"`` puts deleted edges back, from the heaviest to the lightest, wherever this
         closes no cycle. ``"topological"`` returns the first order in document order.
-    n_perturbations : int, default=300
-        Number of random perturbations in a local search, at most 100,000. Each one disturbs the
-        best order and is followed by a descent. A third of them start from the Borda order, and the
-        others start from the order of ranked pairs.
+    n_perturbations : int, default=400
+        Number of random steps in a local search, at most 100,000. Half of them disturb a good
+        order, and half of them combine two orders. A descent follows each step. More steps never
+        end with a worse order, up to rounding.
     time_limit : float, default=None
         Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed,
         ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. If
@@ -132,9 +137,10 @@ def decode_preferences(
     Notes
     -----
     For a query of r documents, ``"greedy_dag"`` typically takes O(r^2) time (ranked pairs take
-    O(r^3 / 64) at worst), ``"sort"`` takes O(r log r) comparisons, and each sweep of a local search
-    takes O(r^2). Dynamic programming takes O(2^c c) time for a component of c <= 16 documents. The
-    problem is NP-hard, and ``"exact"`` can take arbitrarily long for larger components.
+    O(r^3 / 64) at worst), ``"sort"`` takes O(r log r) comparisons, and each step of a local search
+    takes O(r^2) in practice. Dynamic programming takes O(2^c c) time for a component of c <= 16
+    documents. The problem is NP-hard, and ``"exact"`` can take arbitrarily long for larger
+    components.
 
     References
     ----------
@@ -302,16 +308,13 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
         ranked_pairs = kernels.greedy_dag(d[None], True, time_is_up)[0][0]
     except TimeoutError:
         ranked_pairs = borda
-    # The perturbations are shared out among the starts: ranked pairs gets two thirds of them.
-    starts = np.stack([ranked_pairs, borda, ranked_pairs])
-
-    def cost(orders: Ints) -> Floats:
-        return np.array([kernels.lost_weight(d[None], order[None])[0] for order in orders])
-
-    clipped = _clip(d, float(cost(starts).min()))
-    order, n_iter = search(kernels.preference_search, clipped, starts, cost, options, deadline)
+    starts = np.stack([ranked_pairs, borda])
+    lost = min(kernels.lost_weight(d[None], start[None])[0] for start in starts)
+    clipped = _clip(d, float(lost))
+    kernel = kernels.preference_search
+    order, n_iter = search_preferences(kernel, clipped, starts, options, time_is_up)
     bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
-    lost = float(cost(order[None])[0])
+    lost = float(kernels.lost_weight(d[None], order[None])[0])
     # Both are sums of non-negative weights. If they are equal up to rounding, the order is optimal.
     return _Solved(order, bound, lost - bound <= ROUNDING * lost, n_iter)
 

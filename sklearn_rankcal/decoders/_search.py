@@ -1,7 +1,9 @@
-"""Iterated local search: its options, its random perturbations, and its time limit.
+"""Local search for both kinds of matrices: its options, its random perturbations, its time limit.
 
 A descent moves one document at a time to a better place until no such move is left. A perturbation
-is a small random disturbance of the order, after which a further descent begins.
+is a small random disturbance of the order, after which a further descent begins. The search for
+average precision, `search`, repeats both. The search for preferences, `search_preferences`, also
+combines the orders that it has found.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ MAX_SWEEPS = 1000
 MAX_PERTURBATIONS = 100_000
 #: Up to this number, perturbations are kept for the next query. Larger numbers are drawn again.
 MAX_CACHED = 2000
-#: Seconds that one descent on r documents takes with NumPy's kernels, divided by r^2.
-SECONDS_NUMPY = 5e-6
+#: Seconds that one descent on r documents takes with NumPy's kernels: for average precision divided
+#: by r^2, and for preferences divided by r.
+SECONDS_NUMPY, SECONDS_NUMPY_PREFERENCES = 5e-6, 2e-4
 
 
 class SearchOptions(NamedTuple):
@@ -44,7 +47,11 @@ class SearchOptions(NamedTuple):
 
 
 def draw_perturbations(n_perturbations: int, seed: int) -> Floats:
-    """Return the perturbations of a search, which are the same for every query of a batch."""
+    """Return the perturbations of a search, which are the same for every query of a batch.
+
+    A larger number of perturbations begins with the same ones, and each chain of `search` takes
+    them in turn. So a chain of a longer search begins as that of a shorter one.
+    """
     return (
         _cached_perturbations(n_perturbations, seed)
         if n_perturbations <= MAX_CACHED
@@ -57,12 +64,13 @@ def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
 
     Returns an array of shape (n_perturbations, 2 * MOVES[1]), with from and to in turn.
     """
-    rng = np.random.default_rng(seed)
     least, most = MOVES
-    moves = rng.random((n_perturbations, most, 2))
+    # One row of numbers for each perturbation, so that more perturbations begin with the same ones.
+    numbers = np.random.default_rng(seed).random((n_perturbations, 2 * most + 1))
+    moves = numbers[:, 1:].reshape(n_perturbations, most, 2).copy()
     start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
     # A perturbation of fewer than MOVES[1] moves is filled up with moves that stay where they are.
-    idle = np.arange(most) >= rng.integers(least, most + 1, size=(n_perturbations, 1))
+    idle = np.arange(most) >= (least + numbers[:, :1] * (most - least + 1)).astype(np.int64)
     moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
     perturbations = moves.reshape(n_perturbations, 2 * most)
     perturbations.flags.writeable = False
@@ -118,10 +126,12 @@ def search(
 ) -> tuple[Ints, int]:
     """Run iterated local search from each start and return the best order and the sweeps made.
 
+    More perturbations never end with an order that costs more, up to rounding.
+
     Parameters
     ----------
     kernel : callable
-        `preference_search` or `average_precision_search` of the kernels.
+        `average_precision_search` of the kernels.
     matrix : ndarray of shape (r, r)
     starts : ndarray of shape (n_starts, r)
         Orders to start from. The perturbations are shared out among them, because several short
@@ -142,8 +152,7 @@ def search(
     """
     time_is_up = deadline_check(deadline)
     warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
-    # A bound on the rounding error of all sums along the rows. A smaller gain does not count.
-    tolerance = np.finfo(np.float64).eps * float(np.abs(matrix).sum())
+    tolerance = rounding(matrix)
     perturbations = draw_perturbations(options.n_perturbations, options.seed)
     found: list[Ints] = []
     sweeps = 0
@@ -170,6 +179,28 @@ def search(
         return found[best], sweeps
     perturbed = n_descents + costs[n_descents:].argmin()
     return found[perturbed if costs[perturbed] < costs[best] - tolerance else best], sweeps
+
+
+def search_preferences(
+    kernel: Callable[..., tuple[Ints, int]],
+    d: Floats,
+    starts: Ints,
+    options: SearchOptions,
+    time_is_up: Callable[[], bool] | None,
+) -> tuple[Ints, int]:
+    """Search for the order that contradicts the least weight of differences d, and count sweeps.
+
+    `kernel` is `preference_search` of the kernels; `_compiled_local_search.pyx` describes it.
+    """
+    warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY_PREFERENCES * len(d))
+    return kernel(
+        d, starts, options.n_perturbations, options.seed, rounding(d), MAX_SWEEPS, time_is_up
+    )
+
+
+def rounding(matrix: Floats) -> float:
+    """A bound on the rounding error of all sums along the rows. A smaller gain does not count."""
+    return float(np.finfo(np.float64).eps * np.abs(matrix).sum())
 
 
 def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
