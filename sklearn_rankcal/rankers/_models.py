@@ -24,9 +24,9 @@ from sklearn_rankcal.utils._features import column_values, numeric_columns
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
-# The stack is the default between these limits. With fewer queries the weights of its members rest
-# on too little, and with more rows its fit takes more than five times as long as that of LambdaMART.
-# See "Stacking" in the user guide.
+# The stack is the default between these limits. Below, the weights of its members rest on too few
+# queries; above, its fit takes more than five times as long as that of LambdaMART. The user guide
+# has the measurements under "Stacking".
 _MIN_QUERIES = 20
 _MAX_ROWS = 100_000
 
