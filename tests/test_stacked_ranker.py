@@ -44,7 +44,8 @@ def test_the_default_is_the_stack_where_there_are_enough_queries():
 def test_the_limits_of_the_default():
     from sklearn_rankcal.rankers import _models
 
-    assert (_models._MIN_QUERIES, _models._MAX_ROWS) == (20, 100_000)
+    assert _models._MIN_QUERIES == 20
+    assert (_models._ROWS_OF_FIVE_FOLDS, _models._MAX_ROWS) == (20_000, 100_000)
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
@@ -65,6 +66,12 @@ def test_the_stack_and_the_single_model_can_be_requested():
     assert isinstance(fit("boosting").model_, DocumentModel)
     with pytest.raises(ValueError, match="'regressor' parameter of CalibratedRanker must be"):
         fit("forest")
+
+
+def test_many_rows_have_three_folds(monkeypatch):
+    assert fit("stacked").model_.cv == 5
+    monkeypatch.setattr("sklearn_rankcal.rankers._models._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
+    assert fit("stacked").model_.cv == 3
 
 
 def test_too_few_queries_for_the_stack():
