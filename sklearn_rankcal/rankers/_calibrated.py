@@ -87,7 +87,7 @@ class CalibratedRanker(
         - ``"stacked"``: a `StackedModel` of three boosted regressors and a forest that learn
           different targets, with weights learned on held-out queries (`models.default_members`).
           It ranks better, and its fit takes about 15 times as long as that of ``"boosting"``, or 8
-          times above 20,000 rows, where it has 3 folds instead of 5. It needs a query for each fold.
+          times above 20,000 rows, where it has 3 folds instead of 5. Each fold needs a query.
 
           These three need a dense table, so that a sparse X is converted, up to 4 GiB. For
           ``loss="pd"`` and ``"map"`` a `ResidualPairModel` or `ResidualProductModel` contains them.
