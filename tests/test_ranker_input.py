@@ -61,7 +61,8 @@ def test_column_names_reach_the_regressor(kind):
     assert ranker.predict(frame, G).shape == Y.shape
 
 
-def test_categories_and_missing_values_pass_through():
+@pytest.mark.parametrize("regressor", ["boosting", "stacked"])
+def test_categories_and_missing_values_pass_through(regressor):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -71,8 +72,11 @@ def test_categories_and_missing_values_pass_through():
             "new": rng.integers(0, 2, size=len(Y)).astype(bool),
         }
     )
-    ranker = CalibratedRanker().fit(frame, Y, G)
-    assert ranker.model_.regressor_.feature_names_in_.tolist() == [
+    ranker = CalibratedRanker(regressor).fit(frame, Y, G)
+    model = ranker.model_
+    if regressor == "stacked":
+        model = (model.members_["targets"] or model.members_["borda"])[0]
+    assert model.regressor_.feature_names_in_.tolist() == [
         "price",
         "brand",
         "stock",
@@ -80,7 +84,7 @@ def test_categories_and_missing_values_pass_through():
         "price__zscore",
         "stock__zscore",
     ]
-    assert ranker.model_.regressor_.is_categorical_.tolist() == [False, True] + 4 * [False]
+    assert model.regressor_.is_categorical_.tolist() == [False, True] + 4 * [False]
     shuffle = rng.permutation(len(Y))
     ranks = ranker.predict(frame, G)
     np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])

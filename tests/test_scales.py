@@ -130,8 +130,11 @@ def test_the_default_regressor_gets_no_weights_if_all_are_equal(monkeypatch, los
         return fit(self, X, y, sample_weight)
 
     monkeypatch.setattr(HistGradientBoostingRegressor, "fit", recorded)
-    CalibratedRanker(loss=loss).fit(X, Y, groups=G, sample_weight=np.full(len(Y), 0.3))
+    equal = {"groups": G, "sample_weight": np.full(len(Y), 0.3)}
+    CalibratedRanker("boosting", loss=loss).fit(X, Y, **equal)
     assert seen == [None]
+    CalibratedRanker("stacked", loss=loss).fit(X, Y, **equal)
+    assert set(seen[1:]) == {None}
 
 
 @pytest.mark.parametrize(

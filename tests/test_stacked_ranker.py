@@ -52,7 +52,7 @@ def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeyp
     assert isinstance(fit(validation_queries=0.2).model_, DocumentModel)
     with pytest.warns(MissingGroupsWarning):
         assert isinstance(CalibratedRanker().fit(X, Y).model_, DocumentModel)
-    monkeypatch.setattr("sklearn_rankcal.rankers._models._MAX_ROWS", len(Y) - 1)
+    monkeypatch.setattr("sklearn_rankcal.rankers._models._MAX_ROWS", len(Y))
     assert isinstance(fit().model_, DocumentModel)
 
 

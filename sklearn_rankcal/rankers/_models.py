@@ -87,7 +87,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
 def _pays(ranker: Any, data: TrainingData) -> bool:
     """Whether the stack is worth its time for data of this size."""
     enough = data.queries.n_queries >= _MIN_QUERIES
-    return ranker.grouped_ and enough and data.queries.n_rows <= _MAX_ROWS
+    return ranker.grouped_ and enough and data.queries.n_rows < _MAX_ROWS
 
 
 def _fits_float32(X: Any) -> bool:
