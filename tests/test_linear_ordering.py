@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 from sklearn_rankcal.decoders import _linear_ordering as module
+from sklearn_rankcal.decoders import _linear_ordering_subsets as subsets
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 
 
@@ -120,7 +121,7 @@ def test_optimal_from_any_start(kind):
 )
 def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
     for name, value in limits.items():
-        monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(subsets if name.startswith("_MAX_") else module, name, value)
     rng = np.random.default_rng(1)
     for r in [4, 6, 7]:
         d = antisymmetric(kind(rng, r))
@@ -190,6 +191,36 @@ def test_violated_cycles(monkeypatch, only_tight):
         assert found == wanted
 
 
+def test_subsets_find_the_order_of_least_excess(monkeypatch):
+    """Against all orders, with a budget just above and just below the least excess."""
+    rng = np.random.default_rng(0)
+    r = 6
+    for n_cuts in (0, 1, 8):
+        excess = rng.exponential(size=(r, r))
+        np.fill_diagonal(excess, 0)
+        cycles = np.array([rng.permutation(r)[:3] for _ in range(n_cuts)], dtype=int).reshape(-1, 3)
+        multipliers = rng.exponential(size=n_cuts) * rng.choice([0, 1], n_cuts, p=[0.2, 0.8])
+        best, least = None, np.inf
+        for order in itertools.permutations(range(r)):
+            before = np.argsort(order)[:, None] < np.argsort(order)
+            kept = before[cycles, np.roll(cycles, -1, axis=1)].sum(axis=1)
+            value = excess[before].sum() + multipliers @ (2 - kept)
+            if value < least:
+                best, least = order, value
+        arguments = excess, cycles, multipliers
+        complete, order = subsets.search_subsets(*arguments, least + 1e-9, lambda: False)
+        assert complete and tuple(order) == best
+        missed = subsets.search_subsets(*arguments, least - 1e-9, lambda: False)
+        assert missed == (True, None)
+        # Not complete: the time is up, or there are too many sets.
+        assert subsets.search_subsets(*arguments, least + 1, lambda: True) == (False, None)
+        for name in ("_MAX_SETS", "_MAX_CANDIDATES"):
+            with monkeypatch.context() as limited:
+                limited.setattr(subsets, name, 0)
+                given_up = subsets.search_subsets(*arguments, least + 1, lambda: False)
+                assert given_up == (False, None)
+
+
 def fail(*args, **kwargs):
     """A linprog that gives up."""
     return OptimizeResult(status=4)
@@ -198,7 +229,7 @@ def fail(*args, **kwargs):
 @pytest.mark.parametrize("n_sets", [0, 6])
 def test_solver_failure_costs_time_not_truth(monkeypatch, no_local_search, n_sets):
     monkeypatch.setattr(module, "linprog", fail)
-    monkeypatch.setattr(module, "_MAX_SETS", n_sets)
+    monkeypatch.setattr(subsets, "_MAX_SETS", n_sets)
     rng = np.random.default_rng(2)
     for _ in range(3):
         d = antisymmetric(normal(rng, 6))
@@ -297,7 +328,7 @@ def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, pro
             return cls.now
 
     monkeypatch.setattr(module, "time", Clock)
-    monkeypatch.setattr(module, "_MAX_SETS", 4)
+    monkeypatch.setattr(subsets, "_MAX_SETS", 4)
     monkeypatch.setattr(module, "_CUTS_PER_PAIR", 1)
     monkeypatch.setattr(module, "linprog", program)
     for steps in [*range(0, 60, 3), 200, 400, 800, 1600]:

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
+from sklearn_rankcal.decoders._linear_ordering_subsets import search_subsets
 from sklearn_rankcal.decoders._threads import call_in_thread
 from sklearn_rankcal.decoders._weight_units import common_unit, power_of_2
-from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,10 +47,6 @@ _GAINED = 0.05
 #: Fractions of the gap that dynamic programming tries in turn. The number of sets that it visits
 #: grows exponentially with the fraction.
 _SHARES = (0.5, 1.0)
-#: Largest number of sets of one size. More sets take longer than the two sides of a branch.
-_MAX_SETS = 1 << 17
-#: Largest number of sets before equal ones are merged. They take about 50 MB.
-_MAX_CANDIDATES = 1 << 20
 #: Seconds that the solver may take to notice that the time is up.
 _GRACE = 0.1
 
@@ -385,73 +381,21 @@ class _Search:
         The bound is inf if the best order of the subproblem has been found or there is none.
         """
         bound, room = node.bound, self.pruning_bound - node.bound
+        if room <= 0:
+            return np.inf
+        # excess[v, k]: the excess of x_vk = 1, or more than any budget if v may not precede k.
+        least = np.minimum(node.reduced * node.lo, node.reduced * node.hi)
+        excess = np.zeros((self.r, self.r))
+        excess[self.pairs] = np.where(node.hi == 1, node.reduced - least, 2 * room + 1)
+        excess.T[self.pairs] = np.where(node.lo == 0, -least, 2 * room + 1)
         for share in _SHARES:
-            found = self.search_subsets_within(node, share * room) if room > 0 else True
-            if found is None:
+            complete, order = search_subsets(
+                excess, node.cycles, node.multipliers, share * room, self.time_is_up
+            )
+            if not complete:
                 return bound
-            if found:
+            if order is not None:
+                self.improve(order)
                 break
             bound = node.bound + share * room
         return np.inf
-
-    def search_subsets_within(self, node: _Subproblem, budget: float) -> bool | None:
-        """Whether an order of the subproblem has an excess up to `budget`; None if given up.
-
-        The excess adds up while documents are placed one after the other. Placing document v after
-        the documents of a set S adds two terms: the excess of x_vk = 1 for each document k that is
-        left, and the multiplier of each cut v, s, k with s in S and k left, because of its three
-        variables the order s, v, k has only x_sk = 1. Both depend on the set S alone and not on its
-        order. So it is enough to know the smallest excess of each set. If an order is found, it is
-        the best one of the subproblem.
-        """
-        least = np.minimum(node.reduced * node.lo, node.reduced * node.hi)
-        extra = np.zeros((self.r, self.r))  # of v before k; more than the budget if not allowed
-        extra[self.pairs] = np.where(node.hi == 1, node.reduced - least, 2 * budget + 1)
-        extra.T[self.pairs] = np.where(node.lo == 0, -least, 2 * budget + 1)
-        active = node.multipliers > 0
-        multipliers, cycles = node.multipliers[active], node.cycles[active]
-        v, s, k = (np.roll(cycles, -shift, axis=1).T.ravel() for shift in range(3))
-        # cuts[v, c]: sum of the multipliers of the cuts v, s, k, where (s, k) is the c-th pair of
-        # `split`. They count when v is placed if s is in S and k is left.
-        split, column = np.unique(s * self.r + k, return_inverse=True)
-        s, k = np.divmod(split, self.r)
-        cuts = csr_array((np.tile(multipliers, 3), (v, column)), (self.r, len(split)))
-        # keys: each set as integers of 63 bits, to compare sets with.
-        documents = np.arange(self.r)
-        bits = np.zeros((-(-self.r // 63), self.r), dtype=np.int64)
-        bits[documents // 63, documents] = 1 << (documents % 63)
-
-        sets, excess = np.zeros((self.r, 1), dtype=bool), np.zeros(1)  # a column for each set
-        keys = np.zeros((len(bits), 1), dtype=np.int64)
-        block = rows_per_block(8 * (len(split) + self.r), 2 * CACHE_BYTES)
-        steps: list[tuple[Ints, Ints]] = []
-        # One step for each size of sets: extend every set by every document within the budget, then
-        # keep the smallest excess of equal sets.
-        while len(steps) < self.r:
-            grown: list[tuple[Ints, Ints, Floats]] = []
-            for first in range(0, len(excess), block):
-                here = sets[:, first : first + block]
-                total = extra @ ~here + cuts @ (here[s] & ~here[k]).astype(np.float64)
-                total += excess[first : first + block]
-                last, source = np.nonzero(~here & (total <= budget))
-                grown.append((source + first, last, total[last, source]))
-                if sum(len(g[0]) for g in grown) > _MAX_CANDIDATES or self.time_is_up():
-                    return None
-            source, last, excess = (np.concatenate(part) for part in zip(*grown, strict=True))
-            keys = keys[:, source] | bits[:, last]
-            by_set = np.lexsort((excess, *keys))
-            is_new = (np.diff(keys[:, by_set], axis=1, prepend=-1) != 0).any(axis=0)
-            best = by_set[is_new]
-            if not 0 < len(best) <= _MAX_SETS:
-                return None if len(best) else False
-            source, last, excess, keys = source[best], last[best], excess[best], keys[:, best]
-            sets = sets[:, source]
-            sets[last, np.arange(len(best))] = True
-            steps.append((source, last))
-        # Walk back from the set of all documents.
-        order, state = np.zeros(self.r, dtype=np.int64), 0
-        for place in reversed(range(self.r)):
-            source, last = steps[place]
-            order[place], state = last[state], source[state]
-        self.improve(order)
-        return True
