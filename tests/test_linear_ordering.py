@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import OptimizeResult
+from scipy.optimize import OptimizeResult, linprog
 
 from sklearn_rankcal.decoders import _linear_ordering as module
+from sklearn_rankcal.decoders import _linear_ordering_subsets as subsets
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 
 
@@ -115,12 +116,13 @@ def test_optimal_from_any_start(kind):
         {"_STALLED": 0},
         {"_STALLED": 0, "_MAX_SETS": 3},
         {"_STALLED": 1, "_CUTS_PER_PAIR": 1, "_MAX_CANDIDATES": 9},
+        {"_MANY_CUTS": 0, "_TIGHT_CUTS_PER_PAIR": 1, "_MAX_SETS": 2},
     ],
-    ids=["branch only", "branch and few sets", "sets only", "no program", "few cuts"],
+    ids=["branch only", "branch and few sets", "sets only", "no program", "few cuts", "dual"],
 )
 def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
     for name, value in limits.items():
-        monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(subsets if name.startswith("_MAX_") else module, name, value)
     rng = np.random.default_rng(1)
     for r in [4, 6, 7]:
         d = antisymmetric(kind(rng, r))
@@ -141,9 +143,11 @@ def test_any_multipliers_bound_every_order():
         assert node.bound * search.scale <= least_lost(d)
 
 
+@pytest.mark.parametrize("many_cuts", [0, 10**6], ids=["dual", "primal"])
 @pytest.mark.parametrize("n_fixed", [0, 12])
-def test_the_dual_program_gives_the_optimum_of_the_primal(n_fixed):
-    """The primal is written out here: all cycles of three, and pairs fixed as a random order."""
+def test_the_program_is_solved(monkeypatch, n_fixed, many_cuts):
+    """The program is written out here: all cycles of three, and pairs fixed as a random order."""
+    monkeypatch.setattr(module, "_MANY_CUTS", many_cuts)
     rng = np.random.default_rng(n_fixed)
     r = 9
     for _ in range(5):
@@ -162,17 +166,40 @@ def test_the_dual_program_gives_the_optimum_of_the_primal(n_fixed):
         matrix = np.zeros((len(cycles), len(rows)))
         np.put_along_axis(matrix, pairs, signs, axis=1)
         rhs = 2 - (signs < 0).sum(axis=1)
-        primal = module.linprog(search.cost, matrix, rhs, bounds=np.stack([lo, hi], axis=1))
+        wanted = linprog(search.cost, matrix, rhs, bounds=np.stack([lo, hi], axis=1))
         assert (lo <= x).all() and (x <= hi).all() and (matrix @ x <= rhs + 1e-6).all()
-        assert search.cost @ x == pytest.approx(primal.fun)
+        assert search.cost @ x == pytest.approx(wanted.fun)
         bound = search.with_bound(lo, hi, cycles, multipliers, x).bound
-        assert bound == pytest.approx(primal.fun + np.maximum(-search.cost, 0).sum())
+        assert bound == pytest.approx(wanted.fun + np.maximum(-search.cost, 0).sum())
+
+
+def test_large_programs_are_smaller_and_turned_into_their_dual(monkeypatch):
+    """The first program of one search, with a limit that it exceeds and one that it meets."""
+    rng = np.random.default_rng(0)
+    d, start = antisymmetric(normal(rng, 20)), np.arange(20)
+    shapes = []
+
+    def first_shape(costs, matrix, *args, **options):
+        shapes.append(matrix.shape)
+        return fail()
+
+    monkeypatch.setattr(module, "linprog", first_shape)
+    for many_cuts in (10**6, 100):
+        monkeypatch.setattr(module, "_MANY_CUTS", many_cuts)
+        search = module._Search(d, start, None)
+        majority = np.where(search.cost < 0, 1.0, 0.0)
+        no_cuts = np.zeros((0, 3), dtype=int), np.zeros(0)
+        search.tighten(search.with_bound(np.zeros(190), np.ones(190), *no_cuts, majority))
+    (n_cuts, n_pairs), (n_rows, n_columns) = shapes
+    assert 100 < n_cuts and n_pairs <= 190
+    # The dual has a row for each pair, and a variable for each cut and each pair.
+    assert n_rows <= 190 and 100 < n_columns - n_rows < n_cuts
 
 
 @pytest.mark.parametrize("only_tight", [False, True])
 def test_violated_cycles(monkeypatch, only_tight):
     """Against a loop over all cycles, without the limit on cuts of one pair."""
-    monkeypatch.setattr(module, "_CUTS_PER_PAIR", 100)
+    monkeypatch.setattr(module, "_TIGHT_CUTS_PER_PAIR" if only_tight else "_CUTS_PER_PAIR", 100)
     rng = np.random.default_rng(0)
     search = module._Search(antisymmetric(normal(rng, 7)), rng.permutation(7), None)
     place = np.argsort(search.best)
@@ -190,6 +217,36 @@ def test_violated_cycles(monkeypatch, only_tight):
         assert found == wanted
 
 
+def test_subsets_find_the_order_of_least_excess(monkeypatch):
+    """Against all orders, with a budget just above and just below the least excess."""
+    rng = np.random.default_rng(0)
+    r = 6
+    for n_cuts in (0, 1, 8):
+        excess = rng.exponential(size=(r, r))
+        np.fill_diagonal(excess, 0)
+        cycles = np.array([rng.permutation(r)[:3] for _ in range(n_cuts)], dtype=int).reshape(-1, 3)
+        multipliers = rng.exponential(size=n_cuts) * rng.choice([0, 1], n_cuts, p=[0.2, 0.8])
+        best, least = None, np.inf
+        for order in itertools.permutations(range(r)):
+            before = np.argsort(order)[:, None] < np.argsort(order)
+            kept = before[cycles, np.roll(cycles, -1, axis=1)].sum(axis=1)
+            value = excess[before].sum() + multipliers @ (2 - kept)
+            if value < least:
+                best, least = order, value
+        arguments = excess, cycles, multipliers
+        complete, order = subsets.search_subsets(*arguments, least + 1e-9, lambda: False)
+        assert complete and tuple(order) == best
+        missed = subsets.search_subsets(*arguments, least - 1e-9, lambda: False)
+        assert missed == (True, None)
+        # Not complete: the time is up, or there are too many sets.
+        assert subsets.search_subsets(*arguments, least + 1, lambda: True) == (False, None)
+        for name in ("_MAX_SETS", "_MAX_CANDIDATES"):
+            with monkeypatch.context() as limited:
+                limited.setattr(subsets, name, 0)
+                given_up = subsets.search_subsets(*arguments, least + 1, lambda: False)
+                assert given_up == (False, None)
+
+
 def fail(*args, **kwargs):
     """A linprog that gives up."""
     return OptimizeResult(status=4)
@@ -198,22 +255,24 @@ def fail(*args, **kwargs):
 @pytest.mark.parametrize("n_sets", [0, 6])
 def test_solver_failure_costs_time_not_truth(monkeypatch, no_local_search, n_sets):
     monkeypatch.setattr(module, "linprog", fail)
-    monkeypatch.setattr(module, "_MAX_SETS", n_sets)
+    monkeypatch.setattr(subsets, "_MAX_SETS", n_sets)
     rng = np.random.default_rng(2)
     for _ in range(3):
         d = antisymmetric(normal(rng, 6))
         check_proved(d, solve_linear_ordering(d, rng.permutation(6)), least_lost(d))
 
 
-def test_multipliers_of_the_wrong_sign_cost_time_not_truth(monkeypatch, no_local_search):
-    solve = module.linprog
+@pytest.mark.parametrize("many_cuts", [0, 10**6], ids=["dual", "primal"])
+def test_multipliers_of_the_wrong_sign_cost_time_not_truth(monkeypatch, no_local_search, many_cuts):
+    solve = module._solve_program
 
-    def careless(*args, **kwargs):
-        result = solve(*args, **kwargs)
-        result.x -= np.where(rng.random(len(result.x)) < 0.3, rng.exponential(), 0)
-        return result
+    def careless(*args):
+        x, multipliers = solve(*args)
+        wrong = rng.random(len(multipliers)) < 0.3
+        return x, multipliers - np.where(wrong, rng.exponential(), 0)
 
-    monkeypatch.setattr(module, "linprog", careless)
+    monkeypatch.setattr(module, "_MANY_CUTS", many_cuts)
+    monkeypatch.setattr(module, "_solve_program", careless)
     rng = np.random.default_rng(3)
     for _ in range(5):
         d = antisymmetric(normal(rng, 8))
@@ -297,7 +356,7 @@ def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, pro
             return cls.now
 
     monkeypatch.setattr(module, "time", Clock)
-    monkeypatch.setattr(module, "_MAX_SETS", 4)
+    monkeypatch.setattr(subsets, "_MAX_SETS", 4)
     monkeypatch.setattr(module, "_CUTS_PER_PAIR", 1)
     monkeypatch.setattr(module, "linprog", program)
     for steps in [*range(0, 60, 3), 200, 400, 800, 1600]:

@@ -4,9 +4,8 @@ The search is a branch and bound that combines two exact methods:
 
 * The linear ordering relaxation is a linear program over x_ij = 1[i before j]. Its inequalities
   x_ij + x_jk + x_ki <= 2 exclude cycles of three edges and are added (as cuts) when they are
-  violated. Those that hold with equality for the best order so far come first. The bound of the
-  program often equals the loss of the order that the search started from, which is then proved
-  optimal.
+  violated. The bound of the program often equals the loss of the order that the search started
+  from, which is then proved optimal.
 * If a gap remains, dynamic programming over the sets of documents placed first looks for a better
   order. It visits only those sets for which the multipliers of the relaxation leave room for one.
   If there are too many of these sets, the search branches on a pair of documents and continues on
@@ -27,9 +26,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
+from sklearn_rankcal.decoders._linear_ordering_subsets import search_subsets
 from sklearn_rankcal.decoders._threads import call_in_thread
 from sklearn_rankcal.decoders._weight_units import common_unit, power_of_2
-from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +38,12 @@ _TOLERANCE = 1e-11
 #: A cycle inequality is violated if it is exceeded by more. The solver's tolerance is 1e-7.
 _VIOLATED = 1e-6
 #: A round adds a cut if it is among this many most violated cuts of one of its three pairs.
-_CUTS_PER_PAIR = 4
+_CUTS_PER_PAIR = 6
+#: A program with more cuts is large: its dual is solved, and fewer cuts are added. At 8,000 cuts
+#: the dual took 1.1 to 1.3 times as long as the primal, and from 10,000 on .5 to .9 times.
+_MANY_CUTS = 9000
+#: How many cuts of one pair a round adds to a large program.
+_TIGHT_CUTS_PER_PAIR = 4
 #: After this many rounds of little gain, the gap is left to dynamic programming.
 _STALLED = 2
 #: A gain of at least this fraction of the gap is not little.
@@ -47,10 +51,6 @@ _GAINED = 0.05
 #: Fractions of the gap that dynamic programming tries in turn. The number of sets that it visits
 #: grows exponentially with the fraction.
 _SHARES = (0.5, 1.0)
-#: Largest number of sets of one size. More sets take longer than the two sides of a branch.
-_MAX_SETS = 1 << 17
-#: Largest number of sets before equal ones are merged. They take about 50 MB.
-_MAX_CANDIDATES = 1 << 20
 #: Seconds that the solver may take to notice that the time is up.
 _GRACE = 0.1
 
@@ -114,6 +114,29 @@ class _Subproblem(NamedTuple):
     x: Floats  # (n_pairs,): solution of the linear program
     reduced: Floats  # (n_pairs,): cost of x_ij plus what the multipliers add to it
     bound: float
+
+
+def _solve_program(
+    cost: Floats, matrix: csr_array, rhs: Floats, time_limit: float
+) -> tuple[Floats, Floats] | None:
+    """Minimise cost @ x, where matrix @ x <= rhs and 0 <= x <= 1; return x and the multipliers.
+
+    If there are many cuts, the solver gets the dual of the program. Its basis has as many rows as
+    there are pairs, instead of cuts. With y = 1 - x, the program is to minimise -cost @ y, where
+    0 <= y <= 1 and -matrix @ y <= slack of y = 0. Its dual is to minimise
+    slack @ multipliers + sum(surplus) over multipliers >= 0 and surplus >= 0, where
+    matrix.T @ multipliers - surplus <= -cost. If all are 0, only the pairs that the start order
+    contradicts violate this. So the solver begins close to its answer.
+    """
+    n_cuts, n_pairs = matrix.shape
+    options = {"time_limit": time_limit}
+    if n_cuts <= _MANY_CUTS:
+        result = linprog(cost, matrix, rhs, None, None, (0, 1), "highs-ds", options=options)
+        return (result.x, -result.ineqlin.marginals) if result.status == 0 else None
+    costs = np.concatenate([rhs - matrix.sum(axis=1), np.ones(n_pairs)])
+    dual = hstack([matrix.T, -eye_array(n_pairs)], format="csr")
+    result = linprog(costs, dual, -cost, None, None, (0, None), "highs-ds", options=options)
+    return (1 + result.ineqlin.marginals, result.x[:n_cuts]) if result.status == 0 else None
 
 
 class _Search:
@@ -221,9 +244,10 @@ class _Search:
         while n_stalled < _STALLED and not self.time_is_up():
             # 1. Turn the solution into an order by its row sums, and find violated inequalities.
             self.improve(np.argsort(-self.as_matrix(x).sum(axis=1), kind="stable"))
-            added = self.violated_cycles(x, only_tight=n_stalled == 0)
-            if len(added) == 0:
-                added = self.violated_cycles(x, only_tight=False)
+            added = self.violated_cycles(x)
+            if n_stalled == 0 and len(cycles) + len(added) > _MANY_CUTS:
+                tight_cycles = self.violated_cycles(x, only_tight=True)
+                added = tight_cycles if len(tight_cycles) else added
             if node.bound >= self.pruning_bound or (len(added) == 0 and solved):
                 break
             # 2. Solve the linear program with them. Its multipliers give a new bound.
@@ -253,13 +277,15 @@ class _Search:
         square.T[self.pairs] = 1 - x
         return square
 
-    def violated_cycles(self, x: Floats, only_tight: bool) -> Ints:
+    def violated_cycles(self, x: Floats, only_tight: bool = False) -> Ints:
         """Cycles a, b, c with x_ab + x_bc + x_ca > 2: the most violated ones of each pair.
 
-        With `only_tight`, only those cycles count of which the best order keeps two edges. If the
-        relaxation proves this order optimal, the multipliers of all other cycles are 0, so that
-        their cuts would only make the program larger. Takes O(r^3) time.
+        With `only_tight`, only those cycles count of which the best order keeps two edges, and
+        fewer for each pair. If the relaxation proves this order optimal, the multipliers of all
+        other cycles are 0. Without their cuts, a large program is solved faster. But then x may
+        violate more inequalities, and a small program takes more rounds. Takes O(r^3) time.
         """
+        per_pair = _TIGHT_CUTS_PER_PAIR if only_tight else _CUTS_PER_PAIR
         square = self.as_matrix(x)
         place = np.argsort(self.best)
         kept = (place[:, None] < place).astype(np.int64)
@@ -273,7 +299,7 @@ class _Search:
             if only_tight:
                 violated &= kept[a, after, None] + kept[after, after] + kept[None, after, a] == 2
             b, c = np.nonzero(violated)
-            most = _CUTS_PER_PAIR * self.r  # more cannot be used; this keeps O(r^2) cycles in all
+            most = per_pair * self.r  # more cannot be used; this keeps O(r^2) cycles in all
             if len(b) > most:
                 heaviest = np.argpartition(-excess[b, c], most)[:most]
                 b, c = b[np.sort(heaviest)], c[np.sort(heaviest)]
@@ -285,7 +311,7 @@ class _Search:
         by_pair = np.argsort(pairs, kind="stable")
         place = np.empty_like(pairs)
         place[by_pair] = np.arange(len(pairs)) - np.searchsorted(pairs[by_pair], pairs[by_pair])
-        return found[place.reshape(-1, 3).min(axis=1) < _CUTS_PER_PAIR]
+        return found[place.reshape(-1, 3).min(axis=1) < per_pair]
 
     def pairs_and_signs(self, cycles: Ints) -> tuple[Ints, Floats]:
         """The pair of each x of a cut and its sign, two arrays (n_cuts, 3).
@@ -300,13 +326,6 @@ class _Search:
 
         Pairs with lo = hi are constants, so they move to the right-hand side, and cuts without a
         free pair are left out. None means that the solver has found no answer in time.
-
-        With y = 1 - x, the program is to minimise -cost @ y, where 0 <= y <= 1 and
-        -matrix @ y <= slack of y = 0. The solver gets its dual, which is to minimise
-        slack @ multipliers + sum(excess) over multipliers >= 0 and excess >= 0, where
-        matrix.T @ multipliers - excess <= -cost. If all are 0, only the pairs that the start order
-        contradicts violate this. So the solver begins close to its answer, and its basis has as
-        many rows as there are pairs, instead of cuts. This takes half the time.
         """
         pairs, signs = self.pairs_and_signs(cycles)
         free = (lo < hi)[pairs]
@@ -317,22 +336,18 @@ class _Search:
             return None
         rhs = 2 - (signs < 0).sum(axis=1) - np.where(free, 0, signs * lo[pairs]).sum(axis=1)
         matrix = csr_array((signs[free], (np.nonzero(free)[0], column)), (len(rows), len(used)))
-        costs = np.concatenate([rhs - matrix.sum(axis=1), np.ones(len(used))])
-        dual = hstack([matrix.T, -eye_array(len(used))], format="csr")
-        left = {"time_limit": max(self.deadline - time.monotonic(), 0.01)}
-        result = call_in_thread(
-            lambda: linprog(
-                costs, dual, -self.cost[used], None, None, (0, None), "highs-ds", options=left
-            ),
+        left = max(self.deadline - time.monotonic(), 0.01)
+        answer = call_in_thread(
+            lambda: _solve_program(self.cost[used], matrix, rhs, left),
             lambda: time.monotonic() >= self.deadline + _GRACE,
         )
         self.n_iter += 1
-        if result is None or result.status != 0:
+        if answer is None:
             return None
         x = np.where(self.cost < 0, hi, lo)
-        x[used] = np.clip(1 + result.ineqlin.marginals, 0, 1)
+        x[used] = np.clip(answer[0], 0, 1)
         multipliers = np.zeros(len(cycles))
-        multipliers[rows] = np.maximum(result.x[: len(rows)], 0)
+        multipliers[rows] = np.maximum(answer[1], 0)
         slack = rhs - matrix @ x[used]
         return multipliers, x, rows[(slack < _VIOLATED) | (multipliers[rows] > 0)]
 
@@ -385,73 +400,21 @@ class _Search:
         The bound is inf if the best order of the subproblem has been found or there is none.
         """
         bound, room = node.bound, self.pruning_bound - node.bound
+        if room <= 0:
+            return np.inf
+        # excess[v, k]: the excess of x_vk = 1, or more than any budget if v may not precede k.
+        least = np.minimum(node.reduced * node.lo, node.reduced * node.hi)
+        excess = np.zeros((self.r, self.r))
+        excess[self.pairs] = np.where(node.hi == 1, node.reduced - least, 2 * room + 1)
+        excess.T[self.pairs] = np.where(node.lo == 0, -least, 2 * room + 1)
         for share in _SHARES:
-            found = self.search_subsets_within(node, share * room) if room > 0 else True
-            if found is None:
+            complete, order = search_subsets(
+                excess, node.cycles, node.multipliers, share * room, self.time_is_up
+            )
+            if not complete:
                 return bound
-            if found:
+            if order is not None:
+                self.improve(order)
                 break
             bound = node.bound + share * room
         return np.inf
-
-    def search_subsets_within(self, node: _Subproblem, budget: float) -> bool | None:
-        """Whether an order of the subproblem has an excess up to `budget`; None if given up.
-
-        The excess adds up while documents are placed one after the other. Placing document v after
-        the documents of a set S adds two terms: the excess of x_vk = 1 for each document k that is
-        left, and the multiplier of each cut v, s, k with s in S and k left, because of its three
-        variables the order s, v, k has only x_sk = 1. Both depend on the set S alone and not on its
-        order. So it is enough to know the smallest excess of each set. If an order is found, it is
-        the best one of the subproblem.
-        """
-        least = np.minimum(node.reduced * node.lo, node.reduced * node.hi)
-        extra = np.zeros((self.r, self.r))  # of v before k; more than the budget if not allowed
-        extra[self.pairs] = np.where(node.hi == 1, node.reduced - least, 2 * budget + 1)
-        extra.T[self.pairs] = np.where(node.lo == 0, -least, 2 * budget + 1)
-        active = node.multipliers > 0
-        multipliers, cycles = node.multipliers[active], node.cycles[active]
-        v, s, k = (np.roll(cycles, -shift, axis=1).T.ravel() for shift in range(3))
-        # cuts[v, c]: sum of the multipliers of the cuts v, s, k, where (s, k) is the c-th pair of
-        # `split`. They count when v is placed if s is in S and k is left.
-        split, column = np.unique(s * self.r + k, return_inverse=True)
-        s, k = np.divmod(split, self.r)
-        cuts = csr_array((np.tile(multipliers, 3), (v, column)), (self.r, len(split)))
-        # keys: each set as integers of 63 bits, to compare sets with.
-        documents = np.arange(self.r)
-        bits = np.zeros((-(-self.r // 63), self.r), dtype=np.int64)
-        bits[documents // 63, documents] = 1 << (documents % 63)
-
-        sets, excess = np.zeros((self.r, 1), dtype=bool), np.zeros(1)  # a column for each set
-        keys = np.zeros((len(bits), 1), dtype=np.int64)
-        block = rows_per_block(8 * (len(split) + self.r), 2 * CACHE_BYTES)
-        steps: list[tuple[Ints, Ints]] = []
-        # One step for each size of sets: extend every set by every document within the budget, then
-        # keep the smallest excess of equal sets.
-        while len(steps) < self.r:
-            grown: list[tuple[Ints, Ints, Floats]] = []
-            for first in range(0, len(excess), block):
-                here = sets[:, first : first + block]
-                total = extra @ ~here + cuts @ (here[s] & ~here[k]).astype(np.float64)
-                total += excess[first : first + block]
-                last, source = np.nonzero(~here & (total <= budget))
-                grown.append((source + first, last, total[last, source]))
-                if sum(len(g[0]) for g in grown) > _MAX_CANDIDATES or self.time_is_up():
-                    return None
-            source, last, excess = (np.concatenate(part) for part in zip(*grown, strict=True))
-            keys = keys[:, source] | bits[:, last]
-            by_set = np.lexsort((excess, *keys))
-            is_new = (np.diff(keys[:, by_set], axis=1, prepend=-1) != 0).any(axis=0)
-            best = by_set[is_new]
-            if not 0 < len(best) <= _MAX_SETS:
-                return None if len(best) else False
-            source, last, excess, keys = source[best], last[best], excess[best], keys[:, best]
-            sets = sets[:, source]
-            sets[last, np.arange(len(best))] = True
-            steps.append((source, last))
-        # Walk back from the set of all documents.
-        order, state = np.zeros(self.r, dtype=np.int64), 0
-        for place in reversed(range(self.r)):
-            source, last = steps[place]
-            order[place], state = last[state], source[state]
-        self.improve(order)
-        return True
