@@ -387,7 +387,7 @@ def test_bad_input_of_the_search(call, message):
 
 # ------------------------------------------------------------------ what gives up calibration
 
-#: Distributions in which the normaliser of a query is uncertain: the labels, their counts, and a
+#: Distributions in which the normalizer of a query is uncertain: the labels, their counts, and a
 #: lower bound on the regret.
 UNCERTAIN = {
     NDCG: ([[0, 0, 1], [3, 0, 2]], [3, 1], 0.2),
@@ -434,7 +434,7 @@ def test_a_fixed_shrinkage_gives_up_calibration_and_reports_it(kind):
 
 
 @pytest.mark.parametrize("kind", UNCERTAIN)
-def test_a_fixed_shrinkage_stays_calibrated_where_the_normaliser_is_certain(kind):
+def test_a_fixed_shrinkage_stays_calibrated_where_the_normalizer_is_certain(kind):
     rng = np.random.default_rng(0)
     for _ in range(20):
         y = rng.permuted(np.tile([1, 1, 0, 0, 0], (3, 1)), axis=1)
@@ -466,7 +466,7 @@ def test_a_classifier_gives_up_calibration_and_reports_it(kind):
     assert fitted.calibrated_over_ == loss.calibrated_over
     assert ranking_regret(fitted.predict(new, groups=[0] * len(new)), world, loss) == 0
     ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
-    with pytest.warns(UserWarning, match="only if the normaliser of a query is certain") as caught:
+    with pytest.warns(UserWarning, match="only if the normalizer of a query is certain") as caught:
         ranker.fit(X, y.ravel(), groups)
     assert f"but {kind.__name__} divides the gain" in str(caught[0].message)
     assert caught[0].filename == __file__
@@ -474,10 +474,10 @@ def test_a_classifier_gives_up_calibration_and_reports_it(kind):
     assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least
 
 
-def test_a_classifier_keeps_calibration_where_targets_have_no_normaliser():
-    """Without a normaliser, the targets of a classifier are those of a regressor.
+def test_a_classifier_keeps_calibration_where_targets_have_no_normalizer():
+    """Without a normalizer, the targets of a classifier are those of a regressor.
 
-    A normaliser that never varies changes no order either, so that no fit warns.
+    A normalizer that never varies changes no order either, so that no fit warns.
     """
     y = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])
     X, groups = np.tile(np.arange(3), 3)[:, None], np.repeat(range(3), 3)

@@ -425,7 +425,7 @@ def test_ndcg_of_large_queries_with_a_cutoff():
     [(NDCG(), 300), (Recall(2), 1000), (AUC(), 1000), (MAPByScores(), 1000), (MAP(), 1000)],
     ids=str,
 )
-def test_normalisers_shrink_more_towards_their_mean_when_queries_are_few(loss, half):
+def test_normalizers_shrink_more_towards_their_mean_when_queries_are_few(loss, half):
     rng = np.random.default_rng(0)
     queries = Queries.uniform(100, 5)
     y = rng.integers(0, 2, size=500).astype(float)

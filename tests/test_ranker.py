@@ -48,7 +48,7 @@ def test_targets_are_centred_and_degenerate_queries_dropped():
     z = [3 + 1 / np.log2(3), 1 + 1 / np.log2(3)]
     wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
     np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
-    # "auto" draws the normaliser of n = 2 queries to its mean by 300 / (300 + n)
+    # "auto" draws the normalizer of n = 2 queries to its mean by 300 / (300 + n)
     ranker.set_params(loss=NDCG()).fit(eye, y, groups=groups)
     a = 300 / 302
     z = (1 - a) * np.array(z) + a * np.mean(z)

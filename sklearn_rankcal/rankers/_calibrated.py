@@ -95,7 +95,7 @@ class CalibratedRanker(
           as it is. For ``loss="pd"`` and ``"map"`` it is fitted to pairs of documents
           (`PairModel`).
         - A classifier, if labels are graded. The targets are expected values under its
-          `predict_proba`. They are not calibrated for losses with a normaliser (``"ndcg"``,
+          `predict_proba`. They are not calibrated for losses with a normalizer (``"ndcg"``,
           ``"recall"``, ``"auc"``, ``"map_by_scores"``), for which `fit` warns.
         - A model of `sklearn_rankcal.models`, which is fitted as it is.
     loss : str or Loss, default="ndcg"
