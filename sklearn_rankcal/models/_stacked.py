@@ -70,7 +70,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
     members_ : dict of str to list of models
         The `cv` fitted models of each member, or none if the weight of the member is 0.
     fold_of_query_ : ndarray of shape (n_queries,)
-        The fold of each training query. It depends on the content of the query only.
+        The fold of each training query. The folds depend on the contents of the queries, and not
+        on their order. Queries with equal documents are in the same fold if it can hold them.
 
     See Also
     --------
@@ -195,7 +196,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
                 f"{queries.n_queries} queries to learn from. Choose a smaller cv, or a single "
                 "regressor in the place of the stack."
             )
-        self.fold_of_query_ = query_folds(X, queries, self.cv)
+        known = labels if isinstance(labels, np.ndarray) else targets
+        self.fold_of_query_ = query_folds(X, queries, self.cv, known)
         parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
         learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
