@@ -135,6 +135,24 @@ class World(NamedTuple):
 
 
 WORLDS = {
+    "20 queries": World(
+        partial(
+            features,
+            n_queries=500,
+            n_documents=15,
+            n_columns=20,
+            shares=THREE_GRADES,
+            shift=0.3,
+            level=0.3,
+        ),
+        0.04,
+    ),
+    "40 queries": World(
+        partial(
+            measurements, n_queries=500, n_documents=15, n_columns=30, shares=FIVE_GRADES
+        ),
+        0.08,
+    ),
     "80 queries": World(partial(features, n_queries=500, n_documents=15, n_columns=20,
                                 shares=THREE_GRADES, shift=0.3, level=0.3), 0.16),
     "linear": World(partial(features, n_queries=600, n_documents=40, n_columns=30,

@@ -80,7 +80,7 @@ class CalibratedRanker(
     regressor : estimator, "boosting", "stacked" or None, default=None
         It can be one of the following.
 
-        - None: ``"stacked"`` from 20 training queries on, below 100,000 rows, if the query ids are
+        - None: ``"stacked"`` from 5 training queries on, below 100,000 rows, if the query ids are
           known and there are no validation queries. Otherwise ``"boosting"``.
         - ``"boosting"``: a `HistGradientBoostingRegressor` with settings for ranking data
           (`models.default_regressor`).
