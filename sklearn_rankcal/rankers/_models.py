@@ -24,9 +24,9 @@ from sklearn_rankcal.utils._features import column_values, numeric_columns
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
-# The stack is the default between these limits. Below, there is not a query for each fold; above, its
-# fit takes more than five times as long as that of LambdaMART. The user guide has the measurements
-# under "Stacking".
+# The stack is the default between these limits. Below, there is not a query for each fold. Above,
+# its fit takes more than five times as long as that of LambdaMART. The user guide has the
+# measurements under "Stacking".
 _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
