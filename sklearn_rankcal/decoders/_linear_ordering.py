@@ -39,8 +39,8 @@ _TOLERANCE = 1e-11
 _VIOLATED = 1e-6
 #: A round adds a cut if it is among this many most violated cuts of one of its three pairs.
 _CUTS_PER_PAIR = 6
-#: A program with more cuts is large: its dual is solved, and fewer cuts are added. At 8,000 cuts
-#: the dual took 1.1 to 1.3 times as long as the primal, and from 10,000 on .5 to .9 times.
+#: A program with more cuts is large: its dual is solved, and fewer cuts are added. Up to 8,200
+#: cuts, the dual mostly took 1.0 to 1.4 times as long as the primal; from 10,000 on .5 to .9 times.
 _MANY_CUTS = 9000
 #: How many cuts of one pair a round adds to a large program.
 _TIGHT_CUTS_PER_PAIR = 4
