@@ -51,7 +51,7 @@ def warn_if_slow(seconds: float) -> None:
     if _expected > WORTH_A_WARNING:
         warnings.warn(
             "The decoders run without compiled kernels. Exact and greedy decoding therefore take "
-            "about 30 times as long, and local search takes some hundreds of times as long. "
+            "5 to 40 times as long, and local search takes 50 to 300 times as long. "
             "Install the package with a C compiler (pip install --no-binary sklearn_rankcal "
             "sklearn_rankcal), or set the environment variable SKLEARN_RANKCAL_KERNELS=numpy to "
             "use the NumPy kernels without this warning.",
