@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from sklearn_rankcal.labels import Preferences
@@ -19,6 +18,7 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._fold_data import suits_forests
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._features import column_values, numeric_columns
 
@@ -71,7 +71,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
         members = default_members(
             relevance=not isinstance(data.labels, Preferences),
             borda=not isinstance(loss, PD | PDByScores),
-            forest=_fits_float32(data.X),
+            forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,
         )
@@ -90,14 +90,7 @@ def _pays(ranker: Any, data: TrainingData) -> bool:
     return ranker.grouped_ and enough and data.queries.n_rows <= _MAX_ROWS
 
 
-def _fits_float32(X: Any) -> bool:
-    """Whether all columns are numbers that float32 can hold, which the trees of a forest read."""
+def _suits_a_forest(X: Any) -> bool:
+    """Whether all columns are numbers that a forest can read."""
     columns = numeric_columns(X)
-    if len(columns) < X.shape[1]:
-        return False
-    values = column_values(X, columns)
-    largest = np.finfo(np.float32).max
-    # NaN is less than nothing: fmax and fmin pass over it.
-    return bool(np.fmax.reduce(values, axis=None) <= largest) and bool(
-        np.fmin.reduce(values, axis=None) >= -largest
-    )
+    return len(columns) == X.shape[1] and suits_forests(column_values(X, columns))
