@@ -63,6 +63,22 @@ def test_queries_that_are_left_out_do_not_count():
     assert isinstance(CalibratedRanker().fit(X, y, groups=G).model_, DocumentModel)
 
 
+def test_queries_of_one_document_do_not_count():
+    groups = np.where(np.unique(G)[0] == G, G.max() + 1 + np.arange(len(G)), G)
+    assert len(np.unique(groups)) == 27
+    assert isinstance(CalibratedRanker().fit(X, Y, groups=groups).model_, DocumentModel)
+
+
+def test_the_default_for_preferences_is_one_model():
+    """A stack would have only the member that learns the targets."""
+    first = np.flatnonzero(np.append(True, G[1:] != G[:-1]))
+    labels = preference_labels(np.column_stack([first, first + 1]), G)
+    ranker = CalibratedRanker(loss="pd_by_scores").fit(X, labels)
+    assert isinstance(ranker.model_, DocumentModel)
+    same = CalibratedRanker("boosting", loss="pd_by_scores").fit(X, labels)
+    np.testing.assert_array_equal(ranker.predict(X, G), same.predict(X, G))
+
+
 def test_the_stack_and_the_single_model_can_be_requested():
     assert list(fit("stacked").model_.weights_) == ALL
     assert isinstance(fit("boosting").model_, DocumentModel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from sklearn_rankcal.labels import Preferences
@@ -25,8 +26,8 @@ from sklearn_rankcal.utils._features import column_values, numeric_columns
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
 # The stack is the default between these limits. Below, the weights of its members rest on too few
-# queries; above, its fit takes more than five times as long as that of LambdaMART. The user guide
-# has the measurements under "Stacking".
+# queries of several documents; above, its fit takes more than five times as long as that of
+# LambdaMART. The user guide has the measurements under "Stacking".
 _MIN_QUERIES = 20
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
@@ -85,9 +86,14 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
 
 
 def _pays(ranker: Any, data: TrainingData) -> bool:
-    """Whether the stack is worth its time for data of this size."""
-    enough = data.queries.n_queries >= _MIN_QUERIES
-    return ranker.grouped_ and enough and data.queries.n_rows <= _MAX_ROWS
+    """Whether the stack is worth its time for this data."""
+    if isinstance(data.labels, Preferences):
+        # The only member would be the one that learns the targets: five fits, of which the mean
+        # ranks no better than a single fit.
+        return False
+    # A query of one document says nothing about the weights of the members.
+    enough = np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES
+    return ranker.grouped_ and bool(enough) and data.queries.n_rows <= _MAX_ROWS
 
 
 def _suits_a_forest(X: Any) -> bool:
