@@ -180,8 +180,24 @@ def test_a_column_with_numbers_in_one_query_only():
         ranker = CalibratedRanker("stacked").fit(other, Y, groups=G)
         np.testing.assert_array_equal(ranker.predict(other, G), ranks)
     assert np.isnan(table[:, 1]).sum() == 152  # the table was not written to
-    category = in_frames(X)[0].assign(k=pd.Categorical(np.where(np.isnan(table[:, 1]), None, "u")))
-    CalibratedRanker("stacked").fit(category, Y, groups=G)
+
+
+def test_other_columns_with_values_in_one_query_only():
+    inside = np.unique(G)[0] == G
+    frame, _, polars = in_frames(X)
+    text = np.column_stack([X.astype(str), np.where(inside, "1.5", "nan")]).astype(object)
+    tables = [
+        text,
+        frame.assign(k=pd.Categorical(np.where(inside, "u", None))),
+        frame.assign(k=pd.array(np.where(inside, True, None), dtype="boolean")),
+    ]
+    for value in (True, "1.5"):
+        values = [value if chosen else None for chosen in inside]
+        column = type(polars["a"])("k", values)
+        tables += [frame.assign(k=values), polars.with_columns(column)]
+    for table in tables:
+        ranker = CalibratedRanker("stacked").fit(table, Y, groups=G)
+        assert ranker.score(table, Y, groups=G) > 0.9
 
 
 def test_numbers_beyond_float32_in_new_rows():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
+from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._scales import below_one, exponent_of
 
 Floats = NDArray[np.float64]
@@ -96,18 +97,24 @@ def part_of_table(X: Any, rows: Any) -> Any:
             part[empty] = 0.0
         return part
     if is_dataframe(part):
-        numeric = [name for name, dtype in part.schema.items() if dtype.is_numeric()]
-        # Polars distinguishes NaN from null; to_numpy makes NaN of both.
-        empty = [n for n in numeric if np.isnan(part[n].to_numpy().astype(np.float64)).all()]
+        empty = [name for name in part.columns if _is_empty_in_polars(part[name])]
         return part.with_columns(**dict.fromkeys(empty, 0.0)) if empty else part
-    if not isinstance(part, np.ndarray) or part.dtype.kind != "f":
+    if not isinstance(part, np.ndarray) or part.dtype.kind not in "fOSU":
         return part
-    candidates = np.flatnonzero(np.isnan(part[0]))
-    lacking = candidates[np.isnan(part[:, candidates]).all(axis=0)]
-    if len(lacking):
+    candidates = np.flatnonzero(np.isnan(as_numbers(part[0])))
+    lacking = [place for place in candidates if np.isnan(as_numbers(part[:, place])).all()]
+    if lacking:
         part = part.copy()
         part[:, lacking] = 0.0
     return part
+
+
+def _is_empty_in_polars(column: Any) -> bool:
+    """Whether a column is neither a category nor has a value; polars has both null and NaN."""
+    if str(column.dtype).startswith(("Cat", "Enum")):
+        return False
+    lacking = column.is_null()
+    return bool((lacking | column.is_nan() if column.dtype.is_float() else lacking).all())
 
 
 def part_of_weights(weight: Floats | None, rows: Any) -> Floats | None:
