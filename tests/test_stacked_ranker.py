@@ -20,10 +20,12 @@ from sklearn_rankcal.models import (
     ResidualProductModel,
     StackedModel,
 )
+from sklearn_rankcal.queries import Queries
 
 DATA = make_ranking(n_queries=20, n_documents=8, n_features=5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 ALL = ["targets", "borda", "labels", "forest"]
+QUERIES = Queries.from_groups(G)
 
 
 def fit(*args, **parameters):
@@ -63,6 +65,22 @@ def test_queries_that_are_left_out_do_not_count():
     y = np.where(G == G[0], 0, Y)  # NDCG is undefined on the first query
     ranker = CalibratedRanker().fit(X[few], y[few], groups=G[few])
     assert isinstance(ranker.model_, DocumentModel)
+
+
+def test_queries_of_one_document_do_not_count():
+    groups = np.where(np.unique(G)[0] == G, G.max() + 1 + np.arange(len(G)), G)
+    assert len(np.unique(groups)) == 27
+    assert isinstance(CalibratedRanker().fit(X, Y, groups=groups).model_, DocumentModel)
+
+
+def test_the_default_for_preferences_is_one_model():
+    """A stack would have only the member that learns the targets."""
+    first = np.flatnonzero(np.append(True, G[1:] != G[:-1]))
+    labels = preference_labels(np.column_stack([first, first + 1]), G)
+    ranker = CalibratedRanker(loss="pd_by_scores").fit(X, labels)
+    assert isinstance(ranker.model_, DocumentModel)
+    same = CalibratedRanker("boosting", loss="pd_by_scores").fit(X, labels)
+    np.testing.assert_array_equal(ranker.predict(X, G), same.predict(X, G))
 
 
 def test_the_stack_and_the_single_model_can_be_requested():
@@ -147,6 +165,81 @@ def test_frames_with_a_group_column():
     frame = pd.DataFrame(X, columns=list("abcde")).assign(qid=G)
     ranker = CalibratedRanker("stacked", group_column="qid").fit(frame, Y)
     np.testing.assert_array_equal(ranker.predict(frame), fit("stacked").predict(X, G))
+
+
+def in_frames(table):
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    polars = pytest.importorskip("polars")
+    return [frame, frame.astype({"b": "Float64"}), polars.from_pandas(frame)]
+
+
+def test_a_column_with_numbers_in_one_query_only():
+    """Histogram boosting refuses a column of NaN, which every such column is without its fold."""
+    table = X.copy()
+    table[np.unique(G)[0] != G, 1] = np.nan
+    usual = CalibratedRanker("stacked").fit(table, Y, groups=G)
+    assert list(usual.model_.weights_) == ALL
+    ranks = usual.predict(table, G)
+    for other in in_frames(table):
+        ranker = CalibratedRanker("stacked").fit(other, Y, groups=G)
+        np.testing.assert_array_equal(ranker.predict(other, G), ranks)
+    assert np.isnan(table[:, 1]).sum() == 152  # the table was not written to
+
+
+def test_other_columns_with_values_in_one_query_only():
+    inside = np.unique(G)[0] == G
+    frame, _, polars = in_frames(X)
+    text = np.column_stack([X.astype(str), np.where(inside, "1.5", "nan")]).astype(object)
+    tables = [
+        text,
+        frame.assign(k=pd.Categorical(np.where(inside, "u", None))),
+        frame.assign(k=pd.array(np.where(inside, True, None), dtype="boolean")),
+    ]
+    for value in (True, "1.5"):
+        values = [value if chosen else None for chosen in inside]
+        column = type(polars["a"])("k", values)
+        tables += [frame.assign(k=values), polars.with_columns(column)]
+    for table in tables:
+        ranker = CalibratedRanker("stacked").fit(table, Y, groups=G)
+        assert ranker.score(table, Y, groups=G) > 0.9
+
+
+def test_numbers_beyond_float32_in_new_rows():
+    """float32 cannot hold them; for a tree they only are larger than all others."""
+    ranker = fit("stacked", context=None)
+    assert list(ranker.model_.weights_) == ALL
+
+    def scores(number, container=np.asarray):
+        table = X.copy()
+        table[::7, 0], table[1::7, 1] = number, -number
+        return ranker.decision_function(container(table), groups=G)
+
+    for number in (1e300, np.inf):
+        np.testing.assert_array_equal(scores(number), scores(1e30))
+    ranker.fit(pd.DataFrame(X), Y, groups=G)
+    np.testing.assert_array_equal(scores(np.inf, pd.DataFrame), scores(1e30, pd.DataFrame))
+
+
+def test_frames_of_sparse_columns():
+    """scikit-learn makes sparse matrices of them, which histogram boosting refuses."""
+    frame = pd.DataFrame(np.round(X), columns=list("abcde"))
+    sparse = frame.astype(pd.SparseDtype(float, 0.0))
+    usual = CalibratedRanker("stacked", context=None).fit(frame, Y, groups=G)
+    ranker = CalibratedRanker("stacked", context=None).fit(sparse, Y, groups=G)
+    np.testing.assert_array_equal(ranker.predict(sparse, G), usual.predict(frame, G))
+
+
+@pytest.mark.parametrize("heavy", [1e2, 1e4, 1e20, 1e290])
+@pytest.mark.parametrize("loss", ["ndcg", "pd_by_scores"])
+def test_a_query_that_outweighs_all_others(loss, heavy):
+    """The models without it learn as much from the small weights of the other queries."""
+    weight = np.where(np.unique(G)[0] == G, heavy, 1 / heavy)
+    ranker = CalibratedRanker("stacked", loss=loss).fit(X, Y, groups=G, sample_weight=weight)
+    assert ranker.score(X, Y, groups=G, sample_weight=weight) > 0.95
+    for models in ranker.model_.members_.values():
+        spreads = [np.std(model.predict(X, QUERIES)) for model in models]
+        # Weights that underflowed leave a single query, from which a model may learn nothing.
+        assert max(spreads) < 10 * min(spread for spread in spreads if spread > 0)
 
 
 def test_scores_need_the_queries():

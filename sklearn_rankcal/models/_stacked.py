@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._fold_data import (
+    ClippedExtraTrees,
+    part_of_table,
+    part_of_weights,
+    without_sparse_columns,
+)
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
@@ -176,6 +182,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
             The targets of the ranker's own loss.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
+            They are scaled so that the rows of every fit have the same mean weight.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels. They are needed for members with a loss of their own.
 
@@ -190,6 +197,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
             predicts NaN or infinity.
         """
         members = self._check_members()
+        X = without_sparse_columns(X)
         if queries.n_queries < self.cv:
             raise ValueError(
                 f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
@@ -282,10 +290,10 @@ class StackedModel(VersionedPickle, _BaseComposition):
         started = time.perf_counter()
         inside, some = queries.select(self.fold_of_query_ != fold)
         outside, others = queries.select(self.fold_of_query_ == fold)
-        weight = None if sample_weight is None else sample_weight[inside]
+        weight = part_of_weights(sample_weight, inside)
         fitted = _with_other_seeds(clone(model), fold)
         try:
-            fitted.fit(take_rows(X, inside), targets[inside], some, weight)
+            fitted.fit(part_of_table(X, inside), targets[inside], some, weight)
             scores = fitted.predict(take_rows(X, outside), others)
         except Exception as error:
             error.add_note(f"This happened in the member {name!r} of the stack.")
@@ -342,6 +350,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
         scores : ndarray of shape (n_documents,)
             Their mean over each query is 0.
         """
+        X = without_sparse_columns(X)
         total = np.zeros(queries.n_rows)
         for name, models in self.members_.items():
             for model in models:
@@ -398,7 +407,8 @@ def default_members(
         Whether there is the second member. It is the same as the first if the loss is pairwise
         disagreement.
     forest : bool, default=True
-        Whether there is the fourth member, a forest. It needs columns that float32 can hold.
+        Whether there is the fourth member, a forest. It needs columns of numbers. Numbers above
+        1e30 count as 1e30 for it, and numbers below -1e30 as -1e30.
     context : None, "zscore", "difference", "rank", a list of these, or "auto", default="auto"
         Context columns of the first two members.
     center : bool, default=True
@@ -424,7 +434,7 @@ def default_members(
         )
         members.append(("labels", LABELS, DocumentModel(strong, center=False)))
     if relevance and forest:
-        trees = ExtraTreesRegressor(20, min_samples_leaf=5, max_features=0.2, random_state=0)
+        trees = ClippedExtraTrees(20, min_samples_leaf=5, max_features=0.2, random_state=0)
         members.append(("forest", LABELS, DocumentModel(trees, center=False)))
     return members
 

@@ -19,14 +19,15 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._fold_data import suits_forests
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._features import column_values, numeric_columns
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
-# The stack is the default between these limits. Below, there is not a query for each fold. Above,
-# its fit takes more than five times as long as that of LambdaMART. The user guide has the
-# measurements under "Stacking".
+# The stack is the default between these limits. Below, there is not a query of several documents
+# for each fold. Above, its fit takes more than five times as long as that of LambdaMART. The user
+# guide has the measurements under "Stacking".
 _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
@@ -71,7 +72,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
         members = default_members(
             relevance=not isinstance(data.labels, Preferences),
             borda=not isinstance(loss, PD | PDByScores),
-            forest=_fits_float32(data.X),
+            forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,
         )
@@ -85,19 +86,17 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
 
 
 def _pays(ranker: Any, data: TrainingData) -> bool:
-    """Whether the stack is worth its time for data of this size."""
-    enough = data.queries.n_queries >= _MIN_QUERIES
-    return ranker.grouped_ and enough and data.queries.n_rows < _MAX_ROWS
-
-
-def _fits_float32(X: Any) -> bool:
-    """Whether all columns are numbers that float32 can hold, which the trees of a forest read."""
-    columns = numeric_columns(X)
-    if len(columns) < X.shape[1]:
+    """Whether the stack is worth its time for this data."""
+    if isinstance(data.labels, Preferences):
+        # The only member would be the one that learns the targets: five fits, of which the mean
+        # ranks no better than a single fit.
         return False
-    values = column_values(X, columns)
-    largest = np.finfo(np.float32).max
-    # NaN is less than nothing: fmax and fmin pass over it.
-    return bool(np.fmax.reduce(values, axis=None) <= largest) and bool(
-        np.fmin.reduce(values, axis=None) >= -largest
-    )
+    # A query of one document says nothing about the weights of the members.
+    enough = np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES
+    return ranker.grouped_ and bool(enough) and data.queries.n_rows < _MAX_ROWS
+
+
+def _suits_a_forest(X: Any) -> bool:
+    """Whether all columns are numbers that a forest can read."""
+    columns = numeric_columns(X)
+    return len(columns) == X.shape[1] and suits_forests(column_values(X, columns))
