@@ -68,9 +68,11 @@ def test_queries_that_are_left_out_do_not_count():
 
 
 def test_queries_of_one_document_do_not_count():
-    groups = np.where(np.unique(G)[0] == G, G.max() + 1 + np.arange(len(G)), G)
-    assert len(np.unique(groups)) == 27
-    assert isinstance(CalibratedRanker().fit(X, Y, groups=groups).model_, DocumentModel)
+    groups = np.where(G == G[0], G.max() + 1 + np.arange(len(G)), G)
+    few = np.isin(G, np.unique(G)[:5])
+    assert len(np.unique(groups[few])) == 12
+    ranker = CalibratedRanker().fit(X[few], Y[few], groups=groups[few])
+    assert isinstance(ranker.model_, DocumentModel)
 
 
 def test_the_default_for_preferences_is_one_model():
