@@ -72,7 +72,7 @@ def test_weights_are_the_best_nonnegative_ones():
         share = rng.random(n)
         share /= share.sum()
         gram = columns.T @ (columns * share[:, None])
-        equal = max(0.0, (columns.T @ (share * target)).sum()) / gram.sum()
+        equal = max(0.0, (columns.T @ (share * target)).sum()) / max(1.0, gram.sum())
 
         def risk(w, columns=columns, target=target, share=share, penalty=penalty, equal=equal):
             return share @ (target - columns @ w) ** 2 + penalty * ((w - equal) ** 2).sum()
@@ -133,6 +133,17 @@ def _weighted(number):
 def test_equal_members_share_the_weight():
     model = fit([(name, None, column(0)) for name in "ab"])
     assert model.shares_ == pytest.approx({"a": 0.5, "b": 0.5})
+
+
+def test_members_that_nearly_cancel_each_other_get_no_large_weights():
+    """The best equal weights are about 10^6, and multiply what is left of two columns."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([X[:, 0], -X[:, 0] + 1e-8 * rng.normal(size=len(X))])
+    members = [("a", None, column(0)), ("b", None, column(1))]
+    targets = TARGETS + 1e7 * (table[:, 0] + table[:, 1])  # of the size of the targets
+    model = StackedModel(members).fit(table, targets, Q)
+    assert max(np.abs(model.predict(table, Q))) < 2 * np.abs(targets).max()
+    assert max(model.weights_.values()) < 10
 
 
 def test_a_member_that_is_constant_in_every_query_gets_no_weight():

@@ -466,11 +466,12 @@ def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty
     """Minimise the mean squared error plus penalty * |w - w0|^2 over w >= 0.
 
     The columns and the target have mean square 1, and the shares of the rows sum to 1. w0 is the
-    best vector of equal weights.
+    best vector of equal weights, unless the sum of the columns has a mean square below 1. Then the
+    columns nearly cancel each other, large weights would fit noise, and w0 is smaller.
     """
     weighted = columns * share[:, None]
     gram, moment = columns.T @ weighted, weighted.T @ target
-    equal = max(0.0, float(moment.sum())) / (float(gram.sum()) or 1.0)
+    equal = max(0.0, float(moment.sum())) / max(1.0, float(gram.sum()))
     # The small constant makes the solution unique if members are equal.
     ridge = penalty + 1e-9
     factor = np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
