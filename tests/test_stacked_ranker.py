@@ -307,6 +307,21 @@ def test_importances_per_column_of_x():
     assert not hasattr(fit("stacked"), "feature_importances_")
 
 
+def test_a_stack_has_no_coefficients():
+    with pytest.raises(AttributeError, match=r"no coef_.*model_\.members_"):
+        _ = fit("stacked").coef_
+
+
+def test_a_frame_of_nullable_floats_with_missing_entries():
+    frame = pd.DataFrame(X, columns=list("abcde")).astype("Float64")
+    frame.iloc[::7, 1] = pd.NA
+    numbers = X.copy()
+    numbers[::7, 1] = np.nan
+    ranker = CalibratedRanker("stacked").fit(frame, Y, groups=G)
+    wanted = CalibratedRanker("stacked").fit(numbers, Y, groups=G)
+    np.testing.assert_array_equal(ranker.predict(frame, G), wanted.predict(numbers, G))
+
+
 def test_fit_shows_progress(capsys):
     fit("stacked", verbose=2)
     printed = capsys.readouterr().out

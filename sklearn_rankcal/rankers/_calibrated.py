@@ -80,8 +80,9 @@ class CalibratedRanker(
     regressor : estimator, "boosting", "stacked" or None, default=None
         It can be one of the following.
 
-        - None: ``"stacked"`` from 5 training queries on, below 100,000 rows, if the query ids are
-          known and there are no validation queries. Otherwise ``"boosting"``.
+        - None: ``"stacked"`` from 5 training queries of several documents on, below 100,000 rows,
+          if the query ids are known, labels are a relevance of every row and there are no
+          validation queries. Otherwise ``"boosting"``.
         - ``"boosting"``: a `HistGradientBoostingRegressor` with settings for ranking data
           (`models.default_regressor`).
         - ``"stacked"``: a `StackedModel` of three boosted regressors and a forest that learn
@@ -512,7 +513,8 @@ class CalibratedRanker(
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row; needed only by a ranker with context columns.
+            Query id of each row. A ranker with context columns, or with a stack, needs it unless X
+            has the column `group_column`.
 
         Returns
         -------

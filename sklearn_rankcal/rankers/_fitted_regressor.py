@@ -50,6 +50,10 @@ class FittedRegressorMixin:
         check_is_fitted(self)
         if isinstance(self.model_, PairwiseRidge):
             return self._with_group_column(self.model_.coef_)
+        if isinstance(self.model_, StackedModel):
+            raise AttributeError(
+                "A stack has no coef_. The models of its members are in model_.members_."
+            )
         return self._with_group_column(
             self.model_.column_coefficients(self.model_.regressor_.coef_)
         )

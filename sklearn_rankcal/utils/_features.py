@@ -165,7 +165,8 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     if _is_polars(X):
         return X.select(columns).to_numpy()
     part = X[columns]
-    kinds = {getattr(dtype, "kind", "O") for dtype in part.dtypes}
+    # Columns of nullable dtypes would become an array of objects, if an entry is missing.
+    kinds = {dtype.kind if isinstance(dtype, np.dtype) else "O" for dtype in part.dtypes}
     same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
     return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
 
