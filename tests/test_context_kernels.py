@@ -243,4 +243,6 @@ def test_a_build_without_this_kernel():
     run = run_python(code, variables)
     assert run.stdout.strip().endswith("_numpy_context"), run.stderr
     run = run_python(code, {**variables, "SKLEARN_RANKCAL_KERNELS": "compiled"})
-    assert run.returncode != 0 and "_compiled_context" in run.stderr
+    # Where nothing is compiled, the kernels of the decoders are missed first.
+    missing = "_compiled_context" if KERNELS == "compiled" else "compiled"
+    assert run.returncode != 0 and missing in run.stderr
