@@ -24,7 +24,7 @@ from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import rows_per_prediction
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import mean_one, target_exponent
+from sklearn_rankcal.utils._scales import exponent_of, mean_one
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
@@ -132,7 +132,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Weights of the trees, of the Gaussian kernel, of the Laplacian kernel and of the logistic
         regression.
     forest_ : ExtraTreesRegressor
-        The trees.
+        The trees. They are fitted to targets that are divided by a power of two, so that the
+        largest is between 0.5 and 1.
     scaler_ : StandardScaler
         The scaler that is applied to X before the kernels and the logistic regression.
 
@@ -228,8 +229,10 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
-        # The squared errors of tiny targets would underflow. Scaling by a power of two is exact.
-        self._exponent = target_exponent(y)
+        # Targets are scaled so that the largest is between 0.5 and 1, which is exact by a power of
+        # two. The squared errors of tiny targets would underflow; and the unit of the targets would
+        # matter to scikit-learn's trees, which do not split a node of variance 2e-16.
+        self._exponent = exponent_of(y)
         y = np.ldexp(y, -self._exponent)
         scaled = mean_one(weight)
         weight = np.ones(len(X)) if scaled is None else scaled
