@@ -1,0 +1,179 @@
+"""Surrogates: functions of the scores of a query that a ranker minimises in the place of a measure.
+
+labels -> **utilities** v -> psi(v, s), with derivatives by the scores s
+
+A `Surrogate` computes psi, its gradient and the diagonal of its Hessian matrix, for many queries at
+a time. It knows whether it is order preserving: whether scores that minimise its expected value
+sort documents by their expected utilities. `CalibratedRanker` minimises `PointwiseSquared`.
+`SURROGATES` maps names to classes, and `get_surrogate` makes surrogates from names.
+
+References
+----------
+.. [1] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
+   order-preserving surrogate losses in learning to rank. Machine Learning 93, 227-260.
+.. [2] P. Ravikumar, A. Tewari and E. Yang (2011). On NDCG consistency of listwise ranking methods.
+   AISTATS.
+.. [3] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms. Annals
+   of Statistics 41, 2292-2323.
+.. [4] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for low-rank
+   loss matrices with applications to subset ranking losses. NIPS.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
+from sklearn_rankcal.surrogates._comparisons import (
+    ComparisonSurrogate,
+    DifferenceGraph,
+    RankBoost,
+    RankNet,
+    RankSVM,
+    RequiredMargin,
+    WeightedComparisons,
+)
+from sklearn_rankcal.surrogates._listwise import (
+    Bregman,
+    Cosine,
+    DuchiMackeyJordan,
+    GeneralizedKullbackLeibler,
+    Softmax,
+)
+from sklearn_rankcal.surrogates._pairwise import (
+    PairwiseExponential,
+    PairwiseLogistic,
+    PairwiseMargin,
+    PairwiseSquared,
+)
+from sklearn_rankcal.surrogates._pointwise import (
+    PointwiseExponential,
+    PointwiseLogistic,
+    PointwiseSmoothHinge,
+    PointwiseSquared,
+    PointwiseSquaredHinge,
+)
+from sklearn_rankcal.utils._names import did_you_mean
+
+SURROGATES: dict[str, type[Surrogate]] = {
+    "pointwise_squared": PointwiseSquared,
+    "pointwise_logistic": PointwiseLogistic,
+    "pointwise_exponential": PointwiseExponential,
+    "pointwise_squared_hinge": PointwiseSquaredHinge,
+    "pointwise_smooth_hinge": PointwiseSmoothHinge,
+    "pairwise_squared": PairwiseSquared,
+    "pairwise_logistic": PairwiseLogistic,
+    "pairwise_exponential": PairwiseExponential,
+    "pairwise_margin": PairwiseMargin,
+    "softmax": Softmax,
+    "cosine": Cosine,
+    "generalized_kl": GeneralizedKullbackLeibler,
+    "bregman": Bregman,
+    "duchi_mackey_jordan": DuchiMackeyJordan,
+    "difference_graph": DifferenceGraph,
+    "weighted_comparisons": WeightedComparisons,
+    "required_margin": RequiredMargin,
+    "ranksvm": RankSVM,
+    "ranknet": RankNet,
+    "rankboost": RankBoost,
+}
+
+#: Names that others use, and the nearest name in `SURROGATES`.
+_OTHER_NAMES = {
+    "cross_entropy": "softmax",
+    "hinge": "ranksvm",
+    "kl": "generalized_kl",
+    "lambdarank": "softmax",
+    "least_squares": "pointwise_squared",
+    "listnet": "softmax",
+    "logistic": "pairwise_logistic",
+    "poisson": "generalized_kl",
+    "rank_xendcg": "softmax",
+    "squared": "pointwise_squared",
+    "squared_error": "pointwise_squared",
+    "svm": "ranksvm",
+    "xendcg": "softmax",
+    "zhang": "pairwise_margin",
+}
+
+__all__ = [
+    "SURROGATES",
+    "Bregman",
+    "ComparisonSurrogate",
+    "Cosine",
+    "DifferenceGraph",
+    "DuchiMackeyJordan",
+    "Evaluation",
+    "GeneralizedKullbackLeibler",
+    "PairwiseExponential",
+    "PairwiseLogistic",
+    "PairwiseMargin",
+    "PairwiseSquared",
+    "PointwiseExponential",
+    "PointwiseLogistic",
+    "PointwiseSmoothHinge",
+    "PointwiseSquared",
+    "PointwiseSquaredHinge",
+    "RankBoost",
+    "RankNet",
+    "RankSVM",
+    "RequiredMargin",
+    "Softmax",
+    "Surrogate",
+    "WeightedComparisons",
+    "get_surrogate",
+]
+
+
+def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
+    """Make a surrogate from a name. A surrogate object is returned unchanged.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate
+        A key of `SURROGATES`, or an object.
+    **parameters
+        Parameters of the surrogate, such as ``eta``. They can only be passed with a name.
+
+    Returns
+    -------
+    surrogate : Surrogate
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    TypeError
+        If `surrogate` is neither a string nor a `Surrogate`, if the surrogate does not have one of
+        the parameters, or if parameters are passed with an object.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.surrogates import get_surrogate
+    >>> get_surrogate("pointwise_logistic", eta=1.0)
+    PointwiseLogistic(eta=1.0)
+    """
+    if isinstance(surrogate, Surrogate):
+        if parameters:
+            raise TypeError(
+                f"Parameters can only be passed with the name of a surrogate, but surrogate is "
+                f"{surrogate!r}. Set the parameters of this object instead."
+            )
+        return surrogate
+    if not isinstance(surrogate, str):
+        raise TypeError(f"surrogate must be a name or a Surrogate object; got {surrogate!r}.")
+    if surrogate not in SURROGATES:
+        raise ValueError(
+            f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, SURROGATES, _OTHER_NAMES)} "
+            f"Known: {', '.join(SURROGATES)}."
+        )
+    kind = SURROGATES[surrogate]
+    known = list(inspect.signature(kind).parameters)
+    for name in parameters:
+        if name not in known:
+            raise TypeError(
+                f"Surrogate {surrogate!r} has no parameter {name!r}. "
+                + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
+            )
+    return kind(**parameters)

@@ -1,0 +1,375 @@
+"""The base class of surrogates. Scores of documents come in, and a value for each query comes out.
+
+A surrogate is what a ranker minimises in the place of a measure of rankings, which is not
+continuous. Least squares on the targets of a loss is one of them.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.measures import GainMeasure
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
+
+Floats = NDArray[np.float64]
+
+
+class Evaluation(NamedTuple):
+    """What a surrogate returns for the scores of some queries.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_queries,)
+        The value of each query.
+    gradient : ndarray of shape (n_documents,) or None
+        The derivative of the value of the query by the score of each document.
+    curvature : ndarray of shape (n_documents,) or None
+        The diagonal of the Hessian matrix: the second derivative by the score of each document.
+    """
+
+    value: Floats
+    gradient: Floats | None = None
+    curvature: Floats | None = None
+
+
+class Surrogate(BaseEstimator):
+    """Base class of surrogates, functions psi(v, s) of the utilities and scores of a query.
+
+    v holds the utilities of the documents of a query under its labels, which are the targets of a
+    loss, and s holds the scores that a ranker gives them. A ranker minimises the mean of psi over
+    queries. A surrogate is order preserving if scores that minimise its expected value sort the
+    documents by their expected utilities E[v]. Then it is calibrated for every positional measure
+    with these utilities (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
+
+    To add a surrogate, write a subclass with a method `_evaluate` and the attributes below.
+
+    Attributes
+    ----------
+    order_preserving : bool
+        Whether the surrogate is order preserving, under the condition that `theorem` states.
+    theorem : str
+        Why the surrogate is order preserving, or why it is not, with the source.
+    convex : bool
+        Whether psi is a convex function of the scores.
+    shift_invariant : bool
+        Whether psi does not change if the same number is added to all scores of a query.
+    scale_invariant : bool
+        Whether psi does not change if all scores of a query are multiplied by a positive number.
+    takes_negative : bool
+        Whether utilities may be negative.
+    takes_preferences : bool
+        Whether v may be `Preferences` between documents.
+    """
+
+    order_preserving: bool = True
+    theorem: str = ""
+    convex: bool = True
+    shift_invariant: bool = False
+    scale_invariant: bool = False
+    takes_negative: bool = False
+    takes_preferences: bool = False
+
+    # ---------------------------------------------------------------- to be defined by a subclass
+
+    def _evaluate(
+        self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        """Evaluate checked arrays. The rows of each query are contiguous (``queries.order`` None).
+
+        All that `derivatives` does not ask for may be left out.
+        """
+        raise NotImplementedError
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
+        """Return the scores that minimise the expected value, or None without a closed form."""
+        return None
+
+    def constant(
+        self, n_documents: int, largest: float, total: float | None = None
+    ) -> float | None:
+        """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret).
+
+        The regret is that of a positional measure with the discounts phi, and
+        C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
+
+        Parameters
+        ----------
+        n_documents : int
+            The number r of documents of the query.
+        largest : float
+            A bound on the expected utility of a document.
+        total : float, default=None
+            A bound on the sum of the expected utilities of the query. None means r times `largest`.
+
+        Returns
+        -------
+        constant : float or None
+            None if no such bound is known.
+        """
+        return None
+
+    def _check_parameters(self) -> None:
+        """Raise an error unless the parameters are valid."""
+
+    # ---------------------------------------------------------------- common to all surrogates
+
+    def targets(self, loss: Loss, labels: Any, queries: Queries) -> Any:
+        """Compute what `evaluate` takes as v from the labels, for the measure of a loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            A loss on scores. `Loss.resolve` must have set its parameters that depend on data.
+        labels : ndarray of shape (n_documents,) or Preferences
+        queries : Queries
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or Preferences
+            By default the targets that a regressor would learn, `Loss.training_targets`.
+
+        Raises
+        ------
+        ValueError
+            If the loss is on pairs of documents, or if the surrogate does not take the targets.
+        """
+        if self.takes_preferences and isinstance(labels, Preferences):
+            return labels
+        if loss.space.is_pairwise:
+            raise ValueError(
+                f"{type(self).__name__} is a function of scores, but {type(loss).__name__} learns "
+                "pairs of documents. Use loss='pd_by_scores' or 'map_by_scores'."
+            )
+        targets = self._from_loss(loss, labels, queries)
+        self.check(targets)
+        return targets
+
+    def _from_loss(self, loss: Loss, labels: Any, queries: Queries) -> Floats:
+        targets: Floats = loss.training_targets(labels, queries)
+        return targets
+
+    def resolve(self, targets: Any) -> Self:
+        """Return a copy of the surrogate, with parameters that depend on data set from targets.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_documents,) or Preferences
+            What `targets` returned for the training data.
+
+        Returns
+        -------
+        surrogate : Surrogate
+        """
+        self.check(targets)
+        return clone(self)
+
+    def check(self, targets: Any) -> None:
+        """Check that the parameters are valid and that the surrogate takes these targets.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_documents,) or Preferences
+
+        Raises
+        ------
+        ValueError
+            If a parameter or a target is out of range.
+        """
+        self._check_parameters()
+        if isinstance(targets, Preferences):
+            if not self.takes_preferences:
+                raise ValueError(
+                    f"{type(self).__name__} needs a utility of every document; it does not take "
+                    "preferences between documents."
+                )
+            return
+        lowest = targets.min()
+        if lowest < 0 and not self.takes_negative:
+            raise ValueError(
+                f"{type(self).__name__} needs utilities >= 0; got {lowest:g}. Use a surrogate "
+                "that takes negative utilities, such as 'pointwise_squared' or 'pairwise_squared', "
+                "or a loss with utilities >= 0. (Adding the same number to all utilities of a "
+                "query changes no best ranking.)"
+            )
+
+    def evaluate(
+        self,
+        targets: Any,
+        scores: ArrayLike,
+        queries: Queries,
+        *,
+        derivatives: int = 2,
+        n_jobs: int | None = None,
+    ) -> Evaluation:
+        """Compute the value of each query, and its derivatives by the scores.
+
+        Parameters
+        ----------
+        targets : array-like of shape (n_documents,) or Preferences
+            The utilities of the documents, see `targets`.
+        scores : array-like of shape (n_documents,)
+            Finite scores.
+        queries : Queries
+            The partition of the rows into queries.
+        derivatives : {0, 1, 2}, default=2
+            How many derivatives are needed: none, the gradient, or also the diagonal of the
+            Hessian matrix.
+        n_jobs : int, default=None
+            How many threads share the pairs of documents, if the surrogate adds over pairs. None
+            means 1, or the number of a `joblib.parallel_config`.
+
+        Returns
+        -------
+        evaluation : Evaluation
+            Exponentials of scores can be infinite, but no number is NaN.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, if a score is NaN or infinite, or if a target is out of range.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal.queries import Queries
+        >>> from sklearn_rankcal.surrogates import Softmax
+        >>> result = Softmax().evaluate([1.0, 0.0], [0.0, 0.0], Queries.single(2))
+        >>> result.value.round(3).tolist(), result.gradient.tolist(), result.curvature.tolist()
+        ([0.693], [-0.5, 0.5], [0.25, 0.25])
+        """
+        if derivatives not in (0, 1, 2) or isinstance(derivatives, bool):
+            raise ValueError(f"derivatives must be 0, 1 or 2; got {derivatives!r}.")
+        s = _row_numbers(scores, "scores", queries)
+        if not isinstance(targets, Preferences):
+            targets = queries.gather(_row_numbers(targets, "targets", queries))
+        elif not targets.queries.same_partition(queries):
+            raise ValueError("The preferences are between documents of other queries.")
+        self.check(targets)
+        ready = self._with_defaults(targets)
+        grouped = queries if queries.order is None else Queries(queries.offsets)
+        if isinstance(targets, Preferences) and queries.order is not None:
+            place = queries.scatter(np.arange(queries.n_rows))
+            targets = Preferences(
+                grouped, place[targets.winner], place[targets.loser], targets.weight
+            )
+        with np.errstate(over="ignore", under="ignore"):
+            value, gradient, curvature = ready._evaluate(
+                targets, queries.gather(s), grouped, derivatives, n_jobs
+            )
+        return Evaluation(
+            value,
+            None if derivatives < 1 or gradient is None else queries.scatter(gradient),
+            None if derivatives < 2 or curvature is None else queries.scatter(curvature),
+        )
+
+    def _with_defaults(self, targets: Any) -> Self:
+        """Return a surrogate whose parameters that depend on data are set, itself if they are."""
+        return self
+
+    def value(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
+        """Compute the value of each query, an array of shape (n_queries,); see `evaluate`."""
+        return self.evaluate(targets, scores, queries, derivatives=0).value
+
+    def gradient(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
+        """Compute the derivative by the score of each document; see `evaluate`."""
+        gradient = self.evaluate(targets, scores, queries, derivatives=1).gradient
+        assert gradient is not None
+        return gradient
+
+    def curvature(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
+        """Compute the second derivative by the score of each document; see `evaluate`."""
+        curvature = self.evaluate(targets, scores, queries, derivatives=2).curvature
+        assert curvature is not None
+        return curvature
+
+    def minimizer(self, expected: ArrayLike, queries: Queries) -> Floats | None:
+        """Return scores that minimise the expected value of each query, in closed form.
+
+        Parameters
+        ----------
+        expected : array-like of shape (n_documents,)
+            The expected utilities E[v] of the documents.
+        queries : Queries
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,) or None
+            None if the expected value depends on more than E[v], or if there is no closed form. A
+            score is infinite if the expected value decreases as it grows.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or if expected utilities are out of range.
+        """
+        u = _row_numbers(expected, "expected", queries)
+        self.check(u)
+        grouped = Queries(queries.offsets)
+        with np.errstate(divide="ignore", over="ignore"):
+            scores = self._with_defaults(u)._minimizer(queries.gather(u), grouped)
+        return None if scores is None else queries.scatter(scores)
+
+
+class ListwiseSurrogate(Surrogate):
+    """Base class of surrogates with the normalizations that listwise methods use.
+
+    With ``normalization="loss"`` the utilities are those of the loss: for NDCG the gains divided by
+    the largest DCG of the labels, as Ravikumar, Tewari and Yang (2011) recommend. With ``"own"``
+    they are those that the method used when it was published, whatever the loss normalizes by. It
+    is then not calibrated for NDCG (their proposition 7).
+    """
+
+    normalization: str
+
+    def _check_parameters(self) -> None:
+        if self.normalization not in ("loss", "own"):
+            raise ValueError(f"normalization must be 'loss' or 'own'; got {self.normalization!r}.")
+
+    def _from_loss(self, loss: Loss, labels: Any, queries: Queries) -> Floats:
+        if self.normalization == "loss":
+            return super()._from_loss(loss, labels, queries)
+        if isinstance(labels, Preferences):
+            raise ValueError("normalization='own' needs a relevance of every row.")
+        return self._own_utilities(loss, labels, queries)
+
+    def _own_utilities(self, loss: Loss, labels: Floats, queries: Queries) -> Floats:
+        """Compute the utilities of the method as it was published."""
+        raise NotImplementedError
+
+
+def gains(loss: Loss, labels: Floats) -> Floats:
+    """Return the gains of a loss, which nothing normalizes."""
+    if not isinstance(loss.measure, GainMeasure):
+        raise ValueError(
+            f"normalization='own' needs the gains of a document, but {type(loss).__name__} has "
+            "none. Use loss='ndcg' or 'dcg'."
+        )
+    of_rows: Floats = loss.measure.gains(labels)
+    return of_rows
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise an error unless `value` is a positive finite number."""
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
+
+
+def _row_numbers(values: ArrayLike, name: str, queries: Queries) -> Floats:
+    """Read one finite number for each row."""
+    array: Floats = np.asarray(read_numbers(values, name), dtype=np.float64)
+    if array.shape != (queries.n_rows,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {queries.n_rows} documents; it has shape "
+            f"{array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return array

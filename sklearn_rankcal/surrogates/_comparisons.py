@@ -1,0 +1,355 @@
+"""Comparison surrogates: sums over the pairs of documents that the labels prefer in one direction.
+
+They are the usual pairwise comparisons of learning to rank. None of them is order preserving if it
+is averaged over labels that contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
+from sklearn_rankcal.surrogates._margins import Margin, find_margin
+from sklearn_rankcal.surrogates._numpy_pair_sums import difference_of_exponentials
+from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, pair_sums
+from sklearn_rankcal.utils._names import did_you_mean
+
+Floats = NDArray[np.float64]
+Function = str | Callable[[Floats], Floats]
+_INCONSISTENT = (
+    "not order preserving: with labels that contradict each other it can put documents in the "
+    "wrong order even where preferences reinforce each other (Duchi et al., 2013, theorem {}; "
+    "Calauzènes et al., 2013, remark 2)"
+)
+
+
+class ComparisonSurrogate(Surrogate):
+    """Base class of sums over pairs (i, j) that the labels prefer: y_ij > 0.
+
+    If v is a utility of each document, y_ij = v_i - v_j for the pairs with v_i > v_j. If v is
+    `Preferences`, y_ij are their weights.
+    """
+
+    margin: str
+    takes_negative = True
+    takes_preferences = True
+    shift_invariant = True
+    order_preserving = False
+    theorem = _INCONSISTENT.format(2)
+
+    def _check_parameters(self) -> None:
+        find_margin(self.margin)
+
+    def _functions(self) -> tuple[Function, Function | None]:
+        """Return the functions of y_ij that are the weight of a pair and its required margin."""
+        raise NotImplementedError
+
+    def _pairs(self, preferences: Preferences) -> Preferences:
+        """Return the pairs that are added up."""
+        return preferences
+
+    def _evaluate(
+        self, v: Any, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        margin = find_margin(self.margin)
+        weight, required = self._functions()
+        if isinstance(v, Preferences):
+            return _add_pairs(self._pairs(v), s, queries, margin, weight, required)
+        if margin.name == "exponential" and weight == "binary" and required is None:
+            return _rank_boost(v, s, queries)
+        return Evaluation(
+            *pair_sums(v, s, queries, margin, weight=weight, required=required, n_jobs=n_jobs)
+        )
+
+
+class WeightedComparisons(ComparisonSurrogate):
+    """Weighted comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="logistic"
+        The function phi of the margin, as in `PairwiseMargin`.
+    weight : {"difference", "binary"} or callable, default="difference"
+        The function h of y_ij > 0: y_ij itself, 1, or a function of an array of such numbers that
+        returns weights >= 0.
+
+    Notes
+    -----
+    This is equation (12) of Duchi et al. (2013), which their theorem 2 shows to be inconsistent.
+    The time is O(r^2) for a query of r documents with utilities (O(r log r) for exponential margins
+    with binary weights), and linear in the number of preferences.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import WeightedComparisons
+    >>> surrogate = WeightedComparisons("hinge")
+    >>> surrogate.value([3.0, 1.0], [0.5, 0.0], Queries.single(2)).tolist()
+    [1.0]
+    """
+
+    def __init__(self, margin: str = "logistic", weight: Function = "difference") -> None:
+        self.margin = margin
+        self.weight = weight
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_function("weight", self.weight)
+
+    def _functions(self) -> tuple[Function, Function | None]:
+        return self.weight, None
+
+
+class RequiredMargin(ComparisonSurrogate):
+    """Required margins: sum over preferred pairs of phi(s_i - s_j - h(y_ij)).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="hinge"
+        The function phi of the margin, as in `PairwiseMargin`.
+    required : {"difference", "binary"} or callable, default="difference"
+        The function h of y_ij > 0: y_ij itself, 1, or a function of an array of such numbers.
+
+    Notes
+    -----
+    This is equation (13) of Duchi et al. (2013), which their theorem 3 shows to be inconsistent.
+    The time is as in `WeightedComparisons`.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import RequiredMargin
+    >>> RequiredMargin().value([3.0, 1.0], [2.0, 0.0], Queries.single(2)).tolist()
+    [1.0]
+    """
+
+    theorem = _INCONSISTENT.format(3)
+
+    def __init__(self, margin: str = "hinge", required: Function = "difference") -> None:
+        self.margin = margin
+        self.required = required
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_function("required", self.required)
+
+    def _functions(self) -> tuple[Function, Function | None]:
+        return "binary", self.required
+
+
+class DifferenceGraph(ComparisonSurrogate):
+    """Margins weighted by net preferences: sum over pairs of (y_ij - y_ji)_+ phi(s_i - s_j).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="logistic"
+        The function phi of the margin, as in `PairwiseMargin`.
+
+    Notes
+    -----
+    This is equation (23) of Duchi et al. (2013). It is consistent for pairwise disagreement if the
+    expected preferences are acyclic and y holds the expected preferences of the query: the
+    judgements of a query must be aggregated first, for example in one array of `preference_labels`,
+    because the mean of the surrogate over single judgements is `WeightedComparisons`. The time is
+    as there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.labels import Preferences
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import DifferenceGraph
+    >>> queries = Queries.single(2)
+    >>> both = Preferences.from_pairs(
+    ...     np.array([0, 1]), np.array([1, 0]), np.array([3.0, 1.0]), queries
+    ... )
+    >>> DifferenceGraph("hinge").value(both, [0.0, 0.0], queries).tolist()
+    [2.0]
+    """
+
+    theorem = (
+        "consistent for pairwise disagreement if the expected preferences are acyclic and all "
+        "judgements of a query are aggregated first (Duchi et al., 2013, section 5.3, equation "
+        "23); not order preserving if single judgements are averaged"
+    )
+
+    def __init__(self, margin: str = "logistic") -> None:
+        self.margin = margin
+
+    def _functions(self) -> tuple[Function, Function | None]:
+        return "difference", None
+
+    def _pairs(self, preferences: Preferences) -> Preferences:
+        winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
+        n_rows = preferences.n_rows
+        # The key of a pair is the same in both directions.
+        low, high = np.minimum(winner, loser), np.maximum(winner, loser)
+        pairs, number = np.unique(low * n_rows + high, return_inverse=True)
+        net = np.bincount(number, np.where(winner == low, weight, -weight), len(pairs))
+        low, high = pairs // n_rows, pairs % n_rows
+        forward = net > 0
+        kept = net != 0
+        return Preferences.from_pairs(
+            np.where(forward, low, high)[kept],
+            np.where(forward, high, low)[kept],
+            np.abs(net)[kept],
+            preferences.queries,
+        )
+
+
+class RankSVM(WeightedComparisons):
+    """Hinge of comparisons, as in RankSVM: sum over v_i > v_j of max(0, 1 - (s_i - s_j)).
+
+    References
+    ----------
+    .. [1] T. Joachims (2002). Optimizing search engines using clickthrough data. KDD.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import RankSVM
+    >>> RankSVM().value([2.0, 1.0, 0.0], [0.0, 0.0, 0.0], Queries.single(3)).tolist()
+    [3.0]
+    """
+
+    margin, weight = "hinge", "binary"
+
+    def __init__(self) -> None:
+        pass
+
+
+class RankNet(WeightedComparisons):
+    """Logistic comparisons, as in RankNet: sum over v_i > v_j of log(1 + e^-(s_i - s_j)).
+
+    References
+    ----------
+    .. [1] C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton and G. Hullender
+       (2005). Learning to rank using gradient descent. ICML.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import RankNet
+    >>> RankNet().gradient([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
+    [-0.5, 0.5]
+    """
+
+    margin, weight = "logistic", "binary"
+
+    def __init__(self) -> None:
+        pass
+
+
+class RankBoost(WeightedComparisons):
+    """Exponential comparisons, as in RankBoost: sum over v_i > v_j of e^-(s_i - s_j).
+
+    Notes
+    -----
+    The time is O(r log r) for a query of r documents.
+
+    References
+    ----------
+    .. [1] Y. Freund, R. Iyer, R. E. Schapire and Y. Singer (2003). An efficient boosting algorithm
+       for combining preferences. JMLR 4, 933-969.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import RankBoost
+    >>> RankBoost().value([2.0, 1.0, 0.0], [0.0, 0.0, 0.0], Queries.single(3)).tolist()
+    [3.0]
+    """
+
+    margin, weight = "exponential", "binary"
+
+    def __init__(self) -> None:
+        pass
+
+
+def _check_function(name: str, value: Any) -> None:
+    if callable(value) or (isinstance(value, str) and value in FUNCTIONS):
+        return
+    hint = did_you_mean(value, FUNCTIONS) if isinstance(value, str) else ""
+    raise ValueError(
+        f"{name} must be a function or one of {', '.join(map(repr, FUNCTIONS))}; got {value!r}."
+        f"{hint}"
+    )
+
+
+def _add_pairs(
+    preferences: Preferences,
+    s: Floats,
+    queries: Queries,
+    margin: Margin,
+    weight: Function,
+    required: Function | None,
+) -> Evaluation:
+    """Add up the margins of given pairs, in time linear in their number."""
+    positive = preferences.weight > 0
+    winner, loser = preferences.winner[positive], preferences.loser[positive]
+    y = preferences.weight[positive]
+    w = (FUNCTIONS[weight] if isinstance(weight, str) else weight)(y)
+    d = s[winner] - s[loser]
+    if required is not None:
+        d = d - (FUNCTIONS[required] if isinstance(required, str) else required)(y)
+    n = len(s)
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+
+    def add(rows: NDArray[np.int64], terms: Floats, length: int) -> Floats:
+        # without pairs, bincount returns integers
+        return np.bincount(rows, terms, length).astype(np.float64, copy=False)
+
+    value = add(query[winner], w * margin.value(d), queries.n_queries)
+    if margin.name != "exponential":
+        slope, bend = w * margin.slope(d), w * margin.curvature(d)
+        return Evaluation(
+            value,
+            add(winner, slope, n) - add(loser, slope, n),
+            add(winner, bend, n) + add(loser, bend, n),
+        )
+    won, lost = np.full(n, -np.inf), np.full(n, -np.inf)
+    with np.errstate(divide="ignore"):
+        exponent = np.log(w) - d
+    np.logaddexp.at(won, winner, exponent)
+    np.logaddexp.at(lost, loser, exponent)
+    return Evaluation(value, difference_of_exponentials(lost, won), np.exp(won) + np.exp(lost))
+
+
+def _rank_boost(v: Floats, s: Floats, queries: Queries) -> Evaluation:
+    """Add e^-(s_i - s_j) over the pairs with v_i > v_j, by sorting each query by v."""
+    order = queries.sort(v)
+    won, lost = np.full(len(s), -np.inf), np.full(len(s), -np.inf)
+    for inside, valid in queries.buckets():
+        rows = order[inside]
+        levels = np.where(valid, v[rows], -np.inf)
+        score = np.where(valid, s[rows], -np.inf)
+        # Exponents of the sums of e^s over all documents from a place on, and of e^-s up to it.
+        below = np.logaddexp.accumulate(score[:, ::-1], axis=1)[:, ::-1]
+        above = np.logaddexp.accumulate(np.where(valid, -s[rows], -np.inf), axis=1)
+        place = np.broadcast_to(np.arange(levels.shape[1]), levels.shape)
+        new = np.ones(levels.shape, dtype=bool)
+        new[:, 1:] = levels[:, 1:] != levels[:, :-1]
+        first = np.maximum.accumulate(np.where(new, place, 0), axis=1)  # of the same level
+        ends = np.ones(levels.shape, dtype=bool)
+        ends[:, :-1] = new[:, 1:]
+        width = levels.shape[1]
+        last = np.minimum.accumulate(np.where(ends, place, width)[:, ::-1], axis=1)[:, ::-1]
+        nothing = np.full((len(levels), 1), -np.inf)
+        after = np.take_along_axis(np.hstack([below, nothing]), last + 1, axis=1)
+        before = np.take_along_axis(np.hstack([nothing, above]), first, axis=1)
+        won[rows[valid]] = (after - s[rows])[valid]
+        lost[rows[valid]] = (before + s[rows])[valid]
+    return Evaluation(
+        queries.reduce(np.add, np.exp(won)),
+        difference_of_exponentials(lost, won),
+        np.exp(won) + np.exp(lost),
+    )

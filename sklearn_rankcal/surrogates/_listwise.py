@@ -1,0 +1,397 @@
+"""Listwise surrogates: Bregman divergences, cross-entropy, cosine and penalised inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates._base import (
+    Evaluation,
+    ListwiseSurrogate,
+    check_positive,
+    gains,
+)
+from sklearn_rankcal.surrogates._pairwise import log_sum_exp
+from sklearn_rankcal.surrogates._pointwise import PointwiseSurrogate
+from sklearn_rankcal.utils._names import did_you_mean
+
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], Floats]
+
+
+class Softmax(ListwiseSurrogate):
+    """Softmax cross-entropy: -sum_i v_i log(e^s_i / sum_j e^s_j).
+
+    Parameters
+    ----------
+    normalization : {"loss", "own"}, default="loss"
+        "loss" uses the utilities of the loss as they are: v need not sum to 1. "own" is ListNet
+        (Cao et al., 2007): v is the softmax of the labels, which is not calibrated for NDCG.
+
+    Notes
+    -----
+    The minimiser is log E[v]. The constant of the regret bound is sqrt(2 sum_i E[v_i]): between
+    documents with utilities u and w in the wrong order, the least surrogate regret is that of equal
+    scores, at least (u - w)^2 / (2 (u + w)).
+
+    References
+    ----------
+    .. [1] P. Ravikumar, A. Tewari and E. Yang (2011). On NDCG consistency of listwise ranking
+       methods. AISTATS.
+    .. [2] Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai and H. Li (2007). Learning to rank: from pairwise
+       approach to listwise approach. ICML.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import Softmax
+    >>> Softmax().gradient([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
+    [-0.5, 0.5]
+    """
+
+    shift_invariant = True
+
+    def __init__(self, normalization: str = "loss") -> None:
+        self.normalization = normalization
+
+    @property
+    def order_preserving(self) -> bool:  # type: ignore[override]
+        return self.normalization == "loss"
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        return _listwise_theorem(self.normalization)
+
+    def _evaluate(
+        self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        total = queries.repeat(queries.reduce(np.add, v))
+        log_share = s - queries.repeat(log_sum_exp(s, queries))
+        share = np.exp(log_share)
+        value = -queries.reduce(np.add, v * log_share)
+        return Evaluation(value, total * share - v, total * share * -np.expm1(log_share))
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
+        return np.log(expected)
+
+    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
+        """Return sqrt(2 total)."""
+        return float(np.sqrt(2 * (n_documents * largest if total is None else total)))
+
+    def _own_utilities(self, loss: Loss, labels: Floats, queries: Queries) -> Floats:
+        shifted = labels - queries.broadcast(queries.max(labels))
+        shares = np.exp(shifted)
+        return shares / queries.broadcast(queries.sum(shares))
+
+
+class Cosine(ListwiseSurrogate):
+    """Cosine distance: (1 - <v, s> / ||s||) / 2, which is not convex.
+
+    Parameters
+    ----------
+    normalization : {"loss", "own"}, default="loss"
+        "loss" uses the utilities of the loss. "own" is RankCosine (Qin et al., 2008): v are the
+        gains divided by their Euclidean norm, which is not calibrated for NDCG.
+
+    Notes
+    -----
+    The length of s does not matter, and every positive multiple of E[v] is a minimiser. At s = 0,
+    where the value has no gradient, -v / 2 is returned. The constant of the regret bound is
+    sqrt(8 ||E[v]||): documents in the wrong order shorten the projection of E[v] on s at least as
+    much as if their utilities were replaced by the mean of the two.
+
+    References
+    ----------
+    .. [1] T. Qin, X.-D. Zhang, M.-F. Tsai, D.-S. Wang, T.-Y. Liu and H. Li (2008). Query-level loss
+       functions for information retrieval. Information Processing and Management 44, 838-855.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import Cosine
+    >>> Cosine().value([1.0, 0.0], [7.0, 0.0], Queries.single(2)).tolist()
+    [0.0]
+    """
+
+    convex = False
+    scale_invariant = True
+
+    def __init__(self, normalization: str = "loss") -> None:
+        self.normalization = normalization
+
+    @property
+    def order_preserving(self) -> bool:  # type: ignore[override]
+        return self.normalization == "loss"
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        return _listwise_theorem(self.normalization)
+
+    def _evaluate(
+        self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        # The largest score of each query is made 1, so that squares neither overflow nor vanish.
+        unit = queries.repeat(queries.reduce(np.maximum, np.abs(s)))
+        somewhere = unit > 0
+        unit = np.where(somewhere, unit, 1.0)
+        s = s / unit
+        length = np.sqrt(queries.reduce(np.add, np.square(s)))
+        length = queries.repeat(np.where(length > 0, length, 1.0))
+        direction = s / length
+        projection = queries.reduce(np.add, v * direction)
+        along = queries.repeat(projection) * direction
+        inverse = 1.0 / (length * unit)
+        bend = 2 * v * direction + queries.repeat(projection) - 3 * along * direction
+        return Evaluation(
+            (1 - projection) / 2,
+            (along - v) * inverse / 2,
+            np.where(somewhere, bend * np.square(inverse) / 2, 0.0),
+        )
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
+        return expected.copy()
+
+    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
+        """Return sqrt(8 ||E[v]||), of which `largest` and `total` bound the norm."""
+        norm = np.sqrt(n_documents) * largest
+        if total is not None:
+            norm = min(norm, np.sqrt(largest * total))
+        return float(np.sqrt(8 * norm))
+
+    def _own_utilities(self, loss: Loss, labels: Floats, queries: Queries) -> Floats:
+        of_rows = gains(loss, labels)
+        length = np.sqrt(queries.sum(np.square(of_rows)))
+        return of_rows / queries.broadcast(np.where(length > 0, length, 1.0))
+
+
+def _listwise_theorem(normalization: str) -> str:
+    if normalization == "loss":
+        return (
+            "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, section "
+            "3.1): the expected value is least where an order-preserving function of the scores is "
+            "E[v]"
+        )
+    return "not calibrated for NDCG (Ravikumar et al., 2011, proposition 7)"
+
+
+class Bregman(PointwiseSurrogate):
+    """Bregman divergence of a sum over documents: B_psi(v || g(s)), with an increasing link g.
+
+    B_psi(v || x) = psi(v) - psi(x) - psi'(x) (v - x), added over documents.
+
+    Parameters
+    ----------
+    potential : callable, default=None
+        psi, a strictly convex function of an array of utilities, applied to each entry.
+    potential_slope, potential_curvature : callable, default=None
+        The derivatives psi' and psi'', the second of which is positive.
+    link, link_slope : callable, default=None
+        g, which increases strictly from the scores onto the domain of psi, and its derivative.
+    strong_convexity : float, default=None
+        A positive number mu with psi''(x) >= mu for all x, if there is one. The constant of the
+        regret bound is then 2 / sqrt(mu).
+
+    Notes
+    -----
+    If all functions are None, psi(x) = x^2 and g(s) = s, which is `PointwiseSquared`. The expected
+    value is least where g(s) = E[v], whatever psi is (Calauzènes et al., 2013, section 3.1 and
+    theorem 5.3). It is a convex function of s only for some pairs of psi and g, for example where
+    psi' is the inverse of g; `convex` is False, since this is not known. The curvature that
+    `evaluate` returns leaves out the term with v - g(s), so that it is never negative (the
+    approximation of Gauss and Newton). `Softmax` and `Cosine` belong to the divergences that are
+    not sums over documents.
+
+    Examples
+    --------
+    The divergence of Itakura and Saito, with the link e^s:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import Bregman
+    >>> surrogate = Bregman(lambda x: -np.log(x), lambda x: -1 / x, lambda x: x**-2, np.exp, np.exp)
+    >>> surrogate.value([1.0, 2.0], np.log([1.0, 2.0]), Queries.single(2)).tolist()
+    [0.0]
+    """
+
+    takes_negative = True  # the domain of psi decides
+    theorem = (
+        "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, theorem "
+        "5.3): the expected value is least where g(s) = E[v]"
+    )
+
+    def __init__(
+        self,
+        potential: Function | None = None,
+        potential_slope: Function | None = None,
+        potential_curvature: Function | None = None,
+        link: Function | None = None,
+        link_slope: Function | None = None,
+        strong_convexity: float | None = None,
+    ) -> None:
+        self.potential = potential
+        self.potential_slope = potential_slope
+        self.potential_curvature = potential_curvature
+        self.link = link
+        self.link_slope = link_slope
+        self.strong_convexity = strong_convexity
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        return self.potential is None
+
+    def _check_parameters(self) -> None:
+        if self.strong_convexity is not None:
+            check_positive("strong_convexity", self.strong_convexity)
+        names = ("potential", "potential_slope", "potential_curvature", "link", "link_slope")
+        given = {name: getattr(self, name) for name in names}
+        if all(function is None for function in given.values()):
+            return
+        lacking = [name for name, function in given.items() if not callable(function)]
+        if lacking:
+            raise ValueError(
+                f"{', '.join(names)} must all be functions, or all None; {lacking[0]} is "
+                f"{given[lacking[0]]!r}."
+            )
+
+    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+        potential, link = self.potential, self.link
+        if potential is None or link is None:
+            error = s - v
+            return np.square(error), 2 * error, np.full(len(s), 2.0)
+        assert self.potential_slope and self.potential_curvature and self.link_slope
+        x, rate = link(s), self.link_slope(s)
+        bend = self.potential_curvature(x)
+        value = potential(v) - potential(x) - self.potential_slope(x) * (v - x)
+        return value, bend * rate * (x - v), bend * np.square(rate)
+
+    def constant(
+        self, n_documents: int, largest: float, total: float | None = None
+    ) -> float | None:
+        """Return 2 / sqrt(mu) (Calauzènes et al., 2013, theorem 5.3), or None without mu."""
+        if self.potential is None:
+            return float(np.sqrt(2.0))
+        if self.strong_convexity is None:
+            return None
+        return float(2 / np.sqrt(self.strong_convexity))
+
+
+class GeneralizedKullbackLeibler(PointwiseSurrogate):
+    """Generalised Kullback-Leibler divergence with the link e^s, as in Poisson regression.
+
+    psi(v, s) = sum_i v_i log(v_i / e^s_i) - v_i + e^s_i
+
+    Notes
+    -----
+    This is the Bregman divergence of x log x - x. The minimiser is log E[v]. The constant of the
+    regret bound is 2 sqrt(max_i E[v_i]): between documents with utilities u and w in the wrong
+    order, the least surrogate regret is that of equal scores, at least (u - w)^2 / (2 (u + w)).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import GeneralizedKullbackLeibler
+    >>> surrogate = GeneralizedKullbackLeibler()
+    >>> surrogate.value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
+    [1.0]
+    """
+
+    theorem = (
+        "order preserving (Ravikumar et al., 2011, theorem 6): the expected value is least at log "
+        "E[v]"
+    )
+
+    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+        mean = np.exp(s)
+        own = v * np.log(np.where(v > 0, v, 1.0)) - v
+        return own - v * s + mean, mean - v, mean
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
+        return np.log(expected)
+
+    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
+        """Return 2 sqrt(largest)."""
+        return float(2 * np.sqrt(largest))
+
+
+#: Value, first and second derivative of the penalties of `DuchiMackeyJordan`, and the inverse of
+#: the first derivative.
+_PENALTIES: dict[str, tuple[Function, Function, Function, Function]] = {
+    "squared": (np.square, lambda z: 2 * z, lambda z: np.full(len(z), 2.0), lambda g: g / 2),
+    "quartic": (
+        lambda z: z**4,
+        lambda z: 4 * z**3,
+        lambda z: 12 * np.square(z),
+        lambda g: np.cbrt(g / 4),
+    ),
+    "cosh": (np.cosh, np.sinh, np.cosh, np.arcsinh),
+}
+
+
+class DuchiMackeyJordan(PointwiseSurrogate):
+    """Inner product with a penalty on large scores: -sum_i v_i s_i + nu sum_i lambda(s_i).
+
+    Parameters
+    ----------
+    penalty : {"squared", "quartic", "cosh"}, default="squared"
+        lambda(z): z^2, z^4 or cosh(z), which are strictly convex and grow faster than linearly.
+    nu : float, default=0.5
+        The weight of the penalty, a positive number.
+
+    Notes
+    -----
+    For pairwise disagreement, v_i = sum_j (y_ij - y_ji) is the net preference for document i, which
+    ``loss="pd_by_scores"`` divides by the number of documents, and the first sum is
+    sum_ij y_ij (s_j - s_i). This is the surrogate of Duchi, Mackey and Jordan (2010), in the
+    notation of Ramaswamy et al. (2013), section 7.1. With lambda(z) = z^2 and nu = 1/2 it is least
+    squares on v up to a constant and a factor (their theorem 6). The minimiser solves
+    nu lambda'(s_i) = E[v_i].
+
+    References
+    ----------
+    .. [1] J. Duchi, L. Mackey and M. I. Jordan (2010). On the consistency of ranking algorithms.
+       ICML.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import DuchiMackeyJordan
+    >>> DuchiMackeyJordan().minimizer([0.5, -0.5], Queries.single(2)).tolist()
+    [0.5, -0.5]
+    """
+
+    takes_negative = True
+    theorem = (
+        "order preserving (Ramaswamy et al., 2013, theorem 6 and section 7.1): the expected value "
+        "is least at a strictly increasing function of E[v_i]"
+    )
+
+    def __init__(self, penalty: str = "squared", nu: float = 0.5) -> None:
+        self.penalty = penalty
+        self.nu = nu
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.penalty, str) or self.penalty not in _PENALTIES:
+            hint = did_you_mean(self.penalty, _PENALTIES) if isinstance(self.penalty, str) else ""
+            raise ValueError(
+                f"penalty must be one of {', '.join(map(repr, _PENALTIES))}; got "
+                f"{self.penalty!r}.{hint}"
+            )
+        check_positive("nu", self.nu)
+
+    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+        value, slope, curvature, _ = _PENALTIES[self.penalty]
+        return self.nu * value(s) - v * s, self.nu * slope(s) - v, self.nu * curvature(s)
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
+        return _PENALTIES[self.penalty][3](expected / self.nu)
+
+    def constant(
+        self, n_documents: int, largest: float, total: float | None = None
+    ) -> float | None:
+        """Return sqrt(2) sqrt(2 nu) for the squared penalty, None for others."""
+        # -v s + nu s^2 is nu (s - v / (2 nu))^2 up to a constant.
+        return float(2 * np.sqrt(self.nu)) if self.penalty == "squared" else None

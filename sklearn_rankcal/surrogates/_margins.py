@@ -1,0 +1,108 @@
+"""Convex functions of a margin, the difference between the scores of two documents.
+
+A large margin means that the document that should be first has a much larger score. Each function
+decreases, or is constant where the margin is large enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from sklearn_rankcal.utils._names import did_you_mean
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A function phi of the margin d, with its first two derivatives.
+
+    Attributes
+    ----------
+    name : str
+    code : int
+        The number by which the compiled kernels know the function.
+    value, slope, curvature : callable
+        phi, phi' and phi'', of an array of margins. Where phi has a corner, the slope is that to
+        the right of it, and the curvature is 0.
+    differentiable : bool
+        Whether phi has no corner.
+    """
+
+    name: str
+    code: int
+    value: Callable[[Floats], Any]
+    slope: Callable[[Floats], Any]
+    curvature: Callable[[Floats], Any]
+    differentiable: bool = True
+
+
+def _falling(d: Floats) -> Floats:
+    """1 - d where this is positive, and 0 elsewhere."""
+    return np.maximum(1.0 - d, 0.0)
+
+
+def _smooth_hinge(d: Floats) -> Floats:
+    short = _falling(d)
+    return np.where(short <= 1.0, short * short / 2, short - 0.5)
+
+
+#: "logistic" is log(1 + e^-d), "exponential" e^-d, "hinge" max(0, 1 - d), "squared_hinge" its
+#: square, and "smooth_hinge" is x^2 / 2 for x = max(0, 1 - d) <= 1, and x - 1/2 above.
+MARGINS = {
+    margin.name: margin
+    for margin in (
+        Margin(
+            "logistic",
+            0,
+            lambda d: np.logaddexp(0.0, -d),
+            lambda d: -expit(-d),
+            lambda d: expit(d) * expit(-d),
+        ),
+        Margin(
+            "exponential",
+            1,
+            lambda d: np.exp(-d),
+            lambda d: -np.exp(-d),
+            lambda d: np.exp(-d),
+        ),
+        Margin(
+            "hinge",
+            2,
+            _falling,
+            lambda d: -(d < 1).astype(np.float64),
+            lambda d: np.zeros(d.shape),
+            differentiable=False,
+        ),
+        Margin(
+            "squared_hinge",
+            3,
+            lambda d: np.square(_falling(d)),
+            lambda d: -2 * _falling(d),
+            lambda d: 2.0 * (d < 1),
+        ),
+        Margin(
+            "smooth_hinge",
+            4,
+            _smooth_hinge,
+            lambda d: -np.minimum(_falling(d), 1.0),
+            lambda d: ((d > 0) & (d < 1)).astype(np.float64),
+        ),
+    )
+}
+
+
+def find_margin(name: Any) -> Margin:
+    """Return the margin function of a name, or raise an error."""
+    if not isinstance(name, str) or name not in MARGINS:
+        hint = did_you_mean(name, MARGINS) if isinstance(name, str) else ""
+        raise ValueError(
+            f"margin must be one of {', '.join(map(repr, MARGINS))}; got {name!r}.{hint}"
+        )
+    return MARGINS[name]

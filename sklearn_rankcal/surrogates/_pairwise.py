@@ -1,0 +1,207 @@
+"""Pairwise surrogates: sums over pairs of documents, each with the weight of its utilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
+from sklearn_rankcal.surrogates._margins import find_margin
+from sklearn_rankcal.surrogates._numpy_pair_sums import difference_of_exponentials
+from sklearn_rankcal.surrogates._pair_sums import pair_sums
+
+Floats = NDArray[np.float64]
+#: The minimiser is this factor times the logarithm of the expected utility.
+_FACTORS = {"logistic": 1.0, "exponential": 0.5}
+
+
+class PairwiseSquared(Surrogate):
+    """Squared error of differences: sum_{i<j} (v_i - v_j - (s_i - s_j))^2.
+
+    Notes
+    -----
+    With D = v - s this is r sum_i (D_i - mean D)^2 for a query of r documents: the squared error of
+    scores and utilities that are both centred in the query, of which a query weighs r. The time is
+    O(r). The minimiser is E[v], and the constant of the regret bound is sqrt(2 / r). Calauzènes et
+    al. (2013), table 2, state 1, which is the same for r = 2.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PairwiseSquared
+    >>> PairwiseSquared().value([1.0, 0.0], [5.0, 4.0], Queries.single(2)).tolist()
+    [0.0]
+    """
+
+    takes_negative = True
+    shift_invariant = True
+    theorem = (
+        "order preserving (Calauzènes et al., 2013, section 3.1): the expected value is least at "
+        "E[v], up to a shift"
+    )
+
+    def _evaluate(
+        self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        error = queries.center(s - v)
+        size = queries.repeat(queries.sizes.astype(np.float64))
+        value = queries.reduce(np.add, size * np.square(error))
+        return Evaluation(value, 2 * size * error, 2 * (size - 1))
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
+        return queries.center(expected)
+
+    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
+        """Return sqrt(2 / r), which the regret attains."""
+        return float(np.sqrt(2.0 / n_documents))
+
+
+class PairwiseMargin(Surrogate):
+    """Convex margins of all ordered pairs: sum_i v_i sum_{j != i} phi(s_i - s_j).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="squared_hinge"
+        The function phi of the margin d = s_i - s_j: log(1 + e^-d), e^-d, max(0, 1 - d), its
+        square, or a hinge whose corner is rounded off (half the square up to 1, then a line).
+
+    Notes
+    -----
+    This is the template of Zhang (2004, theorem 5), which Duchi et al. (2013), section 3.3, use for
+    NDCG and ERR: it is order preserving if phi decreases, is convex and differentiable, and
+    phi'(0) < 0. For ERR this leads to the best ranking if labels of different documents are
+    independent (their lemma 1). Differences from the usual pairwise comparisons (`RankNet`): every
+    pair counts in both directions, each with the utility of one document.
+
+    The time is O(r^2) for a query of r documents, and O(r) with exponential margins.
+
+    References
+    ----------
+    .. [1] T. Zhang (2004). Statistical analysis of some multi-category large margin classification
+       methods. JMLR 5, 1225-1251.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PairwiseMargin
+    >>> PairwiseMargin("hinge").value([1.0, 0.0], [0.5, 0.0], Queries.single(2)).tolist()
+    [0.5]
+    """
+
+    shift_invariant = True
+
+    def __init__(self, margin: str = "squared_hinge") -> None:
+        self.margin = margin
+
+    def _check_parameters(self) -> None:
+        find_margin(self.margin)
+
+    @property
+    def order_preserving(self) -> bool:  # type: ignore[override]
+        return find_margin(self.margin).differentiable
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        if self.order_preserving:
+            return (
+                "order preserving (Zhang, 2004, theorem 5; Calauzènes et al., 2013, section 3.1), "
+                "as long as E[v_i] > 0"
+            )
+        return (
+            "not order preserving: with a corner in the margin, expected utilities that differ can "
+            "have minimisers with equal scores"
+        )
+
+    def _evaluate(
+        self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        if self.margin == "exponential":
+            return _exponential(v, s, queries)
+        return Evaluation(*pair_sums(v, s, queries, find_margin(self.margin), n_jobs=n_jobs))
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
+        if self.margin not in _FACTORS:
+            return None
+        return _FACTORS[self.margin] * np.log(expected)
+
+    def constant(
+        self, n_documents: int, largest: float, total: float | None = None
+    ) -> float | None:
+        """Return 2 sqrt(largest) for logistic and exponential margins, None for others."""
+        return float(2 * np.sqrt(largest)) if self.margin in _FACTORS else None
+
+
+class PairwiseLogistic(PairwiseMargin):
+    """Logistic margins: sum_{i<j} v_i log(1 + e^-(s_i - s_j)) + v_j log(1 + e^(s_i - s_j)).
+
+    Notes
+    -----
+    The minimiser is log E[v], and the constant of the regret bound is 2 sqrt(max_i E[v_i])
+    (Calauzènes et al., 2013, table 2). The time is O(r^2) for a query of r documents, with one
+    exponential for each document.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PairwiseLogistic
+    >>> PairwiseLogistic().value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).round(4).tolist()
+    [0.6931]
+    """
+
+    margin = "logistic"
+
+    def __init__(self) -> None:
+        pass
+
+
+class PairwiseExponential(PairwiseMargin):
+    """Exponential margins: sum_{i<j} v_i e^-(s_i - s_j) + v_j e^(s_i - s_j).
+
+    Notes
+    -----
+    The sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i, so that the time is O(r) for a query of
+    r documents. The minimiser is log(E[v]) / 2, and the constant of the regret bound is
+    2 sqrt(max_i E[v_i]) (Calauzènes et al., 2013, table 2).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PairwiseExponential
+    >>> PairwiseExponential().value([1.0, 1.0], [0.0, 0.0], Queries.single(2)).tolist()
+    [2.0]
+    """
+
+    margin = "exponential"
+
+    def __init__(self) -> None:
+        pass
+
+
+def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:
+    """Evaluate exponential margins by logarithms of sums of exponentials, without overflow.
+
+    The score s_k has the derivative e^s_k sum_i v_i e^-s_i - v_k e^-s_k sum_j e^s_j: the terms of
+    i = k and j = k cancel.
+    """
+    with np.errstate(divide="ignore"):
+        log_v = np.log(v)
+    lost = queries.repeat(log_sum_exp(log_v - s, queries)) + s
+    won = log_v - s + queries.repeat(log_sum_exp(s, queries))
+    # Each document also adds v_k for the pair with itself, which is not in the sum.
+    rise, fall = np.exp(lost), np.exp(won)
+    return Evaluation(
+        np.maximum(queries.reduce(np.add, fall) - queries.reduce(np.add, v), 0.0),
+        difference_of_exponentials(lost, won),
+        np.maximum(rise + fall - 2 * v, 0.0),
+    )
+
+
+def log_sum_exp(x: Floats, queries: Queries) -> Floats:
+    """Compute the logarithm of the sum of e^x over each query, of arrays in grouped layout."""
+    high = queries.reduce(np.maximum, x)
+    finite = np.where(np.isfinite(high), high, 0.0)
+    with np.errstate(divide="ignore"):
+        total: Floats = np.log(queries.reduce(np.add, np.exp(x - queries.repeat(finite))))
+    return total + finite

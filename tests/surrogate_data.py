@@ -1,0 +1,60 @@
+"""Surrogates to test, and data on which they are defined."""
+
+import numpy as np
+
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import (
+    SURROGATES,
+    Bregman,
+    Cosine,
+    DuchiMackeyJordan,
+    PairwiseMargin,
+    PointwiseSmoothHinge,
+    PointwiseSquaredHinge,
+    RequiredMargin,
+    Softmax,
+    WeightedComparisons,
+)
+
+MARGINS = ("logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge")
+
+
+def itakura_saito():
+    """A Bregman divergence with functions of a user. It needs positive utilities."""
+    return Bregman(lambda x: -np.log(x), lambda x: -1 / x, lambda x: x**-2.0, np.exp, np.exp)
+
+
+#: One of each class, and others whose parameters lead to other formulas.
+EVERY = (
+    [kind() for kind in SURROGATES.values()]
+    + [PairwiseMargin(margin) for margin in MARGINS]
+    + [WeightedComparisons(margin) for margin in MARGINS]
+    + [RequiredMargin(margin) for margin in MARGINS]
+    + [
+        itakura_saito(),
+        DuchiMackeyJordan("cosh", nu=2.0),
+        DuchiMackeyJordan("quartic"),
+        PointwiseSmoothHinge(width=0.3),
+        PointwiseSmoothHinge(width=1.7),
+        PointwiseSquaredHinge(t=2.5),
+        Softmax("own"),
+        Cosine("own"),
+        WeightedComparisons("squared_hinge", np.sqrt),
+        RequiredMargin("logistic", "binary"),
+        RequiredMargin("exponential", np.square),
+    ]
+)
+
+
+def name_of(surrogate):
+    """A short name for the report of pytest."""
+    return repr(surrogate).replace("\n", "").replace(" ", "")[:60]
+
+
+def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
+    """Utilities with ties and zeros, scores, and queries whose rows are mixed."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    if interleaved:
+        random.shuffle(groups)
+    utilities = random.integers(0, 4, len(groups)) / 2
+    return utilities, random.normal(size=len(groups)), Queries.from_groups(groups)
