@@ -1,5 +1,8 @@
 """The columns to which ``context="auto"`` adds z-scores."""
 
+import threading
+import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -71,6 +74,23 @@ def test_the_choice_does_not_depend_on_scales_or_on_the_order_of_rows():
     shuffle = RNG.permutation(N)
     queries = Queries.from_groups(QUERIES.codes[shuffle])
     assert columns_that_differ(TABLE[shuffle], candidates, queries) == chosen
+
+
+def test_the_choice_does_not_depend_on_the_number_of_threads(monkeypatch):
+    used = set()
+
+    def differs(*arguments):
+        used.add(threading.get_ident())
+        time.sleep(0.01)  # so that no thread is fast enough to take all columns
+        return kernel(*arguments)
+
+    kernel = _automatic_context._differs
+    monkeypatch.setattr(_automatic_context, "_differs", differs)
+    for n_threads in (1, 2, 3):
+        monkeypatch.setattr(_automatic_context, "allowed_threads", lambda n=n_threads: n)
+        used.clear()
+        test_columns_whose_level_or_spread_differs()
+        assert len(used) == 1 if n_threads == 1 else 1 < len(used) <= n_threads
 
 
 def test_the_intraclass_correlation_is_that_of_the_textbook():

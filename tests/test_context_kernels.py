@@ -1,12 +1,16 @@
 """The z-scores and differences of `describe`, compiled and in NumPy."""
 
 import os
+import threading
+import time
 import tracemalloc
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.models import _context, _numpy_context
@@ -61,10 +65,10 @@ def call(describe, values, queries, dtype=np.float64):
         if shuffled:
             source, target = rng.permutation(n_rows) + 2, rng.permutation(n_rows) + 1
         table[source] = values
-        slope = np.full(width, 0.5)
-        describe(table, source, queries.offsets, out, target, 1, width + 1, slope)
+        slopes = np.full((queries.n_queries, width), 99.0)
+        describe(table, source, queries.offsets, out, target, 1, width + 1, slopes)
         written = out[target, 1:].copy()
-        results.append((written[:, :width], written[:, width:], slope))
+        results.append((written[:, :width], written[:, width:], slopes))
         out[target, 1:] = 99
         assert (out == 99).all()  # nothing else was changed
     for one, other in zip(*results, strict=True):
@@ -95,9 +99,9 @@ def test_both_kernels_write_the_same_numbers(layout, family, dtype, n_columns):
 def test_the_formulas_in_exact_arithmetic(describe, layout, family):
     queries = Queries(np.append(0, np.cumsum(LAYOUTS[layout])))
     values = make_values(family, queries.n_rows, 4)
-    zscore, difference, slope = call(describe, values, queries)
-    wanted_slope = np.full(4, 0.5)
-    for start, stop in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
+    zscore, difference, slopes = call(describe, values, queries)
+    wanted_slopes = np.zeros((queries.n_queries, 4))
+    for q, (start, stop) in enumerate(pairwise(queries.offsets)):
         for j in range(4):
             x = values[start:stop, j]
             finite = np.isfinite(x)
@@ -118,9 +122,9 @@ def test_the_formulas_in_exact_arithmetic(describe, layout, family):
             if sd == 0:
                 assert (got == 0).all()
                 continue
-            wanted_slope[j] += 1 / sd
+            wanted_slopes[q, j] = 1 / sd
             np.testing.assert_allclose(got, np.array(distances, float) / sd, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(slope, wanted_slope, rtol=1e-9)
+    np.testing.assert_allclose(slopes, wanted_slopes, rtol=1e-9)
 
 
 @pytest.mark.parametrize("describe", BOTH)
@@ -128,15 +132,16 @@ def test_spreads_at_the_ends_of_the_range(describe):
     """Values whose spread, or whose 1 / sd, is too large for a floating-point number."""
     tiny, large = 1e-308, 1.7e308
     values = np.array([[-large, 0.0, large], [large, tiny, large], [0.0, 0.0, large]])
-    zscore, difference, slope = call(describe, values, Queries.single(3))
+    zscore, difference, slopes = call(describe, values, Queries.single(3))
     root = np.sqrt(1.5)
     half = np.sqrt(0.5)
     np.testing.assert_allclose(zscore[:, 0], [-root, root, 0], rtol=1e-15, atol=1e-15)
     np.testing.assert_allclose(zscore[:, 1], [-half, 2 * half, -half], rtol=1e-7)
     np.testing.assert_allclose(difference[:, 0], [-large, large, 0], rtol=1e-15, atol=1e293)
     assert (zscore[:, 2] == 0).all() and (difference[:, 2] == 0).all()
-    np.testing.assert_allclose(slope[0], 0.5)
-    np.testing.assert_array_equal(slope[1:], 0.5)  # 1 / sd overflows and counts as 0
+    sd = np.std(values[:, 0] / large) * large
+    np.testing.assert_allclose(slopes[0, 0], 1 / sd)
+    np.testing.assert_array_equal(slopes[0, 1:], 0.0)  # 1 / sd overflows and counts as 0
 
 
 @pytest.mark.parametrize("describe", BOTH)
@@ -156,10 +161,10 @@ def test_the_columns_do_not_depend_on_the_order_of_rows_or_on_other_queries(desc
 
 @pytest.mark.skipif(compiled is None, reason="the kernels in NumPy run")
 def test_the_compiled_kernel_refuses_columns_that_are_not_adjacent():
-    values, out = np.zeros((4, 6)), np.zeros((4, 6))
+    values, out, slopes = np.zeros((4, 6)), np.zeros((4, 6)), np.zeros((1, 6))
     for one, other in ((values[:, ::2], out), (values, out[:, ::2]), (values, out.T.copy().T)):
         with pytest.raises(ValueError, match="adjacent in memory"):
-            compiled(one, slice(0, 4), np.array([0, 4]), other, slice(0, 4), 0, -1, np.zeros(6))
+            compiled(one, slice(0, 4), np.array([0, 4]), other, slice(0, 4), 0, -1, slopes)
 
 
 @pytest.mark.parametrize("kinds", [("zscore",), ("difference", "rank"), ("zscore", "difference")])
@@ -227,6 +232,41 @@ def test_the_memory_beside_the_table_is_a_few_blocks(dtype, shuffled):
         tracemalloc.stop()
     assert peak - table.nbytes < 6 * 2**20  # blocks of 1 MiB; X has 4.6 MiB or twice as much
     assert peak - table.nbytes < values.nbytes
+
+
+@pytest.mark.parametrize("kinds", [("zscore",), ("zscore", "difference", "rank")])
+@pytest.mark.parametrize("layout", ["contiguous", "random order", "frame", "some columns"])
+def test_the_number_of_threads_changes_nothing(monkeypatch, kinds, layout):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(400), rng.integers(1, 30, size=400))
+    if layout == "random order":
+        rng.shuffle(groups)
+    queries = Queries.from_groups(groups)
+    values = rng.normal(size=(len(groups), 5)) * 10.0 ** rng.integers(-9, 9, size=(len(groups), 5))
+    X = pd.DataFrame(values, columns=list("abcde")) if layout == "frame" else values
+    columns = [0, 3] if layout == "some columns" else None
+    used = set()
+
+    def describe(*arguments):
+        used.add(threading.get_ident())
+        time.sleep(0.001)  # so that no thread is fast enough to take all blocks
+        kernel(*arguments)
+
+    kernel = _context.describe
+    monkeypatch.setattr(_context, "describe", describe)
+    results = []
+    for n_threads in (1, 2, 7):
+        monkeypatch.setattr(_context, "allowed_threads", lambda n=n_threads: n)
+        used.clear()
+        with sklearn.config_context(working_memory=8 * 5 * 100 / 2**20):  # blocks of 100 rows
+            table, slope = add_context(X, queries, kinds, columns)
+        assert len(used) == 1 if "rank" in kinds or n_threads == 1 else 1 < len(used) <= n_threads
+        results.append((np.asarray(table), slope))
+    for table, slope in results[1:]:
+        np.testing.assert_array_equal(table, results[0][0])
+        np.testing.assert_array_equal(slope, results[0][1])
+    # One block of all rows gives the same slope to the last digit.
+    np.testing.assert_array_equal(add_context(X, queries, kinds, columns)[1], slope)
 
 
 def test_the_kernel_of_the_package_runs():

@@ -75,12 +75,12 @@ def processor_seconds(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict
 
 
 def time_columns(X: np.ndarray, queries: Queries, describe: Any, n_temporaries: int) -> Any:
-    kept = _context.describe, _context._N_TEMPORARIES
-    _context.describe, _context._N_TEMPORARIES = describe, n_temporaries
+    kept = _context.describe, _context.N_TEMPORARIES
+    _context.describe, _context.N_TEMPORARIES = describe, n_temporaries
     try:
         return _context.add_context(X, queries, ("zscore",), dtype=np.float64)[0]
     finally:
-        _context.describe, _context._N_TEMPORARIES = kept
+        _context.describe, _context.N_TEMPORARIES = kept
 
 
 def time_copies(X: np.ndarray) -> np.ndarray:
@@ -110,7 +110,7 @@ def report_columns(arguments: argparse.Namespace) -> None:
     }
     kernels = {"NumPy": (_numpy_context.describe, _numpy_context.N_TEMPORARIES)}
     if KERNELS == "compiled":
-        kernels = {"compiled": (_context.describe, _context._N_TEMPORARIES), **kernels}
+        kernels = {"compiled": (_context.describe, _context.N_TEMPORARIES), **kernels}
     rows = []
     for dtype in (np.float32, np.float64):
         X = data.X.astype(dtype, copy=False)

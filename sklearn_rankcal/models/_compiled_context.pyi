@@ -11,5 +11,5 @@ def describe(
     target: slice | NDArray[np.int64],
     zscore: int,
     difference: int,
-    slope: NDArray[np.float64],
+    slopes: NDArray[np.float64],
 ) -> None: ...

@@ -31,7 +31,7 @@ def describe(
     target,
     Py_ssize_t zscore,
     Py_ssize_t difference,
-    double[::1] slope,
+    double[:, ::1] slopes,
 ):
     """Write the z-scores and the differences from the mean of whole queries."""
     cdef const int64_t[::1] source_rows = _row_numbers(source), target_rows = _row_numbers(target)
@@ -49,7 +49,7 @@ def describe(
                 _describe_tile(
                     &values[0, first], step, &source_rows[start], offsets[q + 1] - start,
                     stop - first, &out[0, first], out_step, &target_rows[start],
-                    zscore, difference, &slope[first],
+                    zscore, difference, &slopes[q, first],
                 )
                 first = stop
 
@@ -61,7 +61,7 @@ def _row_numbers(rows):
 cdef void _describe_tile(
     const number *values, Py_ssize_t step, const int64_t *source, Py_ssize_t n_rows,
     Py_ssize_t width, written *out, Py_ssize_t out_step, const int64_t *target,
-    Py_ssize_t zscore, Py_ssize_t difference, double *slope,
+    Py_ssize_t zscore, Py_ssize_t difference, double *slopes,
 ) noexcept nogil:
     """Describe one query in at most TILE columns; rows are `step` numbers apart."""
     cdef double low[TILE]  # the smallest value; from step 2 on, times 2^-exponent
@@ -118,7 +118,7 @@ cdef void _describe_tile(
         v = sqrt(total[j] / count[j])
         inverse[j] = 1.0 / v if v > 0.0 else 0.0
         v = ldexp(inverse[j], -exponent[j])
-        slope[j] += v if isfinite(v) else 0.0
+        slopes[j] = v if isfinite(v) else 0.0
     # 4. The columns.
     if zscore >= 0:
         for i in range(n_rows):

@@ -8,13 +8,12 @@ each column. They contain neither higher moments nor what columns have in common
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders import KERNELS
+from sklearn_rankcal.models._context_kernels import N_TEMPORARIES, describe
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import (
     append_columns,
@@ -24,17 +23,9 @@ from sklearn_rankcal.utils._features import (
     numeric_columns,
 )
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
+from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 
-_N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the same time
-try:
-    if KERNELS != "compiled":
-        raise ImportError("The kernels in NumPy run.")
-    from sklearn_rankcal.models._compiled_context import describe
-except ImportError:
-    if os.environ.get("SKLEARN_RANKCAL_KERNELS") == "compiled":
-        raise
-    from sklearn_rankcal.models._numpy_context import N_TEMPORARIES as _N_TEMPORARIES
-    from sklearn_rankcal.models._numpy_context import describe
+_FEWEST_BLOCKS = 8  # of which starting threads takes less time than the threads save
 
 CONTEXTS = ("zscore", "difference", "rank")
 
@@ -147,8 +138,9 @@ def add_context(
     Notes
     -----
     The time is O(n_rows * n_features), plus one sort per column for "rank". The memory in addition
-    to the result is one block of rows. The columns of a row depend neither on the order of the rows
-    nor on other queries, not even in the last digit.
+    to the result is one block of rows for each thread. There are several threads for large tables
+    without "rank"; see `allowed_threads`. The columns of a row depend neither on the order of the
+    rows nor on other queries nor on the number of threads, not even in the last digit.
     """
     columns = numeric_columns(X) if columns is None else columns
     if not columns:
@@ -168,25 +160,36 @@ def add_context(
     if "rank" in kinds:  # a larger block, because each call of a sort has a cost of its own
         step = rows_per_block(8 * n_columns)
     else:
-        step = rows_per_block(_N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
+        step = rows_per_block(N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
     start = {kind: first + number * width for number, kind in enumerate(kinds)}
     places = start.get("zscore", -1), start.get("difference", -1)
     as_it_is = n_columns == width and _is_readable(values)
     if not frame and queries.order is not None:
         for begin in range(0, n_rows, step):
             table[begin : begin + step, :n_columns] = values[begin : begin + step]
-    for rows, part in queries.chunks(step):
+
+    def fill(block: tuple[slice | NDArray[np.int64], Queries]) -> NDArray[np.float64]:
+        """Write the rows of some queries; return 1 / sd of each query and column."""
+        rows, part = block
+        slopes = np.empty((part.n_queries, width))
         if not frame and isinstance(rows, slice):
             table[rows, :n_columns] = values[rows]
         if as_it_is:
-            describe(values, rows, part.offsets, table, rows, *places, slope)
+            describe(values, rows, part.offsets, table, rows, *places, slopes)
         else:
-            block = _copy_block(values, rows, some)
-            describe(block, slice(0, part.n_rows), part.offsets, table, rows, *places, slope)
+            copied = _copy_block(values, rows, some)
+            describe(copied, slice(0, part.n_rows), part.offsets, table, rows, *places, slopes)
         if "rank" in kinds:
-            block = _copy_block(values, rows, some)
+            copied = _copy_block(values, rows, some)
             own = slice(start["rank"], start["rank"] + width)
-            table[rows, own] = _ranks(block, np.isnan(block), part)
+            table[rows, own] = _ranks(copied, np.isnan(copied), part)
+        return slopes
+
+    # Ranks have large blocks, and several of them at the same time would take too much memory.
+    several = "rank" not in kinds and n_rows > _FEWEST_BLOCKS * step
+    for slopes in map_in_order(fill, queries.chunks(step), allowed_threads() if several else 1):
+        # `accumulate` adds one query after the other, so that blocks do not change the last digit.
+        slope = np.add.accumulate(np.vstack([slope, slopes]), axis=0)[-1]
     slope /= queries.n_queries
     if not frame:
         return table, slope

@@ -23,7 +23,7 @@ def describe(
     target: slice | NDArray[np.int64],
     zscore: int,
     difference: int,
-    slope: Floats,
+    slopes: Floats,
 ) -> None:
     """Write the z-scores and the differences from the mean of whole queries.
 
@@ -42,8 +42,8 @@ def describe(
         The rows of `out` that belong to the rows `source`.
     zscore, difference : int
         The first column of `out` for columns of this kind, or -1 for none.
-    slope : ndarray of shape (width,)
-        Is increased by 1 / sd of each query, query by query. A query with sd = 0 adds 0.
+    slopes : ndarray of shape (n_queries, width)
+        Receives 1 / sd of each query, and 0 for a query with sd = 0.
     """
     width = values.shape[1]
     queries = Queries(offsets)
@@ -108,10 +108,8 @@ def describe(
             out[target, difference : difference + width] = own.reshape(-1, width)
     # 6. 1 / sd in the unit of x. It overflows for a spread below 1e-308, which counts as 0.
     with np.errstate(over="ignore"):
-        per_query = np.ldexp(inverse, -exponent).reshape(-1, width)
-    per_query[~np.isfinite(per_query)] = 0.0
-    # `accumulate` adds one query after the other, as the compiled loop does.
-    slope[:] = np.add.accumulate(np.vstack([slope, per_query]), axis=0)[-1]
+        slopes[:] = np.ldexp(inverse, -exponent).reshape(-1, width)
+    slopes[~np.isfinite(slopes)] = 0.0
 
 
 class _EqualSizes:
