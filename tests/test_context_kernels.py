@@ -21,6 +21,7 @@ from .python_process import run_python
 
 if KERNELS == "compiled":
     from sklearn_rankcal.models._compiled_context import describe as compiled
+    from sklearn_rankcal.models._compiled_context import find_bins as compiled_bins
 else:
     compiled = None
 BOTH = [
@@ -267,6 +268,21 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, kinds, layout):
         np.testing.assert_array_equal(slope, results[0][1])
     # One block of all rows gives the same slope to the last digit.
     np.testing.assert_array_equal(add_context(X, queries, kinds, columns)[1], slope)
+
+
+@pytest.mark.skipif(compiled is None, reason="the kernels in NumPy run")
+@pytest.mark.parametrize("n_bounds", [1, 2, 3, 7, 8, 9, 256, 257, 300])
+def test_both_kernels_find_the_same_bins(n_bounds):
+    rng = np.random.default_rng(n_bounds)
+    bounds = np.unique(rng.integers(-n_bounds, n_bounds, size=4 * n_bounds).astype(float))
+    bounds = bounds[:n_bounds]
+    between = rng.uniform(-n_bounds - 1, n_bounds + 1, size=500)
+    values = np.concatenate([bounds, between, [-0.0, 5e-324, -1.7e308, 1.7e308]])
+    wanted = _numpy_context.find_bins(bounds, values)
+    found = compiled_bins(bounds, values)
+    np.testing.assert_array_equal(found, wanted)
+    assert found.dtype == wanted.dtype
+    assert len(compiled_bins(bounds, values[:0])) == 0
 
 
 def test_the_kernel_of_the_package_runs():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.models._context_kernels import find_bins
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
@@ -54,8 +55,9 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     -----
     A table of more than 50,000 rows is judged by about 50,000 rows. They are whole queries, taken
     at equal distances in the order of the queries. If these would be fewer than 50 queries, they
-    are some rows of 50 queries. One thread then takes about 3 ms per column. If there
-    are more than 10,000 rows, several threads judge a column each.
+    are some rows of 50 queries. One thread then takes about 1 ms per column with the
+    compiled kernel, and 3 ms with NumPy. If there are more than 10,000 rows, several threads judge
+    a column each.
     """
     if not columns:
         return []
@@ -102,7 +104,7 @@ def _differs(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
 def _bins(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Bins of the values. Quantiles are the bounds of the bins."""
     bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
-    return np.searchsorted(bounds, values, side="right")
+    return find_bins(bounds, values)
 
 
 def _level_or_spread(bins: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:

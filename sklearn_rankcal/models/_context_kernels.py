@@ -10,10 +10,10 @@ N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the 
 try:
     if KERNELS != "compiled":
         raise ImportError("The kernels in NumPy run.")
-    from sklearn_rankcal.models._compiled_context import describe
+    from sklearn_rankcal.models._compiled_context import describe, find_bins
 except ImportError:
     if os.environ.get("SKLEARN_RANKCAL_KERNELS") == "compiled":
         raise
-    from sklearn_rankcal.models._numpy_context import N_TEMPORARIES, describe
+    from sklearn_rankcal.models._numpy_context import N_TEMPORARIES, describe, find_bins
 
-__all__ = ["N_TEMPORARIES", "describe"]
+__all__ = ["N_TEMPORARIES", "describe", "find_bins"]

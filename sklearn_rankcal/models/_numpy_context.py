@@ -112,6 +112,23 @@ def describe(
     slopes[~np.isfinite(slopes)] = 0.0
 
 
+def find_bins(bounds: Floats, values: Floats) -> NDArray[np.int64]:
+    """Return the number of bounds that are not above each value.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_bounds,)
+        At least one, in ascending order.
+    values : ndarray of shape (n_values,)
+        Contiguous, without NaN.
+
+    Returns
+    -------
+    bins : ndarray of shape (n_values,)
+    """
+    return np.searchsorted(bounds, values, side="right")
+
+
 class _EqualSizes:
     """`reduce` and `repeat` of `Queries` for queries of one size: arrays (query, row, column)."""
 
