@@ -6,7 +6,10 @@ overhead
     left (reading, targets, grouping, context, decoding, measure) is exact and not a difference of
     two noisy runs. It is given in percent of the regressor's own fit and one predict, of the same
     run. With context columns the regressor itself sees twice the columns and takes longer: that is
-    the ratio of its seconds, on a line of its own.
+    the ratio of its seconds, on a line of its own. A virtual machine gets memory from its host at
+    the first touch, and some return it a second or two after it was freed. For the table with
+    context columns this takes up to several seconds, whatever program asks for the memory. So as
+    much memory is touched and freed before each fit, and the seconds of this are printed apart.
 memory
     Peak resident memory (`resource.getrusage`), in a process each, of fit, predict and score, above
     what was in use when the data stood ready, in multiples of the bytes of X: the regressor alone
@@ -46,6 +49,7 @@ from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
 CHUNK = 1 << 14
+PAGE = 1 << 12  # bytes; the smallest page of memory on most systems
 PARTS = ("memory", "overhead", "groups")
 CONTEXTS = {"context=None": None, "default context": "auto"}
 WORKERS = ("regressor alone", "ranker, context=None", "ranker, default context")
@@ -101,6 +105,13 @@ class TimedBoosting(HistGradientBoostingRegressor):
         return scores
 
 
+def touch_memory(n_bytes: int) -> float:
+    """Touch every page of new memory and free it; return the seconds."""
+    started = time.perf_counter()
+    np.empty(n_bytes, dtype=np.uint8)[::PAGE] = 0
+    return time.perf_counter() - started
+
+
 def track_overhead(data: Bunch, regressor: Any, context: Any) -> dict[str, tuple[float, float]]:
     """Of each call: seconds inside the regressor, and seconds around it."""
     ranker = CalibratedRanker(TimedBoosting(**regressor.get_params()), context=context)
@@ -122,9 +133,12 @@ def track_overhead(data: Bunch, regressor: Any, context: Any) -> dict[str, tuple
 def report_overhead(arguments: argparse.Namespace) -> None:
     data = make_data(arguments.documents, arguments.features, arguments.shuffled)
     runs: dict[str, list[dict[str, tuple[float, float]]]] = {name: [] for name in CONTEXTS}
+    table_bytes = 8 * 2 * data.X.size  # float64, each column and its z-score
+    touches = []
     for repeat in range(arguments.repeats):
         for name, context in CONTEXTS.items():
             print(f"repeat {repeat + 1}: {name}", file=sys.stderr, flush=True)
+            touches.append(touch_memory(table_bytes))
             runs[name].append(track_overhead(data, make_regressor(arguments), context))
     own = [run["fit"][0] + run["predict"][0] for run in runs["context=None"]]
     rows = []
@@ -160,6 +174,10 @@ def report_overhead(arguments: argparse.Namespace) -> None:
         for run, base in zip(runs["default context"], own, strict=True)
     ]
     print(f"The regressor's fit and predict, default context / none: {median(slower):.2f}x")
+    print(
+        f"Touching {table_bytes / 2**20:.0f} MiB before each fit: "
+        f"{', '.join(f'{seconds:.2f}' for seconds in touches)} s"
+    )
 
 
 def _order(arguments: argparse.Namespace) -> str:
