@@ -202,14 +202,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Fit as `fit` does, and return the held-out predictions of the average.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights. Only their ratios count.
+        The parameters are those of `fit`.
 
         Returns
         -------
