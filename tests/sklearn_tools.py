@@ -60,10 +60,10 @@ from .sklearn_ways import (
 )
 
 
-def use_cross_val_score(way, scoring, on):
+def use_cross_val_score(way, scoring, on, **options):
     what, measures = SCORINGS[scoring]
     got = cross_val_score(
-        make_ranker(way), way.X, way.y, cv=way.cv, scoring=what, **to_function(way, on)
+        make_ranker(way), way.X, way.y, cv=way.cv, scoring=what, **options, **to_function(way, on)
     )
     return got, fold_scores(way, measures["score"])
 

@@ -31,7 +31,7 @@ from sklearn.utils.fixes import parse_version
 from sklearn_rankcal import CalibratedRanker, QueryKFold
 
 from .sklearn_table import CELLS, MESSAGES, NAN
-from .sklearn_tools import TOOLS, fitted_search, use_nested
+from .sklearn_tools import TOOLS, fitted_search, use_cross_val_score, use_nested
 from .sklearn_ways import (
     ALPHAS,
     LABELS,
@@ -45,7 +45,6 @@ from .sklearn_ways import (
     Y,
     both_routings,
     eliminate,
-    fold_scores,
     make_ranker,
     mean_measure,
     only_off,
@@ -118,17 +117,8 @@ def test_lost_groups_raise_an_error_with_the_remedy_also_in_workers(routing, n_j
 def test_workers_return_the_right_number(routing, way):
     if way == "groups" and not routing:
         pytest.skip("groups do not travel with routing off")
-    way = WAYS[way]
-    got = cross_val_score(
-        make_ranker(way),
-        way.X,
-        way.y,
-        cv=way.cv,
-        scoring=SCORER,
-        n_jobs=2,
-        **to_function(way, routing),
-    )
-    np.testing.assert_allclose(got, fold_scores(way, NDCG_10))
+    got, wanted = use_cross_val_score(WAYS[way], "scorer", routing, n_jobs=2)
+    np.testing.assert_allclose(got, wanted)
 
 
 @only_on
