@@ -101,49 +101,46 @@ def tables(train: Bunch, test: Bunch, context: bool) -> tuple[np.ndarray, np.nda
     return context_columns(train.X, train.groups), context_columns(test.X, test.groups)
 
 
-def lightgbm(
-    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
-) -> tuple[np.ndarray, float]:
+def lightgbm(objective: str, leaves: int) -> Any:
     from lightgbm import LGBMRanker
 
-    X, X_test = tables(train, test, context)
-    model = LGBMRanker(
+    return LGBMRanker(
         objective=objective, n_estimators=TREES, learning_rate=LEARNING_RATE, num_leaves=leaves,
         n_jobs=N_THREADS, random_state=0, verbose=-1,
     )  # fmt: skip
-    model, seconds = timed(lambda: model.fit(X, train.y.astype(int), group=sizes(train.groups)))
-    return model.predict(X_test), seconds
 
 
-def xgboost(
-    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
-) -> tuple[np.ndarray, float]:
+def xgboost(objective: str, leaves: int) -> Any:
     from xgboost import XGBRanker
 
-    X, X_test = tables(train, test, context)
     # max_leaves binds only when trees grow by loss, without a limit of depth
-    model = XGBRanker(
+    return XGBRanker(
         objective=objective, n_estimators=TREES, learning_rate=LEARNING_RATE, max_leaves=leaves,
         tree_method="hist", grow_policy="lossguide", max_depth=0, n_jobs=N_THREADS,
     )  # fmt: skip
-    qid = sizes_to_groups(sizes(train.groups))
-    model, seconds = timed(lambda: model.fit(X, train.y, qid=qid))
-    return model.predict(X_test), seconds
 
 
-def catboost(
-    train: Bunch, test: Bunch, *, objective: str, leaves: int, context: bool
-) -> tuple[np.ndarray, float]:
+def catboost(objective: str, leaves: int) -> Any:
     from catboost import CatBoostRanker
 
-    X, X_test = tables(train, test, context)
-    model = CatBoostRanker(
+    return CatBoostRanker(
         loss_function=objective, iterations=TREES, learning_rate=LEARNING_RATE, max_leaves=leaves,
         grow_policy="Lossguide", thread_count=N_THREADS, random_seed=0, verbose=False,
         allow_writing_files=False,
     )  # fmt: skip
-    ids = sizes_to_groups(sizes(train.groups))
-    model, seconds = timed(lambda: model.fit(X, train.y, group_id=ids))
+
+
+def peer(
+    train: Bunch, test: Bunch, *, make: Callable[[str, int], Any], objective: str, leaves: int,
+    context: bool,
+) -> tuple[np.ndarray, float]:  # fmt: skip
+    """(scores of the test rows, seconds of fit)."""
+    X, X_test = tables(train, test, context)
+    y, counts = train.y.astype(int), sizes(train.groups)
+    # CatBoost takes the query of each row, and the others the number of rows of each query.
+    queries = {"group_id": sizes_to_groups(counts)} if make is catboost else {"group": counts}
+    model = make(objective, leaves)  # outside the timing, because it imports the library
+    model, seconds = timed(lambda: model.fit(X, y, **queries))
     return model.predict(X_test), seconds
 
 
@@ -155,14 +152,14 @@ def make_peers() -> dict[str, dict[str, Method]]:
         "catboost": (catboost, "CatBoost", ["QueryRMSE", "YetiRank"]),
     }
     peers: dict[str, dict[str, Method]] = {}
-    for module, (function, name, objectives) in libraries.items():
+    for module, (make, name, objectives) in libraries.items():
         if find_spec(module) is None:
             print(f"{name} is not installed, and is left out.")
             continue
         for objective in objectives:
             peers[f"{name} {objective}"] = {
                 f"{leaves} leaves, {'with z-scores' if context else 'X alone'}": partial(
-                    function, objective=objective, leaves=leaves, context=context
+                    peer, make=make, objective=objective, leaves=leaves, context=context
                 )
                 for leaves in LEAVES
                 for context in (False, True)
@@ -355,8 +352,8 @@ def time_sizes(row_counts: list[int]) -> None:
         if find_spec("lightgbm") is not None:
             leaves = 15 if n_rows <= 100_000 else 31
             options = {"objective": "lambdarank", "leaves": leaves, "context": False}
-            _, peer = lightgbm(train, head, **options)
-            row += [f"{peer:.1f}", f"{ours / peer:.1f}", f"{single / peer:.1f}"]
+            _, theirs = peer(train, head, make=lightgbm, **options)
+            row += [f"{theirs:.1f}", f"{ours / theirs:.1f}", f"{single / theirs:.1f}"]
         rows.append(row)
     print_table(
         "Processor seconds of fit, queries of 100 documents, 46 columns, one thread",
