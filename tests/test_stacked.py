@@ -187,6 +187,18 @@ def test_the_penalty_draws_to_equal_shares_and_vanishes():
     assert spread(1e9) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_queries_of_one_document_change_no_weight():
+    members = [(name, None, column(k)) for k, name in enumerate("ab")]
+    usual = StackedModel(members).fit(X, TARGETS, Q)
+    rng = np.random.default_rng(0)
+    table = np.vstack([X, rng.normal(size=(200, X.shape[1]))])
+    queries = Queries.from_groups(np.append(Q.codes, 1000 + np.arange(200)))
+    several = StackedModel(members).fit(table, np.append(TARGETS, np.ones(200)), queries)
+    assert several.weights_ == pytest.approx(usual.weights_)
+    only_such = StackedModel(members).fit(X[:40], np.ones(40), Queries.uniform(40, 1))
+    assert only_such.shares_ == {"a": 0.5, "b": 0.5}
+
+
 # -------------------------------------------------------------------- folds
 
 

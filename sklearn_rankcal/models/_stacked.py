@@ -57,8 +57,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
         Number of folds of the queries, at least 2.
     alpha : float, default=30.0
         Strength of a ridge penalty that draws the weights to equal weights of the standardised
-        members. The penalty is `alpha` divided by the number of queries, so that it vanishes as
-        data grow. 0 means no penalty.
+        members. The penalty is `alpha` divided by the number of queries of several documents, so
+        that it vanishes as data grow. 0 means no penalty.
     n_jobs : int, default=None
         Number of fits that run at the same time, in threads. None means 1 unless in a
         `joblib.parallel_config`.
@@ -320,11 +320,13 @@ class StackedModel(VersionedPickle, _BaseComposition):
         share /= share.sum()
         target, size = _standardized(targets, queries, mass, share)
         standard = [_standardized(scores, queries, mass, share) for scores in held_out.T]
+        # A query of one document says nothing about the weights.
+        n_informative = int(np.count_nonzero(queries.sizes > 1))
         combined = _nonnegative_weights(
             np.column_stack([column for column, _ in standard]),
             target,
             share,
-            self.alpha / queries.n_queries,
+            self.alpha / max(1, n_informative),
         )
         spreads = np.array([spread for _, spread in standard])
         combined[spreads == 0] = 0.0
