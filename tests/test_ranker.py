@@ -9,7 +9,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -265,6 +265,10 @@ def test_verbose_says_what_takes_long(capsys, monkeypatch):
         assert ("ranked" in capsys.readouterr().out) == (verbose > 0)
     kept = CalibratedRanker(Loud(verbose=5), verbose=3).fit(X, Y, groups=G)
     assert kept.model_.regressor_.verbose == 5
+    bag = BaggingRegressor(make_pipeline(Loud()), 2)
+    for verbose, of_bag, of_ridge in ((2, 1, 0), (3, 2, 1)):
+        regressor = CalibratedRanker(bag, verbose=verbose).fit(X, Y, groups=G).model_.regressor_
+        assert (regressor.verbose, regressor.estimator[-1].verbose) == (of_bag, of_ridge)
     pairs = CalibratedRanker(PairwiseRidge(), loss="pd", verbose=1).fit(X, Y, groups=G)
     capsys.readouterr()
     monkeypatch.setattr(_reports, "_PAIRS_AT_A_TIME", 2000)

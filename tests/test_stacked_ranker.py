@@ -323,10 +323,16 @@ def test_a_frame_of_nullable_floats_with_missing_entries():
 
 
 def test_fit_shows_progress(capsys):
-    fit("stacked", verbose=2)
-    printed = capsys.readouterr().out
-    assert "fitting StackedModel to 160 rows, 5 columns ..." in printed
-    assert "[StackedModel] forest, fold 5 of 5: " in printed
+    ranker = fit("stacked", verbose=2)
+    ranker.predict(X, G)
+    printed = capsys.readouterr().out.splitlines()
+    assert "[CalibratedRanker] fitting StackedModel to 160 rows, 5 columns ..." in printed
+    # One line for each fit of a member, and none of the regressors inside the members.
+    own = [line for line in printed if line.startswith("[StackedModel] ")]
+    assert len(own) == 20 and own[-1].startswith("[StackedModel] forest, fold 5 of 5: ")
+    assert all(line.startswith(("[CalibratedRanker] ", "[StackedModel] ")) for line in printed)
+    fit("stacked", verbose=3)
+    assert "Fitting gradient boosted rounds" in capsys.readouterr().out
 
 
 def test_the_ranker_can_be_cloned_and_represented():

@@ -125,7 +125,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         With validation queries, `fit` prints the progress and the longest time that can remain.
         If the loss is on pairs, a line is printed for each 2,000,000 predictions that are decoded.
         With 2 or more, every parameter ``verbose`` of the regressor that is 0 is also set to this
-        number less 1, so that boosting prints its iterations.
+        number less 1, so that boosting prints its iterations, and a stack each fit of a member.
+        With 3 or more, the regressors of the members print, too.
 
     Attributes
     ----------

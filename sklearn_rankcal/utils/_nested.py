@@ -24,9 +24,20 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
 def set_verbose(estimator: Any, verbose: int) -> None:
     """Set every ``verbose`` that is 0 or False, of an estimator and of the estimators inside it.
 
-    If `verbose` is 0, nothing is changed.
+    An estimator inside another that reports its fits, such as a member of a stack or the regressor
+    of a search, receives 1 less, because these fits are many. A pipeline, whose ``verbose`` is True
+    or False, is not counted. Nothing is set to 0 or less.
     """
-    if verbose > 0:
-        for name, value in estimator.get_params().items():
-            if name.split("__")[-1] == "verbose" and isinstance(value, int) and value == 0:
-                estimator.set_params(**{name: verbose})
+    values = {
+        name.removesuffix("verbose"): value
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "verbose" and isinstance(value, int)
+    }
+    for prefix, value in values.items():
+        around = [
+            outer
+            for outer, of_outer in values.items()
+            if prefix != outer and prefix.startswith(outer) and not isinstance(of_outer, bool)
+        ]
+        if value == 0 and verbose > len(around):
+            estimator.set_params(**{f"{prefix}verbose": verbose - len(around)})
