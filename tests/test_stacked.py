@@ -15,6 +15,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
+from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import NDCG, get_loss
@@ -23,6 +24,7 @@ from sklearn_rankcal.models import (
     DocumentModel,
     ResidualPairModel,
     StackedModel,
+    _stacked,
     default_members,
 )
 from sklearn_rankcal.models._folds import query_folds
@@ -392,6 +394,23 @@ def test_scores_enter_pairs_as_differences():
     first = model.predict(X, Q)[: len(scores) * (len(scores) - 1) // 2]
     i, j = np.triu_indices(len(scores), 1)
     np.testing.assert_allclose(first, scores[i] - scores[j], atol=1e-6)
+
+
+def test_the_trees_of_the_forest_are_limited_where_rows_are_many(monkeypatch):
+    def most_leaves(model):
+        return max(tree.get_n_leaves() for m in model.members_["forest"] for tree in m.regressor_)
+
+    limits = [
+        default_members(n_rows=n_rows)[-1][2].regressor.max_leaf_nodes
+        for n_rows in (None, 15_000, 15_001)
+    ]
+    assert limits == [None, None, 1000]
+    monkeypatch.setattr(_stacked, "_MAX_LEAVES", 10)
+    assert most_leaves(StackedModel().fit(X, TARGETS, Q, labels=Y)) > 10
+    monkeypatch.setattr(_stacked, "_ROWS_OF_FULL_TREES", len(Y) - 1)
+    assert most_leaves(StackedModel().fit(X, TARGETS, Q, labels=Y)) == 10
+    ranker = CalibratedRanker("stacked").fit(X, Y, groups=DATA.groups)
+    assert most_leaves(ranker.model_) == 10
 
 
 def test_default_members_fit_the_data():

@@ -35,6 +35,10 @@ from sklearn_rankcal.utils._scales import below_one, exponent_of
 Floats = NDArray[np.float64]
 Members = Sequence[tuple[str, Any, Any]]
 LABELS = "labels"  # in the place of a loss: the targets are the labels themselves
+# The trees of the default forest grow with the data, until they are most of a stack's memory. Above
+# so many rows they have at most so many leaves, and the stack was seen to rank as well.
+_ROWS_OF_FULL_TREES = 15_000
+_MAX_LEAVES = 1000
 
 
 class StackedModel(VersionedPickle, _BaseComposition):
@@ -196,7 +200,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
             If there are fewer queries than folds, if `members` are not as described, or if a member
             predicts NaN or infinity.
         """
-        members = self._check_members()
+        members = self._check_members(queries.n_rows)
         X = without_sparse_columns(X)
         if queries.n_queries < self.cv:
             raise ValueError(
@@ -228,14 +232,14 @@ class StackedModel(VersionedPickle, _BaseComposition):
         }
         return self
 
-    def _check_members(self) -> Members:
+    def _check_members(self, n_rows: int) -> Members:
         check_count(self.cv, "cv")
         if self.cv < 2:
             raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
         number = isinstance(self.alpha, Real) and not isinstance(self.alpha, bool)
         if not number or not 0 <= self.alpha < np.inf:
             raise ValueError(f"alpha must be a finite number >= 0; got {self.alpha!r}.")
-        members = default_members() if self.members is None else self.members
+        members = default_members(n_rows=n_rows) if self.members is None else self.members
         wanted = "members must be a list of (name, loss, model) tuples with different names"
         if not isinstance(members, list | tuple) or not members:
             raise ValueError(f"{wanted}; got {members!r}.")
@@ -389,6 +393,7 @@ def default_members(
     forest: bool = True,
     context: Any = "auto",
     center: bool = True,
+    n_rows: int | None = None,
 ) -> list[tuple[str, Any, Any]]:
     """Return the members of a stack for which none are given.
 
@@ -415,6 +420,9 @@ def default_members(
         Context columns of the first two members.
     center : bool, default=True
         Whether the first two members learn centred targets.
+    n_rows : int, default=None
+        The number of rows that the stack is fitted to. Above 15,000, the trees of the fourth member
+        have at most 1000 leaves, because more take memory and gain nothing. None means no limit.
 
     Returns
     -------
@@ -436,7 +444,14 @@ def default_members(
         )
         members.append(("labels", LABELS, DocumentModel(strong, center=False)))
     if relevance and forest:
-        trees = ClippedExtraTrees(20, min_samples_leaf=5, max_features=0.2, random_state=0)
+        limit = n_rows is not None and n_rows > _ROWS_OF_FULL_TREES
+        trees = ClippedExtraTrees(
+            20,
+            min_samples_leaf=5,
+            max_features=0.2,
+            max_leaf_nodes=_MAX_LEAVES if limit else None,
+            random_state=0,
+        )
         members.append(("forest", LABELS, DocumentModel(trees, center=False)))
     return members
 

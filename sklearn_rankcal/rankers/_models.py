@@ -75,6 +75,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
             forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,
+            n_rows=data.queries.n_rows,
         )
         n_folds = 5 if data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS else 3
         documents: Any = StackedModel(members, cv=n_folds, n_jobs=ranker.n_jobs)
