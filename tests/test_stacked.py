@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker
@@ -123,6 +124,17 @@ def test_a_weight_of_two_counts_as_two_equal_queries():
     assert list(weighted.weights_.values()) == pytest.approx(list(repeated.weights_.values()))
 
 
+def test_weights_may_differ_inside_a_query():
+    """The scores and the targets are centred by the weighted mean of their query."""
+    weight = 1.0 + (np.arange(len(Y)) % 3)
+    model = StackedModel([(name, None, _weighted(k)) for k, name in enumerate("abc")], alpha=0.0)
+    model.fit(X, TARGETS, Q, weight)
+    root = np.sqrt(weight / Q.broadcast(Q.sizes))
+    columns = np.column_stack([root * Q.center(X[:, k], weight) for k in range(3)])
+    expected, _ = nnls(columns, root * Q.center(TARGETS, weight))
+    assert list(model.weights_.values()) == pytest.approx(expected, rel=1e-5)
+
+
 class TakesWeights(Predicts):
     def fit(self, X, y, sample_weight=None):
         return super().fit(X, y)
@@ -231,10 +243,20 @@ def test_random_members_differ_between_folds_and_are_reproducible():
     seeds = [model.regressor_.random_state for model in first.members_["forest"]]
     assert seeds == [0, 1, 2, 3, 4]
     assert FOREST.regressor.random_state == 0  # the member that was passed is not changed
+    largest = clone(FOREST).set_params(regressor__random_state=2**32 - 1)
+    largest = fit([("forest", "labels", largest)], cv=2)
+    assert [m.regressor_.random_state for m in largest.members_["forest"]] == [2**32 - 1, 0]
 
 
 def test_threads_change_nothing():
     np.testing.assert_array_equal(fit(n_jobs=2).predict(X, Q), fit().predict(X, Q))
+
+
+def test_a_member_with_the_loss_of_the_ranker_learns_its_targets():
+    assert not np.array_equal(TARGETS, get_loss("ndcg").encode(Y, Q))
+    model = fit([("own", None, LINEAR), ("named", "ndcg", LINEAR)])
+    for own, named in zip(model.members_["own"], model.members_["named"], strict=True):
+        np.testing.assert_array_equal(own.regressor_.coef_, named.regressor_.coef_)
 
 
 def permuted(table, order):
@@ -269,6 +291,20 @@ def test_no_fold_is_empty_if_many_queries_have_equal_documents(n_queries):
         assert np.bincount(folds, minlength=5).min() >= 1
         again = query_folds(permuted(table, order), queries, 5, permuted(labels, order))
         np.testing.assert_array_equal(again, folds[order])
+
+
+def test_queries_with_equal_documents_and_targets_are_told_apart_by_their_labels():
+    """The order of the queries does not matter, although labels do not change the targets."""
+    queries, order = Queries.uniform(10, 4), np.random.default_rng(0).permutation(10)
+    table, targets = np.tile(X[:4], (10, 1)), np.tile(TARGETS[:4], 10)
+    model = StackedModel([("a", "labels", column(0))], cv=5)
+    folds = [
+        model.fit(
+            table, targets, queries, labels=np.repeat(numbers, 4).astype(float)
+        ).fold_of_query_.tolist()
+        for numbers in (np.arange(10), order)
+    ]
+    assert folds[1] == [folds[0][number] for number in order]
 
 
 def test_folds_look_at_later_columns_if_the_first_are_equal():
@@ -344,6 +380,13 @@ def test_excess_error_is_at_most_that_of_the_best_member():
     assert all(together <= error([member]) + 1e-12 for member in members)
 
 
+def test_a_classifier_learns_no_targets():
+    assert StackedModel().learns_targets
+    assert StackedModel(MEMBERS).learns_targets
+    assert not StackedModel(MEMBERS[1:]).learns_targets
+    assert not StackedModel([("a", None, DocumentModel(LogisticRegression()))]).learns_targets
+
+
 # -------------------------------------------------------------------- as an estimator
 
 
@@ -376,6 +419,21 @@ def test_importances_are_averaged_by_the_shares():
     np.testing.assert_allclose(model.feature_importances_, expected, atol=1e-12)
     with pytest.raises(AttributeError, match="feature_importances_"):
         _ = fit().feature_importances_
+
+
+class CountsSplits(ExtraTreesRegressor):
+    """A regressor whose importances do not have the sum 1, as those of LightGBM."""
+
+    @property
+    def feature_importances_(self):
+        return 1000 * super().feature_importances_
+
+
+def test_importances_of_every_member_have_the_same_sum():
+    counts = DocumentModel(CountsSplits(10, min_samples_leaf=3, random_state=0), center=False)
+    usual = fit([("a", None, FOREST), ("b", "labels", FOREST)])
+    model = fit([("a", None, counts), ("b", "labels", FOREST)])
+    np.testing.assert_allclose(model.feature_importances_, usual.feature_importances_)
 
 
 def test_a_line_for_each_fit(capsys):
