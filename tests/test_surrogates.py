@@ -385,6 +385,18 @@ def test_surrogates_are_ordinary_objects(surrogate):
     assert isinstance(surrogate.order_preserving, bool)
 
 
+@pytest.mark.parametrize("kind", [PointwiseSquared, Cosine, Softmax])
+def test_the_normalization_of_listwise_methods_is_not_order_preserving(kind):
+    assert kind().order_preserving and "order preserving" in kind().theorem
+    assert not kind("own").order_preserving and "proposition 7" in kind("own").theorem
+
+
+def test_bregman_without_functions_is_least_squares():
+    u, queries = [0.5, -1.0], Queries.single(2)
+    assert Bregman().minimizer(u, queries).tolist() == u
+    assert itakura_saito().minimizer([0.5, 1.0], queries) is None
+
+
 def test_targets_are_those_of_the_loss():
     y, queries = np.array([2.0, 0.0, 1.0, 1.0, 0.0]), Queries.from_groups([0, 0, 0, 1, 1])
     loss = get_loss("ndcg", shrinkage=0.0)

@@ -20,6 +20,11 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
 
 Floats = NDArray[np.float64]
+#: The theorem of listwise surrogates with ``normalization="own"``.
+INCONSISTENT_NORMALIZATION = (
+    "not calibrated for NDCG (Ravikumar et al., 2011, proposition 7): the utilities are not those "
+    "of the loss"
+)
 
 
 class Evaluation(NamedTuple):

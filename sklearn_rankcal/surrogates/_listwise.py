@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import (
+    INCONSISTENT_NORMALIZATION,
     Evaluation,
     ListwiseSurrogate,
     check_positive,
@@ -175,7 +176,7 @@ def _listwise_theorem(normalization: str) -> str:
             "3.1): the expected value is least where an order-preserving function of the scores is "
             "E[v]"
         )
-    return "not calibrated for NDCG (Ravikumar et al., 2011, proposition 7)"
+    return INCONSISTENT_NORMALIZATION
 
 
 class Bregman(PointwiseSurrogate):
@@ -267,6 +268,10 @@ class Bregman(PointwiseSurrogate):
         bend = self.potential_curvature(x)
         value = potential(v) - potential(x) - self.potential_slope(x) * (v - x)
         return value, bend * rate * (x - v), bend * np.square(rate)
+
+    def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
+        # g(s) = E[v]; the inverse of a function of the user is unknown.
+        return expected.copy() if self.potential is None else None
 
     def constant(
         self, n_documents: int, largest: float, total: float | None = None

@@ -13,6 +13,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import (
+    INCONSISTENT_NORMALIZATION,
     Evaluation,
     ListwiseSurrogate,
     Surrogate,
@@ -64,13 +65,22 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
     """
 
     takes_negative = True
-    theorem = (
-        "order preserving (Calauzènes et al., 2013, section 3.1; Ramaswamy et al., 2013, theorem "
-        "3): the expected value is least at E[v]"
-    )
 
     def __init__(self, normalization: str = "loss") -> None:
         self.normalization = normalization
+
+    @property
+    def order_preserving(self) -> bool:  # type: ignore[override]
+        return self.normalization == "loss"
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        if self.order_preserving:
+            return (
+                "order preserving (Calauzènes et al., 2013, section 3.1; Ramaswamy et al., 2013, "
+                "theorem 3): the expected value is least at E[v]"
+            )
+        return INCONSISTENT_NORMALIZATION
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
         error = s - v
