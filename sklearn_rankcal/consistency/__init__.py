@@ -3,7 +3,8 @@
 A `LabelDistribution` describes the labels that a query can have. The functions of this module
 compute its best ranking and the regret of any other ranking, check whether it satisfies the
 condition of a theorem, bound the regret that inaccurate predictions cause, and search for
-distributions on which a choice of loss and decoder fails.
+distributions on which a choice of loss and decoder fails. They do the same for surrogates, which
+are minimised in the place of a loss.
 
 References
 ----------
@@ -13,9 +14,20 @@ References
    order-preserving surrogate losses in learning to rank. Machine Learning.
 .. [3] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms. Annals
    of Statistics.
+.. [4] P. Ravikumar, A. Tewari and E. Yang (2011). On NDCG consistency of listwise ranking methods.
+   AISTATS.
 """
 
-from sklearn_rankcal.consistency._bounds import regret_bound
+from sklearn_rankcal.consistency._bounds import (
+    bregman_regret_bound,
+    discount_constant,
+    misordered_pairs,
+    regret_bound,
+)
+from sklearn_rankcal.consistency._calibration import (
+    CalibrationCheck,
+    is_calibrated_numerically,
+)
 from sklearn_rankcal.consistency._conditions import (
     Condition,
     is_low_noise,
@@ -25,20 +37,36 @@ from sklearn_rankcal.consistency._conditions import (
 )
 from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
 from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
+from sklearn_rankcal.consistency._order_maps import OrderPreservingMap, order_preserving_map
 from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
+from sklearn_rankcal.consistency._surrogate_risks import (
+    suboptimality,
+    surrogate_regret,
+    surrogate_risk,
+)
 
 __all__ = [
+    "CalibrationCheck",
     "Condition",
     "Counterexample",
     "LabelDistribution",
+    "OrderPreservingMap",
     "bayes_ranking",
+    "bregman_regret_bound",
+    "discount_constant",
     "expected_targets",
     "find_counterexample",
+    "is_calibrated_numerically",
     "is_low_noise",
+    "misordered_pairs",
+    "order_preserving_map",
     "ranking_regret",
     "ranking_risk",
     "regret_bound",
     "satisfies_dag",
     "satisfies_reinforce",
     "satisfies_score_condition",
+    "suboptimality",
+    "surrogate_regret",
+    "surrogate_risk",
 ]

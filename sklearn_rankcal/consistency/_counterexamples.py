@@ -20,11 +20,14 @@ from sklearn_rankcal.consistency._distributions import (
     as_queries,
     check_labels,
 )
+from sklearn_rankcal.consistency._expected import ExpectedSurrogates, resolved_targets
+from sklearn_rankcal.consistency._minima import minimizers
 from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import SURROGATES, Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -39,11 +42,16 @@ BLOCK = 4096
 #: The standard deviation of the disturbance, as a share of the range of the targets, and the least
 #: regret that counts, as a share of the range of the loss.
 DISTURBANCE, LEAST = 1e-12, 1e-7
+#: The disturbance of scores that minimise a surrogate, as a share of 1 plus their range. It breaks
+#: ties that the accuracy of numerical minima leaves.
+SCORE_DISTURBANCE = 1e-9
+#: Mixtures as two arrays (n, `MIXED`): the numbers of the labels, and their probabilities.
+Mixtures = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """A distribution on which a loss with a decoder or with given scores is not calibrated.
+    """A distribution on which a loss with a decoder, scores or a surrogate is not calibrated.
 
     Attributes
     ----------
@@ -52,7 +60,8 @@ class Counterexample:
     distribution : LabelDistribution
         The distribution of the labels.
     u : ndarray of shape (d,)
-        The expected targets or scores, ordered as the decoder expects them.
+        The expected targets or scores, ordered as the decoder expects them; for a surrogate, the
+        scores that minimise its expected value.
     ranks : ndarray of shape (r,)
         The ranking to which the choice tends, as positions, 1 = top. If ties are broken at random,
         it is one way to break them.
@@ -78,7 +87,7 @@ class Counterexample:
 
 def find_counterexample(
     loss: str | Loss,
-    choice: str | BaseEstimator | Callable[[Floats], ArrayLike] = "auto",
+    choice: str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike] = "auto",
     n_documents: int = 3,
     *,
     condition: Callable[[LabelDistribution], Any] | None = None,
@@ -92,10 +101,12 @@ def find_counterexample(
     ----------
     loss : str or Loss
         The loss by which rankings are judged (see `ranking_regret`).
-    choice : str, decoder or callable, default="auto"
+    choice : str, decoder, Surrogate or callable, default="auto"
         The method that is tested. A decoder, by name or as an object, is applied to the expected
-        targets of `loss`. A function f maps labels (m, r) or preference weights (m, r, r) to scores
-        (m, r), and documents are sorted by E[f(Y)].
+        targets of `loss`. A surrogate, by name (a key of `surrogates.SURROGATES`) or as an object,
+        is minimised: documents are sorted by scores that minimise its expected value. A function f
+        maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and documents are
+        sorted by E[f(Y)].
     n_documents : int, default=3
         The number r of documents, from 2 to 6.
     condition : callable, default=None
@@ -123,9 +134,13 @@ def find_counterexample(
     ------
     ValueError
         If the query is too large to enumerate its rankings, if labels or scores have a wrong shape,
-        if the decoder does not fit the loss, or if there are no trials.
+        if the decoder or the surrogate does not fit the loss, or if there are no trials.
     TypeError
-        If `choice` is not a decoder, the name of one, or a function.
+        If `choice` is not a decoder or a surrogate, the name of one, or a function.
+
+    See Also
+    --------
+    is_calibrated_numerically : Also tests scores that nearly minimise a surrogate.
 
     Notes
     -----
@@ -134,6 +149,10 @@ def find_counterexample(
     definition 1). For this reason, expected targets are disturbed by 1e-12 of their range in a
     random direction before they are decoded, which breaks ties at random. A regret counts if it
     exceeds 1e-7 of the range of the loss.
+
+    The expected value of a surrogate is minimised as in `surrogate_regret`, and the minimisers are
+    disturbed by 1e-9 of 1 plus their range. If the surrogate has several minimisers, one of them is
+    tested. If `eta` is None, the labels that are mixed determine it.
 
     Examples
     --------
@@ -154,6 +173,15 @@ def find_counterexample(
 
     >>> find_counterexample("pd", "exact", n_trials=2000, random_state=0) is None
     True
+
+    Softmax cross-entropy is calibrated for NDCG with the utilities of NDCG, but not with those of
+    ListNet (Ravikumar et al., 2011, proposition 7):
+
+    >>> from sklearn_rankcal.surrogates import Softmax
+    >>> find_counterexample("ndcg", Softmax(), n_trials=2000, random_state=0) is None
+    True
+    >>> find_counterexample("ndcg", Softmax("own"), n_trials=2000, random_state=0).regret > 0.05
+    True
     """
     r = n_documents
     if isinstance(r, bool) or not isinstance(r, (int, np.integer)) or not 2 <= r <= LARGEST:
@@ -167,24 +195,15 @@ def find_counterexample(
         raise TypeError(f"condition must be a function of a LabelDistribution; got {condition!r}.")
     random = check_random_state(random_state)
     loss = get_loss(loss)
-    pool = _draw_labels(loss, int(r), random) if labels is None else check_labels(labels)
-    if pool.shape[1] != r:
-        raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")
-    loss = loss.resolve(as_queries(pool)[0])
-    value = calibrated_values(loss, pool, all_ranks(r))
-    defined = ~np.isnan(value[:, 0])
-    if not defined.any():
-        raise ValueError(f"{loss!r} is undefined for every label.")
-    pool, value = pool[defined], value[defined]
-    targets, decoder = _surrogate(loss, choice, pool)
-    span = np.ptp(targets) or 1.0  # the range of the targets
+    loss, pool, value = draw_pool(loss, int(r), labels, random)
+    predict, decoder = _limit(loss, choice, pool, random)
     found, least = None, LEAST * float(np.ptp(value))
     for first in range(0, n_trials, BLOCK):
-        # Step 1: draw distributions, and decode their disturbed expected targets.
+        # Step 1: draw distributions, and decode their disturbed expected targets or scores.
         n = min(BLOCK, n_trials - first)
-        chance = _draw_mixtures(n, len(pool), random)
-        u = chance @ targets
-        u += DISTURBANCE * span * random.normal(size=u.shape)
+        mixtures = draw_mixtures(n, len(pool), random)
+        chance = _probabilities(mixtures, len(pool))
+        u = predict(mixtures, chance)
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
         # Step 2: compute the regrets, from the expected value of every ranking.
         expected = chance @ value
@@ -207,12 +226,59 @@ def find_counterexample(
     return found
 
 
-def _surrogate(
+def draw_pool(
+    loss: Loss, r: int, labels: ArrayLike | None, random: np.random.RandomState
+) -> tuple[Loss, Floats, Floats]:
+    """Return the loss with its parameters set, the labels that are mixed, and their values.
+
+    The values are those of all rankings under each label. Labels on which the loss is undefined are
+    left out.
+    """
+    pool = _draw_labels(loss, r, random) if labels is None else check_labels(labels)
+    if pool.shape[1] != r:
+        raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")
+    loss = loss.resolve(as_queries(pool)[0])
+    value = calibrated_values(loss, pool, all_ranks(r))
+    defined = ~np.isnan(value[:, 0])
+    if not defined.any():
+        raise ValueError(f"{loss!r} is undefined for every label.")
+    return loss, pool[defined], value[defined]
+
+
+def _limit(
+    loss: Loss,
+    choice: str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike],
+    pool: Floats,
+    random: np.random.RandomState,
+) -> tuple[Callable[[Mixtures, sparse.csr_array], Floats], BaseEstimator]:
+    """Return the function from mixtures to what estimates tend to, and the decoder for it."""
+    if isinstance(choice, type):
+        raise TypeError(
+            f"choice must be a decoder or surrogate object and not the class; got {choice!r}."
+        )
+    if isinstance(choice, Surrogate) or (isinstance(choice, str) and choice in SURROGATES):
+        surrogate, utilities = resolved_targets(get_surrogate(choice), loss, pool)
+
+        def minimise(mixtures: Mixtures, chance: sparse.csr_array) -> Floats:
+            scores = minimizers(ExpectedSurrogates(surrogate, utilities, *mixtures))
+            size = SCORE_DISTURBANCE * (1 + np.ptp(scores, axis=1, keepdims=True))
+            return scores + size * random.normal(size=scores.shape)
+
+        return minimise, get_decoder("sort", SCORES)
+    targets, decoder = _targets(loss, choice, pool)
+    span = np.ptp(targets) or 1.0  # the range of the targets
+
+    def average(mixtures: Mixtures, chance: sparse.csr_array) -> Floats:
+        u: Floats = chance @ targets
+        return u + DISTURBANCE * span * random.normal(size=u.shape)
+
+    return average, decoder
+
+
+def _targets(
     loss: Loss, choice: str | BaseEstimator | Callable[[Floats], ArrayLike], pool: Floats
 ) -> tuple[Floats, BaseEstimator]:
     """Return the targets or scores of every label, and the decoder for them."""
-    if isinstance(choice, type):
-        raise TypeError(f"choice must be a decoder object and not the class; got {choice!r}.")
     if not callable(choice):
         return all_targets(loss, pool), get_decoder(choice, loss.space)
     scores = np.array(read_numbers(choice(pool.copy()), "the return value of choice"))
@@ -239,13 +305,17 @@ def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
     return every[random.permutation(len(every))[:POOL]]
 
 
-def _draw_mixtures(n: int, n_labels: int, random: np.random.RandomState) -> sparse.csr_array:
-    """Draw probabilities (n, n_labels) of n distributions of 1 to `MIXED` labels each."""
+def draw_mixtures(n: int, n_labels: int, random: np.random.RandomState) -> Mixtures:
+    """Draw n distributions of 1 to `MIXED` labels each."""
     weight = random.gamma(0.7, size=(n, MIXED))
     weight[: n // 2] = random.randint(1, 6, (n // 2, MIXED))
     weight[np.arange(MIXED) > random.randint(MIXED, size=(n, 1))] = 0.0
     weight /= weight.sum(axis=1, keepdims=True)
-    label = random.randint(n_labels, size=(n, MIXED))
-    return sparse.csr_array(
-        (weight.ravel(), label.ravel(), np.arange(0, n * MIXED + 1, MIXED)), (n, n_labels)
-    )
+    return random.randint(n_labels, size=(n, MIXED)), weight
+
+
+def _probabilities(mixtures: Mixtures, n_labels: int) -> sparse.csr_array:
+    """Return the probabilities (n, n_labels) of mixtures."""
+    label, weight = mixtures
+    starts = np.arange(0, label.size + 1, MIXED)
+    return sparse.csr_array((weight.ravel(), label.ravel(), starts), (len(label), n_labels))

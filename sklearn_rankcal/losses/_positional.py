@@ -45,6 +45,30 @@ class PositionalLoss(Loss):
             "optimal"
         )
 
+    def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
+        """Return C_phi(p), where C_phi(p)^p = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^p.
+
+        phi are the discounts of places, in the unit in which the utilities are the targets. If
+        p is infinite, C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes
+        et al. (2013); see `consistency.discount_constant`.
+
+        Parameters
+        ----------
+        n_documents : int
+            The number r of documents of the query.
+        p : float, default=2
+            At least 1; it can be infinite.
+
+        Returns
+        -------
+        constant : float
+        """
+        phi = self.measure.discounts(n_documents)
+        half = n_documents // 2
+        if half == 0:
+            return 0.0
+        return float(np.linalg.norm(phi[:half] - phi[::-1][:half], ord=p))
+
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2) C_phi(2), where C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
@@ -53,9 +77,7 @@ class PositionalLoss(Loss):
         (2013) gives the bound. Calauzènes et al. (2013), table 2, have the same constant for the
         pointwise squared template.
         """
-        phi = self.measure.discounts(n_documents)
-        half = n_documents // 2
-        return float(np.sqrt(2 * np.sum((phi[:half] - phi[::-1][:half]) ** 2)))
+        return float(np.sqrt(2) * self.discount_constant(n_documents))
 
 
 class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
@@ -277,9 +299,10 @@ class Spearman(PositionalLoss):
         """Compute (mean - midrank_i) / standard deviation, which has variance 1 in each query."""
         return self.measure.standardized_midranks(relevance, queries)
 
-    def regret_constant(self, n_documents: int) -> float:
+    def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
         # The utilities are the targets divided by `position_scale`, so the constant is divided too.
-        return super().regret_constant(n_documents) / float(measures.position_scale(n_documents))
+        constant = super().discount_constant(n_documents, p)
+        return constant / float(measures.position_scale(n_documents))
 
 
 class Positional(PositionalLoss):

@@ -1,0 +1,273 @@
+"""Expected surrogates of one query under a distribution, their infima, and suboptimality.
+
+Scores and a distribution come in, and expected values of a surrogate come out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.consistency._distributions import LabelDistribution, resolve
+from sklearn_rankcal.consistency._expected import ExpectedSurrogates
+from sklearn_rankcal.consistency._minima import cone_minimizers, minimizers
+from sklearn_rankcal.consistency._rankings import all_ranks, ranking_regret
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._numbers import read_numbers
+
+Floats = NDArray[np.float64]
+#: `suboptimality` enumerates the rankings of queries up to this size.
+LARGEST = 5
+#: Expected values of surrogates that differ by this share of their size count as equal.
+ROUNDING = 1e-12
+
+
+def surrogate_risk(
+    scores: ArrayLike,
+    distribution: LabelDistribution | tuple[Any, Any],
+    loss: str | Loss,
+    surrogate: str | Surrogate,
+) -> Any:
+    """Compute the expected value of a surrogate for the scores of one query.
+
+    Parameters
+    ----------
+    scores : array-like of shape (r,) or (n_scores, r)
+        The score of each document, or several such rows.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object, whose targets are the utilities.
+    surrogate : str or Surrogate
+        A key of `surrogates.SURROGATES`, or an object. If it has a parameter `eta` that is None,
+        the labels of the distribution determine it.
+
+    Returns
+    -------
+    risk : float or ndarray of shape (n_scores,)
+
+    Raises
+    ------
+    ValueError
+        If the distribution is not valid, if the shape of the scores is wrong, if they are not
+        finite, or if the loss or the surrogate does not accept the labels.
+
+    Notes
+    -----
+    As in `ranking_risk`, labels on which the loss is undefined are left out. The utilities are the
+    targets of `expected_targets`, without shrinkage. If the surrogate takes preferences, and labels
+    are preferences, the surrogate is evaluated for each label, and not for their mean.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import surrogate_risk
+    >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
+    >>> surrogate_risk(
+    ...     [[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared"
+    ... ).tolist()
+    [0.375, 0.5]
+    """
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values = _values(problem, rows)
+    return float(values[0]) if np.ndim(scores) == 1 else values
+
+
+def surrogate_regret(
+    scores: ArrayLike,
+    distribution: LabelDistribution | tuple[Any, Any],
+    loss: str | Loss,
+    surrogate: str | Surrogate,
+) -> Any:
+    """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (r,) or (n_scores, r)
+        The score of each document, or several such rows.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object, whose targets are the utilities.
+    surrogate : str or Surrogate
+        A key of `surrogates.SURROGATES`, or an object, as in `surrogate_risk`.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n_scores,)
+        At least 0. Differences within rounding (1e-12 of the expected value) are 0.
+
+    Raises
+    ------
+    ValueError
+        If `surrogate_risk` does not accept the arguments.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the infimum was not found.
+
+    See Also
+    --------
+    regret_bound : A bound on the regret of the ranking by these scores.
+    suboptimality : The least surrogate regret of scores whose ranking has a given regret.
+
+    Notes
+    -----
+    The infimum is that of the formula `Surrogate.minimizer` where there is one. Sums of hinges are
+    minimised by linear programs, and all other surrogates by Newton steps, until no derivative
+    exceeds 1e-11 of its size at scores of 0, or rounding prevents further progress. If more than
+    1e-7 is left, there is a warning. The formula is checked in the same way. For surrogates that
+    are not convex, such as a user's own `Bregman`, only derivatives are checked.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import surrogate_regret
+    >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
+    >>> surrogate_regret([[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared")
+    array([0.   , 0.125])
+    >>> round(surrogate_regret([0.0, 0.0], distribution, "dcg", "ranknet"), 4)
+    0.1308
+    """
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values, least = _values(problem, rows), problem.value(minimizers(problem))
+    regret = _regret(values, least)
+    return float(regret[0]) if np.ndim(scores) == 1 else regret
+
+
+def suboptimality(
+    epsilon: ArrayLike,
+    distribution: LabelDistribution | tuple[Any, Any],
+    loss: str | Loss,
+    surrogate: str | Surrogate,
+) -> Any:
+    """Compute H(epsilon), the least surrogate regret of scores with a regret of at least epsilon.
+
+    Parameters
+    ----------
+    epsilon : float or array-like of shape (n,)
+        Regrets of the ranking, which are not negative.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents, r at most 5.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
+    surrogate : str or Surrogate
+        A key of `surrogates.SURROGATES`, or an object, as in `surrogate_risk`.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n,)
+        Infinite if no ranking has a regret of epsilon or more. If H(epsilon) is 0 for a positive
+        epsilon, scores can minimise the surrogate and lead to a ranking with that regret.
+
+    Raises
+    ------
+    ValueError
+        If an epsilon is negative or not finite, if there are more than 5 documents, or if
+        `surrogate_risk` does not accept the other arguments.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the least value for a ranking was not found.
+
+    See Also
+    --------
+    is_calibrated_numerically : Whether H is positive for many distributions.
+
+    Notes
+    -----
+    This is equation (9) of Duchi et al. (2013), the suboptimality function of one distribution;
+    their equation (8) is its infimum over distributions. By their proposition 2 (of Steinwart),
+    a surrogate is consistent if and only if H is positive for all positive epsilon and all
+    distributions that occur.
+
+    The scores that can be sorted to a given ranking form a closed convex cone. The surrogate is
+    minimised over the cone of every ranking whose regret is at least epsilon, with the methods and
+    the tolerance of `surrogate_regret`, and the least value is returned. (It makes no difference
+    how ties of scores are broken, because the scores without ties are dense in each cone.)
+
+    Examples
+    --------
+    H of the squared error is half the squared difference of the two expected utilities, .5 and .25,
+    in the place of which both documents have a score of .375:
+
+    >>> from sklearn_rankcal.consistency import suboptimality
+    >>> distribution = ([[1, 0], [0, 1], [0, 0]], [0.5, 0.25, 0.25])
+    >>> suboptimality(0.01, distribution, "precision@1", "pointwise_squared")
+    0.03125
+
+    RankSVM is not consistent, even if preferences reinforce each other as in the proof of theorem 3
+    of Duchi et al. (2013). It costs no surrogate regret to lose 0.01 of expected weight here:
+
+    >>> import numpy as np
+    >>> labels = np.zeros((4, 3, 3))  # single preferences 0 > 1, 1 > 2, 0 > 2 and 2 > 0
+    >>> labels[range(4), [0, 1, 0, 2], [1, 2, 2, 0]] = 1
+    >>> suboptimality([0.01, 0.02], (labels, [0.25, 0.01, 0.5, 0.24]), "pd", "ranksvm").round(9)
+    array([0.  , 0.24])
+    """
+    wanted = read_numbers(epsilon, "epsilon")
+    if not ((wanted >= 0) & np.isfinite(wanted)).all():
+        raise ValueError(f"epsilon must be finite and >= 0; got {epsilon!r}.")
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    if r > LARGEST:
+        raise ValueError(
+            f"suboptimality minimises over the scores of every ranking, for up to {LARGEST} "
+            f"documents; got {r}."
+        )
+    ranks = all_ranks(r)
+    regrets = ranking_regret(ranks, distribution, loss)
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    counts = regrets >= wanted.min(initial=np.inf)
+    least = np.full(len(ranks), np.inf)
+    if counts.any():
+        orders = np.argsort(ranks[counts], axis=1)
+        cones = problem.take(np.zeros(len(orders), dtype=np.int64))
+        values = cones.value(cone_minimizers(cones, orders))
+        least[counts] = _regret(values, problem.value(minimizers(problem)))
+    h = np.where(regrets >= wanted[..., None], least, np.inf).min(axis=-1)
+    return float(h) if h.ndim == 0 else h
+
+
+def _regret(values: Floats, least: Floats) -> Floats:
+    """Return values minus the least one, and 0 where rounding alone tells them apart."""
+    regret = values - least
+    return np.where(regret <= ROUNDING * (np.abs(values) + np.abs(least)), 0.0, regret)
+
+
+def _problem(
+    scores: ArrayLike,
+    distribution: LabelDistribution | tuple[Any, Any],
+    loss: str | Loss,
+    surrogate: str | Surrogate,
+) -> tuple[ExpectedSurrogates, Floats]:
+    """Return the expected surrogate, and the scores as an array (n_scores, r)."""
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    given = read_numbers(scores, "scores")
+    if given.ndim not in (1, 2) or given.shape[-1] != r:
+        raise ValueError(
+            f"scores must have shape ({r},) or (n_scores, {r}), with the score of each document; "
+            f"they have shape {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("scores contains NaN or infinity.")
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    return problem, given.reshape(-1, r)
+
+
+def _values(problem: ExpectedSurrogates, rows: Floats) -> Floats:
+    """Return the expected value for each row of scores, a block of rows at a time."""
+    values = np.empty(len(rows))
+    step = rows_per_block(8 * problem.targets.size)
+    for first in range(0, len(rows), step):
+        some = rows[first : first + step]
+        copies = problem.take(np.zeros(len(some), dtype=np.int64))
+        values[first : first + step] = copies.value(some)
+    return values
