@@ -15,6 +15,7 @@ from sklearn_rankcal.surrogates import (
     Bregman,
     Cosine,
     DifferenceGraph,
+    DuchiMackeyJordan,
     PairwiseLogistic,
     PairwiseMargin,
     PointwiseExponential,
@@ -395,6 +396,16 @@ def test_bregman_without_functions_is_least_squares():
     u, queries = [0.5, -1.0], Queries.single(2)
     assert Bregman().minimizer(u, queries).tolist() == u
     assert itakura_saito().minimizer([0.5, 1.0], queries) is None
+
+
+def test_the_constant_of_duchi_mackey_jordan_is_that_of_least_squares():
+    """With nu = 1/2 the surrogate is half the squared error, up to a constant."""
+    half = DuchiMackeyJordan(nu=0.5)
+    v, s, queries = draw(np.random.default_rng(0))
+    squared = PointwiseSquared().value(v, s, queries) - PointwiseSquared().value(v, v, queries)
+    excess = half.value(v, s, queries) - half.value(v, half.minimizer(v, queries), queries)
+    np.testing.assert_allclose(excess, squared / 2, atol=1e-12)
+    assert half.constant(3, 1.0) == pytest.approx(PointwiseSquared().constant(3, 1.0) * 2**0.5)
 
 
 def test_targets_are_those_of_the_loss():

@@ -397,6 +397,7 @@ class DuchiMackeyJordan(PointwiseSurrogate):
     def constant(
         self, n_documents: int, largest: float, total: float | None = None
     ) -> float | None:
-        """Return sqrt(2) sqrt(2 nu) for the squared penalty, None for others."""
-        # -v s + nu s^2 is nu (s - v / (2 nu))^2 up to a constant.
-        return float(2 * np.sqrt(self.nu)) if self.penalty == "squared" else None
+        """Return 2 sqrt(2 nu) for the squared penalty, None for others."""
+        # nu s^2 - v s is (2 nu s - v)^2 / (4 nu) up to a constant, and the constant of the squared
+        # error is sqrt(2).
+        return float(np.sqrt(8 * self.nu)) if self.penalty == "squared" else None
