@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 #: A minimum is accepted if no derivative exceeds this share of their size at scores of 0
 #: (`ExpectedSurrogates.scale`), and a closed form if none exceeds the second number. The search
 #: goes on beyond `ACCEPTED` up to `TOLERANCE`.
-TOLERANCE, ACCEPTED = 1e-11, 1e-7
+TOLERANCE, ACCEPTED = 1e-11, 1e-6
 #: Newton steps, halvings of a step, and the longest step of a score.
 STEPS, HALVINGS, LONGEST = 100, 30, 5.0
 #: Linear programs that are solved together.

@@ -120,7 +120,7 @@ def surrogate_regret(
     The infimum is that of the formula `Surrogate.minimizer` where there is one. Sums of hinges are
     minimised by linear programs, and all other surrogates by Newton steps, until no derivative
     exceeds 1e-11 of its size at scores of 0, or rounding prevents further progress. If more than
-    1e-7 is left, there is a warning. The formula is checked in the same way. For surrogates that
+    1e-6 is left, there is a warning. The formula is checked in the same way. For surrogates that
     are not convex, such as a user's own `Bregman`, only derivatives are checked.
 
     Examples
