@@ -168,7 +168,7 @@ def is_calibrated_numerically(
     problems = ExpectedSurrogates(surrogate, targets, label, weight)
     expected = np.einsum("nk,nkt->nt", weight, value[label])
     regret = expected.max(axis=1, keepdims=True) - expected
-    at, ranking = np.nonzero(regret >= NOTABLE * np.ptp(value))
+    at, ranking = np.nonzero((regret > 0) & (regret >= NOTABLE * np.ptp(value)))
     if len(at) == 0:
         return CalibrationCheck(None, np.inf, (n_trials, n))
     ranks = all_ranks(int(r))
