@@ -223,6 +223,7 @@ def suboptimality(
     ranks = all_ranks(r)
     regrets = ranking_regret(ranks, distribution, loss)
     problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    wanted = wanted - ROUNDING * regrets.max()  # regrets that rounding alone tells apart are equal
     counts = regrets >= wanted.min(initial=np.inf)
     least = np.full(len(ranks), np.inf)
     if counts.any():
