@@ -13,14 +13,12 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rankcal.models._automatic_context import columns_that_differ
-from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.models._context_table import ContextTableMixin
 from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
-from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows, text_columns
+from sklearn_rankcal.utils._features import text_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -71,7 +69,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
     )
 
 
-class DocumentModel(VersionedPickle, BaseEstimator):
+class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
@@ -173,8 +171,6 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
-        automatic = isinstance(self.context, str) and self.context == "auto"
-        self._kinds = check_context("zscore" if automatic else self.context)
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is None:
@@ -184,16 +180,10 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         if validation is not None:
             check_stops_early(regressor)
         weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
-        self._columns = numeric_columns(X)
-        if automatic:
-            self._columns = columns_that_differ(X, self._columns, queries)
-            self._kinds = self._kinds if self._columns else ()
-        self.context_ = {kind: list(self._columns) for kind in self._kinds}
+        self._choose_columns(X, queries)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, self._inverse_scale = self._table(X, queries)
-        self._n_columns = X.shape[1]
-        self._described = _positions(X, self._columns)
         if is_classifier(regressor):
             if not hasattr(regressor, "predict_proba"):
                 raise ValueError(
@@ -241,20 +231,11 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         -------
         scores : ndarray of shape (n_documents,)
         """
-        scores = np.empty(queries.n_rows)
-        # Without context columns, the score of a document does not depend on its query. A block
-        # then need not consist of whole queries.
-        parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        n_columns = stored_columns(X) + len(self._columns) * len(self._kinds)
-        if isinstance(self.regressor_, _BOOSTING):
-            step = rows_per_block(8 * n_columns, _BOOSTING_BYTES)
-        else:
-            step = rows_per_prediction(n_columns)
-        for rows, part in parts.chunks(step):
-            whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
-            table, _ = self._table(X if whole else take_rows(X, rows), part)
-            scores[rows] = self._predict(table)
-        return scores
+        if not isinstance(self.regressor_, _BOOSTING):
+            return self._predict_blocks(X, queries, self._predict)
+        return self._predict_blocks(
+            X, queries, self._predict, lambda n: rows_per_block(8 * n, _BOOSTING_BYTES)
+        )
 
     def _predict(self, table: Any) -> NDArray[np.float64]:
         if is_classifier(self.regressor_):
@@ -271,26 +252,6 @@ class DocumentModel(VersionedPickle, BaseEstimator):
         if chances.ndim == 1:  # LightGBM and XGBoost give only that of the second of two levels
             chances = np.column_stack([1.0 - chances, chances])
         return chances @ self.levels_
-
-    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
-        if not self._kinds:
-            return X, None
-        return add_context(X, queries, self._kinds, self._columns, self._dtype)
-
-    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of the context columns to those of their input columns.
-
-        Parameters
-        ----------
-        values : ndarray of shape (..., n_columns)
-            The importances of the columns of the regressor.
-
-        Returns
-        -------
-        importances : ndarray of shape (..., n_features)
-            The importances of the columns of X.
-        """
-        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
         """Compute the slope of each input column inside a query from the regressor's coefficients.
@@ -320,29 +281,6 @@ class DocumentModel(VersionedPickle, BaseEstimator):
             )
         slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
         return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
-
-    def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
-        """Add the values of context columns, times the factor of their kind, to those of X."""
-        values = np.asarray(values)
-        total = np.array(values[..., : self._n_columns], dtype=np.float64)
-        if not self._kinds:
-            return total
-        added = values[..., self._n_columns :]
-        width = len(self._described)
-        if added.shape[-1] != width * len(self._kinds):
-            raise AttributeError("The columns of the regressor do not correspond to those of X.")
-        for number, kind in enumerate(self._kinds):
-            part = added[..., number * width : (number + 1) * width]
-            total[..., self._described] += part * factors[kind]
-        return total
-
-
-def _positions(X: Any, columns: list[Any]) -> NDArray[np.int64]:
-    """Return the positions of the columns."""
-    if not is_dataframe(X):
-        return np.array(columns, dtype=np.int64)
-    place = {name: number for number, name in enumerate(X.columns)}
-    return np.array([place[name] for name in columns], dtype=np.int64)
 
 
 def weight_arguments(

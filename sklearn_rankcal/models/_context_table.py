@@ -1,0 +1,115 @@
+"""The table that a model of documents fits a regressor to: the columns of X and context columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.models._automatic_context import columns_that_differ
+from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows
+
+
+class ContextTableMixin:
+    """The part of a model of documents that is about context columns.
+
+    The model has a parameter `context`. Its `fit` calls `_choose_columns` first.
+    """
+
+    context: str | Sequence[str] | None
+    #: The dtype of tables with context columns; None keeps float32 and converts others to float64.
+    _dtype: Any = None
+
+    def _choose_columns(self, X: Any, queries: Queries) -> None:
+        """Choose the columns that context columns describe, and set `context_`."""
+        automatic = isinstance(self.context, str) and self.context == "auto"
+        self._kinds = check_context("zscore" if automatic else self.context)
+        self._columns = numeric_columns(X)
+        if automatic:
+            self._columns = columns_that_differ(X, self._columns, queries)
+            self._kinds = self._kinds if self._columns else ()
+        self.context_ = {kind: list(self._columns) for kind in self._kinds}
+        self._n_columns = X.shape[1]
+        self._described = _positions(X, self._columns)
+
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
+        """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
+        if not self._kinds:
+            return X, None
+        return add_context(X, queries, self._kinds, self._columns, self._dtype)
+
+    def _predict_blocks(
+        self,
+        X: Any,
+        queries: Queries,
+        predict: Callable[[Any], NDArray[np.float64]],
+        rows_of: Callable[[int], int] = rows_per_prediction,
+    ) -> NDArray[np.float64]:
+        """Predict the score of each document, one block of rows at a time.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        queries : Queries
+        predict : callable
+            Returns the scores of the rows of a table.
+        rows_of : callable
+            Returns how many rows of so many columns a block should have.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        scores = np.empty(queries.n_rows)
+        # Without context columns, the score of a document does not depend on its query. A block
+        # then need not consist of whole queries.
+        parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
+        step = rows_of(stored_columns(X) + len(self._columns) * len(self._kinds))
+        for rows, part in parts.chunks(step):
+            whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
+            table, _ = self._table(X if whole else take_rows(X, rows), part)
+            scores[rows] = predict(table)
+        return scores
+
+    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Add the importances of the context columns to those of their input columns.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_columns)
+            The importances of the columns of the regressor.
+
+        Returns
+        -------
+        importances : ndarray of shape (..., n_features)
+            The importances of the columns of X.
+        """
+        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
+
+    def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+        """Add the values of context columns, times the factor of their kind, to those of X."""
+        values = np.asarray(values)
+        total = np.array(values[..., : self._n_columns], dtype=np.float64)
+        if not self._kinds:
+            return total
+        added = values[..., self._n_columns :]
+        width = len(self._described)
+        if added.shape[-1] != width * len(self._kinds):
+            raise AttributeError("The columns of the regressor do not correspond to those of X.")
+        for number, kind in enumerate(self._kinds):
+            part = added[..., number * width : (number + 1) * width]
+            total[..., self._described] += part * factors[kind]
+        return total
+
+
+def _positions(X: Any, columns: list[Any]) -> NDArray[np.int64]:
+    """Return the positions of the columns."""
+    if not is_dataframe(X):
+        return np.array(columns, dtype=np.int64)
+    place = {name: number for number, name in enumerate(X.columns)}
+    return np.array([place[name] for name in columns], dtype=np.int64)
