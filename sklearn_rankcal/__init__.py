@@ -13,6 +13,7 @@ from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.models._context import context_columns
 from sklearn_rankcal.queries import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal.rankers import (
+    BoostedRanker,
     CalibratedLabelRanker,
     CalibratedRanker,
     QueryOrder,
@@ -25,6 +26,7 @@ from sklearn_rankcal.rankers import (
 from sklearn_rankcal.utils import show_versions
 
 __all__ = [
+    "BoostedRanker",
     "CalibratedLabelRanker",
     "CalibratedRanker",
     "Diagnosis",

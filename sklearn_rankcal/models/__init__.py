@@ -1,6 +1,7 @@
 """Models are fitted to targets, and their predictions are decoded to rankings.
 
-`DocumentModel` fits a regressor to one row per document, and predicts scores. `PairModel` fits a
+`DocumentModel` fits a regressor to one row per document, and predicts scores. `BoostedModel` fits
+trees of LightGBM or XGBoost to the gradients of a surrogate. `PairModel` fits a
 regressor to one row per pair of documents. `PairwiseRidge` and `BilinearPairs` are fitted to all
 pairs of every query in closed form. They are computed from `PairMoments` and `BilinearMoments`,
 which are sums over queries. `ResidualPairModel` and `ResidualProductModel` fit scores first, and
@@ -14,6 +15,7 @@ from typing import Any
 from sklearn_rankcal.models._bilinear_moments import BilinearMoments
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._blend import BlendedRegressor
+from sklearn_rankcal.models._boosted import BoostedModel
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._moments import PairMoments
 from sklearn_rankcal.models._pairs import PairModel
@@ -26,6 +28,7 @@ __all__ = [
     "BilinearMoments",
     "BilinearPairs",
     "BlendedRegressor",
+    "BoostedModel",
     "DocumentModel",
     "PairModel",
     "PairMoments",

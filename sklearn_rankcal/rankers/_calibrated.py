@@ -343,8 +343,6 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         self, X: Any, groups: ArrayLike | None, reset: bool
     ) -> tuple[Any, Queries | None]:
         table, queries = super()._table_and_queries(X, groups, reset)
-        if reset and self.group_column is not None:
-            self._group_place: int = list(X.columns).index(self.group_column)
         if self._needs_dense():
             given = self.regressor
             default = given is None or isinstance(given, str)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.models import PairwiseRidge, StackedModel
+from sklearn_rankcal.queries import Queries
 
 
 class FittedRegressorMixin:
-    """`feature_importances_` and `coef_` of `CalibratedRanker`, and a `classes_` that explains."""
+    """`feature_importances_` and `coef_` of rankers, and a `classes_` that explains.
+
+    A ranker inherits from this class before it inherits from `QueryRanker`.
+    """
 
     group_column: str | None
     model_: Any
@@ -57,6 +61,14 @@ class FittedRegressorMixin:
         return self._with_group_column(
             self.model_.column_coefficients(self.model_.regressor_.coef_)
         )
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)  # type: ignore[misc]
+        if reset and self.group_column is not None:
+            self._group_place = list(X.columns).index(self.group_column)
+        return table, queries
 
     def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values per column that the model saw, with a 0 where `group_column` stands in X."""

@@ -65,9 +65,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
     named = regressor is None or isinstance(regressor, str)
     if space.is_pairwise and not named:
         return PairModel(clone(regressor), symmetric=space.symmetric)
-    context = ranker.context
-    if isinstance(context, str) and context == "auto":
-        context = "auto" if ranker.grouped_ and numeric_columns(data.X) else None
+    context = chosen_context(ranker.context, ranker.grouped_, data.X)
     if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
         members = default_members(
             relevance=not isinstance(data.labels, Preferences),
@@ -84,6 +82,13 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
             regressor = default_regressor(data.X.shape[0], stops_early=stops_early)
         documents = DocumentModel(clone(regressor), center=ranker.center, context=context)
     return default_model(space, documents)
+
+
+def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
+    """Return the parameter `context` of a model: "auto" becomes None where it cannot be used."""
+    if isinstance(context, str) and context == "auto":
+        return "auto" if grouped and numeric_columns(X) else None
+    return context
 
 
 def _pays(ranker: Any, data: TrainingData) -> bool:

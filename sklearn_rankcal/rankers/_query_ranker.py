@@ -217,7 +217,7 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted scores, larger is better.
 
-        Scores of different queries are not comparable when targets are centred (the default).
+        Scores of different queries need not be comparable.
 
         Parameters
         ----------
@@ -230,7 +230,8 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_documents,)
-            Estimates of the expected targets, up to a shift per query.
+            For a `CalibratedRanker`, estimates of the expected targets, up to a shift per query.
+            For rankers with another surrogate, scores that minimise its expected value.
         """
         X, queries = self._read_queries(X, groups, required=self._needs_queries())
         return self.model_.predict(X, queries)

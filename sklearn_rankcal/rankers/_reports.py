@@ -50,6 +50,8 @@ class ReportingRanker(QueryInputMixin):
     loss_: Loss
     model_: Any
     decoder_: Any
+    #: Whether the predictions of the model estimate the expected targets of the loss.
+    _learns_targets: bool = True
 
     def _predicted_pairs(
         self, X: Any, queries: Queries
@@ -214,7 +216,8 @@ class ReportingRanker(QueryInputMixin):
         targets, c is the `regret_constant` of the loss (see `consistency.regret_bound`), and gap is
         that of `decode_report`. The mean regret is therefore at most
         sqrt(mean of c^2 ||u - u*||^2) + mean gap. For losses that are not calibrated for every
-        distribution of labels, this does not hold, and no bound is given.
+        distribution of labels, this does not hold, and no bound is given; nor is it for rankers
+        whose scores do not estimate u*.
 
         In addition to the time of `decode_report`, ``"map"`` needs O(sum of r^3) time, where r is
         the number of documents of a query.
@@ -252,7 +255,8 @@ class ReportingRanker(QueryInputMixin):
                 labels.append(read)
             for read in labels:
                 self.loss_.check(read)
-        loss, bounded = self.loss_, bool(labels) and self.loss_.regret_constant(2) is not None
+        loss = self.loss_
+        bounded = bool(labels) and self._learns_targets and loss.regret_constant(2) is not None
 
         def more(
             rows: NDArray[np.int64], part: Queries, u: NDArray[np.float64]

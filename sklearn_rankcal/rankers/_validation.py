@@ -29,7 +29,7 @@ _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
 
 class ValidatingRanker:
-    """The part of `CalibratedRanker` that is about validation queries."""
+    """The part of `CalibratedRanker` and `BoostedRanker` that is about validation queries."""
 
     # Metadata routing passes these arguments to `fit` without a set_fit_request call.
     __metadata_request__fit = {"X_val": True, "y_val": True, "groups_val": True}

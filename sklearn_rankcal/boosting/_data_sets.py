@@ -1,0 +1,189 @@
+"""What objectives and metrics compute once for each data set of a boosting library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.boosting._derivatives import Derivatives
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
+from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+
+Floats = NDArray[np.float64]
+_Value = TypeVar("_Value")
+_N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
+
+
+class Kept(Generic[_Value]):
+    """Values that were computed from the arrays of a data set, for the last few data sets.
+
+    Arrays are compared by their entries, since a library may pass the same memory with other
+    entries. The comparison takes much less time than any use of the arrays.
+    """
+
+    def __init__(self, make: Callable[..., _Value]) -> None:
+        self._make = make
+        self._entries: tuple[tuple[tuple[Any, ...], _Value], ...] = ()
+
+    def __call__(self, *arrays: NDArray[Any] | None) -> _Value:
+        """Return what ``make(*arrays)`` returns, which is called if the arrays are new."""
+        entries = self._entries  # threads may share this object
+        for known, value in entries:
+            if all(map(_same, known, arrays)):
+                return value
+        copies = tuple(None if one is None else one.copy() for one in arrays)
+        value = self._make(*copies)
+        self._entries = ((copies, value), *entries[: _N_KEPT - 1])
+        return value
+
+
+def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+class KeepingFunction:
+    """Base class of objectives and metrics, whose copies and pickles do not contain data."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[Any] = Kept(self._prepare)
+
+    def _prepare(self, *arrays: Any) -> Any:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._kept = Kept(self._prepare)
+
+
+class Objective(KeepingFunction):
+    """Base class of the objectives of a library."""
+
+    def __init__(self, surrogate: str | Surrogate, loss: str | Loss) -> None:
+        super().__init__()
+        get_surrogate(surrogate), get_loss(loss)  # unknown names are errors
+        self.surrogate = surrogate
+        self.loss = loss
+
+    def _prepare(
+        self, labels: NDArray[Any], query_codes: NDArray[np.int64], weight: NDArray[Any] | None
+    ) -> tuple[Derivatives, Any]:
+        """Return the derivatives, and the rows to which they apply: None if they are all rows."""
+        queries = Queries.from_groups(query_codes, len(labels))
+        labels = labels.astype(np.float64)
+        loss = get_loss(self.loss).resolve(labels)
+        per_query = weight_of_queries(weight, queries)
+        counts = loss.defined(labels, queries)
+        if per_query is not None:
+            counts &= per_query > 0
+        if not counts.any():
+            raise ValueError(
+                f"{type(loss).__name__} is undefined on all {queries.n_queries} queries, so there "
+                "is nothing to learn from."
+            )
+        rows = None
+        if not counts.all():
+            rows, queries = queries.select(counts)
+            labels = labels[rows]
+            per_query = None if per_query is None else per_query[counts]
+        surrogate = get_surrogate(self.surrogate)
+        targets = surrogate.targets(loss, labels, queries)
+        return Derivatives(surrogate, targets, queries, per_query), rows
+
+    def _derivatives(
+        self,
+        labels: NDArray[Any],
+        scores: NDArray[Any],
+        query_codes: NDArray[np.int64],
+        weight: NDArray[Any] | None,
+    ) -> tuple[Floats, Floats]:
+        """Compute gradient and curvature of all documents, 0 where the loss is undefined."""
+        derivatives, rows = self._kept(labels, query_codes, weight)
+        if rows is None:
+            result: tuple[Floats, Floats] = derivatives(scores)
+            return result
+        gradient, curvature = np.zeros((2, len(labels)))
+        gradient[rows], curvature[rows] = derivatives(scores[rows])
+        return gradient, curvature
+
+
+class Metric(KeepingFunction):
+    """Base class of the metrics of a library: the mean over queries of the measure of a loss."""
+
+    def __init__(self, loss: str | Loss) -> None:
+        super().__init__()
+        self.loss = loss
+        self.greater_is_better = get_loss(loss).measure.greater_is_better
+        # XGBoost reads the name of a function
+        self.__name__ = loss if isinstance(loss, str) else type(loss).__name__.lower()
+
+    def _prepare(
+        self, labels: NDArray[Any], query_codes: NDArray[np.int64]
+    ) -> tuple[Any, Floats, Queries]:
+        labels = labels.astype(np.float64)
+        loss = get_loss(self.loss)
+        loss.check(labels)
+        return (
+            loss.measure.resolve(labels),
+            labels,
+            Queries.from_groups(query_codes, len(labels)),
+        )
+
+    def _value(
+        self,
+        labels: NDArray[Any],
+        scores: NDArray[Any],
+        query_codes: NDArray[np.int64],
+        weight: NDArray[Any] | None,
+    ) -> float:
+        measure, numbers, queries = self._kept(labels, query_codes)
+        values = measure.per_query(Ranking.from_scores(scores, queries), numbers)
+        per_query = weight_of_queries(weight, queries)
+        per_row = None if per_query is None else queries.broadcast(per_query)
+        return mean_over_queries(values, queries, per_row, self.__name__)
+
+
+def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats | None:
+    """Return one weight for each query, from one for each row or one for each query."""
+    if weight is None or len(weight) == 0:
+        return None
+    if len(weight) == queries.n_rows:
+        return queries.mean(weight.astype(np.float64))
+    if len(weight) == queries.n_queries:
+        return weight.astype(np.float64)
+    raise ValueError(
+        f"There are {len(weight)} weights, but {queries.n_rows} rows in {queries.n_queries} "
+        "queries."
+    )
+
+
+def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+    """Return the number of the query of each row, from the numbers of rows of the queries.
+
+    Raises
+    ------
+    ValueError
+        If there are no sizes, or if they do not add up to the number of rows.
+    """
+    if sizes is None or not np.size(sizes):
+        raise ValueError(
+            "There are no query sizes. Use LGBMRanker, whose fit takes group=<sizes of the "
+            "queries>, or lightgbm.Dataset(..., group=...)."
+        )
+    counts = np.asarray(sizes).astype(np.int64)
+    if counts.min() < 1 or counts.sum() != n_rows:
+        raise ValueError(
+            f"The query sizes add up to {counts.sum()}, but there are {n_rows} rows. group holds "
+            "the number of rows of each query, in the order of the rows."
+            if counts.min() >= 1
+            else f"Every query needs at least one row; group has a size of {counts.min()}."
+        )
+    return np.repeat(np.arange(len(counts)), counts)

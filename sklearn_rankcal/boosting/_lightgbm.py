@@ -1,0 +1,145 @@
+"""Objectives and metrics of LightGBM: functions of labels, scores, weights and query sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.boosting._data_sets import Metric, Objective, codes_of_sizes
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.surrogates import Surrogate
+
+Floats = NDArray[np.float64]
+
+
+class _LightGBMObjective(Objective):
+    def __call__(
+        self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
+    ) -> tuple[Floats, Floats]:
+        codes = codes_of_sizes(group, len(y_true))
+        return self._derivatives(y_true, y_pred, codes, weight)
+
+    def __repr__(self) -> str:
+        return f"lightgbm_objective({self.surrogate!r}, loss={self.loss!r})"
+
+
+class _LightGBMMetric(Metric):
+    def __call__(
+        self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
+    ) -> tuple[str, float, bool]:
+        codes = codes_of_sizes(group, len(y_true))
+        return self.__name__, self._value(y_true, y_pred, codes, weight), self.greater_is_better
+
+    def __repr__(self) -> str:
+        return f"lightgbm_metric({self.loss!r})"
+
+
+def lightgbm_objective(
+    surrogate: str | Surrogate = "softmax", loss: str | Loss = "ndcg"
+) -> _LightGBMObjective:
+    """Make an objective for ``LGBMRanker(objective=...)`` that minimises a surrogate.
+
+    LightGBM grows trees on the gradients and curvatures of the surrogate, and does all the rest:
+    categories, missing values, constraints, sampling. `BoostedRanker` does the same as an estimator
+    of this package, with context columns and query ids.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        A key of `surrogates.SURROGATES`, or an object.
+    loss : str or Loss, default="ndcg"
+        The loss, whose utilities the surrogate is a function of.
+
+    Returns
+    -------
+    objective : callable
+        ``objective(y_true, y_pred, weight, group)`` returns the gradient and the curvature, two
+        arrays of shape (n_documents,). The weight of a query is the mean of the weights of its
+        rows. Copies and pickles of the objective contain no data.
+
+    Raises
+    ------
+    ValueError
+        If the surrogate or the loss is unknown. The objective itself raises it if there are no
+        query sizes, if they do not add up to the number of rows, or if the surrogate does not take
+        the labels.
+
+    Notes
+    -----
+    Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
+    start of boosting, so that ``min_child_weight`` and ``reg_lambda`` mean for every surrogate what
+    they mean for regression. Curvatures have a floor, and are cut off where they overflow: see
+    `boosting.Derivatives`. The scores that LightGBM predicts are relative to the best constant
+    score, which changes no ranking.
+
+    Labels can be any numbers that the loss takes, also above 31. But LightGBM's own metric NDCG,
+    which `LGBMRanker` computes on validation sets by default, refuses others than whole numbers up
+    to 31. Pass ``metric="None"`` to `LGBMRanker` then, and ``eval_metric=lightgbm_metric(...)`` to
+    its `fit`.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMRanker  # doctest: +SKIP
+    >>> from sklearn_rankcal.boosting import lightgbm_metric, lightgbm_objective
+    >>> objective = lightgbm_objective("softmax", loss="ndcg@10")
+    >>> ranker = LGBMRanker(objective=objective, metric="None")  # doctest: +SKIP
+    >>> ranker.fit(
+    ...     X,
+    ...     y,
+    ...     group=sizes,
+    ...     eval_X=X_val,
+    ...     eval_y=y_val,
+    ...     eval_group=[sizes_val],
+    ...     eval_metric=lightgbm_metric("ndcg@10"),
+    ... )  # doctest: +SKIP
+
+    Two documents of one query, the first of which is relevant:
+
+    >>> import numpy as np
+    >>> gradient, curvature = objective(np.array([1, 0]), np.zeros(2), None, np.array([2]))
+    >>> gradient.tolist(), curvature.tolist()
+    ([-2.0, 2.0], [1.0, 1.0])
+    """
+    return _LightGBMObjective(surrogate, loss)
+
+
+def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
+    """Make a metric for ``LGBMRanker.fit(eval_metric=...)``: the mean of the measure of a loss.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="ndcg"
+        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+
+    Returns
+    -------
+    metric : callable
+        ``metric(y_true, y_pred, weight, group)`` returns the name, the value and whether larger is
+        better. Where scores tie, the value is the mean over the orders of the tied documents. The
+        weight of a query is the mean of the weights of its rows.
+
+    Raises
+    ------
+    ValueError
+        If the loss is unknown. The metric itself raises it if the query sizes do not add up to the
+        number of rows, or if the loss does not take the labels.
+
+    Notes
+    -----
+    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG at 1 to 5, and early stopping
+    then takes the first metric that stops improving.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import lightgbm_metric
+    >>> metric = lightgbm_metric("ndcg@10")
+    >>> name, value, larger_is_better = metric(
+    ...     np.array([1, 0, 0, 1]), np.array([2.0, 1.0, 4.0, 3.0]), None, np.array([2, 2])
+    ... )
+    >>> name, round(value, 4), larger_is_better
+    ('ndcg@10', 0.8155, True)
+    """
+    return _LightGBMMetric(loss)

@@ -1,0 +1,177 @@
+"""Objectives and metrics of XGBoost, which knows labels and scores; the queries are bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.boosting._data_sets import KeepingFunction, Metric, Objective
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import Surrogate
+
+Floats = NDArray[np.float64]
+
+
+class _Bound(KeepingFunction):
+    """A function of XGBoost with the query of each row."""
+
+    _codes: NDArray[np.int64] | None
+
+    def _bind(self, groups: ArrayLike | None) -> None:
+        self._codes = None if groups is None else Queries.from_groups(groups).codes
+
+    def _codes_of(self, n_rows: int, matrix: Any) -> NDArray[np.int64]:
+        """Return the query of each row, from `groups` or from the ``qid`` of a `DMatrix`."""
+        if self._codes is None:
+            ends = [] if matrix is None else matrix.get_uint_info("group_ptr")
+            if len(ends) < 2:
+                raise ValueError(
+                    f"{self!r} does not know the queries. Pass groups=<query id of each row>, or "
+                    "xgboost.DMatrix(..., qid=...) to xgboost.train."
+                )
+            offsets = np.asarray(ends).astype(np.int64)
+            return Queries(offsets).codes
+        if len(self._codes) != n_rows:
+            raise ValueError(
+                f"groups has {len(self._codes)} entries, but XGBoost passed {n_rows} rows. groups "
+                "holds the query of each row of the one data set for which the function is called; "
+                "several sets need xgboost.DMatrix(..., qid=...) and groups=None."
+            )
+        return self._codes
+
+
+def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """Return labels, scores, weights and the `DMatrix`, if there is one.
+
+    `xgboost.train` passes (scores, matrix), and estimators pass (labels, scores).
+    """
+    if not hasattr(other, "get_label"):
+        return np.asarray(one), np.asarray(other), None if weight is None else weight, None
+    return other.get_label(), np.asarray(one), other.get_weight(), other
+
+
+class _XGBoostObjective(_Bound, Objective):
+    def __init__(
+        self, surrogate: str | Surrogate, loss: str | Loss, groups: ArrayLike | None
+    ) -> None:
+        Objective.__init__(self, surrogate, loss)
+        self._bind(groups)
+
+    def __call__(
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> tuple[Floats, Floats]:
+        labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
+        return self._derivatives(labels, scores, self._codes_of(len(labels), matrix), weight)
+
+    def __repr__(self) -> str:
+        return f"xgboost_objective({self.surrogate!r}, loss={self.loss!r})"
+
+
+class _XGBoostMetric(_Bound, Metric):
+    def __init__(self, loss: str | Loss, groups: ArrayLike | None) -> None:
+        Metric.__init__(self, loss)
+        self._bind(groups)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
+        value = self._value(labels, scores, self._codes_of(len(labels), matrix), weight)
+        return value if matrix is None else (self.__name__, value)
+
+    def __repr__(self) -> str:
+        return f"xgboost_metric({self.loss!r})"
+
+
+def xgboost_objective(
+    surrogate: str | Surrogate = "softmax",
+    loss: str | Loss = "ndcg",
+    groups: ArrayLike | None = None,
+) -> _XGBoostObjective:
+    """Make an objective for `xgboost.train` and ``XGBRegressor(objective=...)``.
+
+    `XGBRanker` does not take functions as its objective. `BoostedRanker` with
+    ``regressor="xgboost"`` is a ranker.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        A key of `surrogates.SURROGATES`, or an object.
+    loss : str or Loss, default="ndcg"
+        The loss, whose utilities the surrogate is a function of.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each training row, in any order. None takes the queries from
+        ``DMatrix(..., qid=...)``, which only `xgboost.train` passes on.
+
+    Returns
+    -------
+    objective : callable
+        ``objective(y_true, y_pred, sample_weight=None)``, or ``objective(y_pred, matrix)`` with a
+        `DMatrix`, returns the gradient and the curvature, two arrays of shape (n_documents,).
+        Weights are those of queries, or those of rows, of which the mean over each query counts.
+
+    Raises
+    ------
+    ValueError
+        If the surrogate or the loss is unknown. The objective itself raises it if the queries are
+        unknown, if `groups` does not have one entry for each row, or if the surrogate does not take
+        the labels.
+
+    Notes
+    -----
+    Gradients and curvatures have the scale that `lightgbm_objective` describes. Scores are relative
+    to the best constant score, so that ``base_score=0`` is the right start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import xgboost_objective
+    >>> y, groups = np.array([1, 0, 0, 1]), [7, 8, 7, 8]
+    >>> objective = xgboost_objective("softmax", "ndcg", groups)
+    >>> from xgboost import XGBRegressor  # doctest: +SKIP
+    >>> XGBRegressor(objective=objective, base_score=0).fit(X, y)  # doctest: +SKIP
+    >>> objective(y, np.zeros(4))[0].tolist()
+    [-2.0, 2.0, 2.0, -2.0]
+    """
+    return _XGBoostObjective(surrogate, loss, groups)
+
+
+def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -> _XGBoostMetric:
+    """Make a metric for `xgboost.train` and ``XGBRegressor(eval_metric=...)``.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="ndcg"
+        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row of the validation set. None takes the queries from
+        ``DMatrix(..., qid=...)``, which only `xgboost.train` passes on. With several validation
+        sets it must be None.
+
+    Returns
+    -------
+    metric : callable
+        ``metric(y_true, y_pred, sample_weight=None)`` returns the mean over queries of the measure
+        of the loss; ``metric(y_pred, matrix)`` with a `DMatrix` returns its name and this mean.
+
+    Raises
+    ------
+    ValueError
+        If the loss is unknown. The metric itself raises it if the queries are unknown, if `groups`
+        does not have one entry for each row, or if the loss does not take the labels.
+
+    Notes
+    -----
+    XGBoost minimises unknown metrics. For early stopping pass
+    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)`` as a callback.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import xgboost_metric
+    >>> metric = xgboost_metric("ndcg@10", groups=[0, 0, 1, 1])
+    >>> metric(np.array([1, 0, 0, 1]), np.array([2.0, 1.0, 3.0, 4.0]))
+    1.0
+    """
+    return _XGBoostMetric(loss, groups)

@@ -1,0 +1,306 @@
+"""A model that fits the trees of LightGBM or XGBoost to the gradients of a surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_rankcal.boosting import Derivatives
+from sklearn_rankcal.models._context_table import ContextTableMixin
+from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
+from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import is_dataframe, text_columns
+from sklearn_rankcal.utils._pickles import VersionedPickle
+
+#: The libraries by name, the first installed one is the default, and the class of its regressor.
+LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
+
+
+def boosted_regressor(
+    library: str | None, n_rows: int, *, stops_early: bool = False
+) -> Any:  # the type belongs to an optional library
+    """Return the default regressor of `BoostedModel`.
+
+    It has 100 trees with learning rate 0.05, and as many leaves as `default_regressor`.
+
+    Parameters
+    ----------
+    library : {"lightgbm", "xgboost"} or None
+        None means LightGBM if it is installed, otherwise XGBoost.
+    n_rows : int
+        Number of training rows.
+    stops_early : bool, default=False
+        Whether validation queries determine the number of trees. If so, there are at most 1,000.
+
+    Returns
+    -------
+    regressor : LGBMRegressor or XGBRegressor
+
+    Raises
+    ------
+    ImportError
+        If the library is not installed.
+    """
+    if library is None:
+        library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
+    if library is None or find_spec(library) is None:
+        needed = library if library is not None else "LightGBM or XGBoost"
+        raise ImportError(
+            f"Boosting with the gradients of a surrogate needs {needed}, which is not installed: "
+            'pip install "sklearn_rankcal[boosting]"'
+        )
+    common: dict[str, Any] = {
+        "n_estimators": 1000 if stops_early else 100,
+        "learning_rate": 0.05,
+        "reg_lambda": 50.0,
+    }
+    leaves = 7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31
+    fewest = min(20, max(1, n_rows // 50))
+    if library == "lightgbm":
+        from lightgbm import LGBMRegressor
+
+        return LGBMRegressor(**common, num_leaves=leaves, min_child_samples=fewest, verbose=-1)
+    from xgboost import XGBRegressor
+
+    return XGBRegressor(
+        **common,
+        max_leaves=leaves,
+        max_depth=0,
+        grow_policy="lossguide",
+        min_child_weight=fewest,
+        enable_categorical=True,
+    )
+
+
+class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
+    """Fit the trees of LightGBM or XGBoost to the gradients of a surrogate.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        A key of `surrogates.SURROGATES`, or an object.
+    regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
+        The regressor, which is cloned; its objective is replaced by the surrogate. None and the
+        names of the libraries are described in `BoostedRanker`.
+    context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
+        Context columns to add, as in `DocumentModel`.
+
+    Attributes
+    ----------
+    regressor_ : LGBMRegressor or XGBRegressor
+        The fitted regressor.
+    surrogate_ : Surrogate
+        The surrogate, with parameters left to the data filled in.
+    start_ : float
+        The constant score at which boosting starts, see `boosting.Derivatives`. `predict` adds it
+        to what the regressor predicts.
+    context_ : dict of str to list
+        As in `DocumentModel`.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.losses import NDCG
+    >>> from sklearn_rankcal.models import BoostedModel
+    >>> from sklearn_rankcal.queries import Queries
+    >>> data = make_ranking(n_queries=30, random_state=0)
+    >>> queries = Queries.from_groups(data.groups)
+    >>> targets = NDCG().encode(data.y, queries)
+    >>> model = BoostedModel("pointwise_logistic", context="zscore")
+    >>> scores = model.fit(data.X, targets, queries).predict(data.X, queries)  # doctest: +SKIP
+    """
+
+    space = SCORES
+
+    def __init__(
+        self,
+        surrogate: str | Surrogate = "softmax",
+        regressor: Any = None,
+        *,
+        context: str | Sequence[str] | None = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.regressor = regressor
+        self.context = context
+
+    def fit(
+        self,
+        X: Any,
+        targets: Any,
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None = None,
+        validation: Validation | None = None,
+    ) -> BoostedModel:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        targets : ndarray of shape (n_documents,) or Preferences
+            What `Surrogate.targets` returns, the utilities of the documents.
+        queries : Queries
+        sample_weight : ndarray of shape (n_documents,), default=None
+            Positive weight of each row. The weight of a query is the mean of the weights of its
+            rows. Only ratios of weights count.
+        validation : Validation, default=None
+            The validation queries of a ranker, which determine the number of iterations.
+
+        Returns
+        -------
+        self : BoostedModel
+
+        Raises
+        ------
+        ValueError
+            If the surrogate does not take the targets, if the regressor has an objective of its
+            own, or if `context` is given for a table without numeric columns.
+        TypeError
+            If the regressor is not one of LightGBM or XGBoost.
+        ImportError
+            If `regressor` is None or a name and the library is not installed.
+        """
+        surrogate = get_surrogate(self.surrogate)
+        regressor = self.regressor
+        if regressor is None or isinstance(regressor, str):
+            stops_early = validation is not None
+            regressor = boosted_regressor(regressor, X.shape[0], stops_early=stops_early)
+        library = check_boosted_regressor(regressor)
+        regressor = clone(regressor)
+        if validation is not None:
+            check_stops_early(regressor)
+        self._choose_columns(X, queries)
+        table, _ = self._table(X, queries)
+        self.surrogate_ = surrogate.resolve(targets)
+        per_query = None if sample_weight is None else queries.mean(sample_weight)
+        derivatives = Derivatives(self.surrogate_, targets, queries, per_query)
+        self.start_ = derivatives.start
+        objective = _HeldDerivatives(derivatives)
+        given = {"objective": regressor.get_params()["objective"]}
+        if library == "xgboost" and regressor.get_params().get("base_score") is None:
+            regressor.set_params(base_score=0.0)
+        if self._kinds:
+            given |= self._constrain_context(regressor, X, table)
+        regressor.set_params(objective=objective)
+        # The objective holds the targets. The library only counts the labels that it receives.
+        labels = np.zeros(queries.n_rows)
+        try:
+            if validation is None:
+                regressor.fit(table, labels)
+            else:
+                held_out, _ = self._table(validation.X, validation.queries)
+                regressor = fit_until_best(
+                    regressor, table, labels, {}, validation, held_out, self._as_scores
+                )
+        except (TypeError, ValueError) as error:
+            if text := [column for column, _ in text_columns(table)]:
+                error.add_note(f"Columns of X with text or times: {text}.")
+            raise
+        # Fitted regressors keep their objective, which must not keep the data.
+        objective.derivatives = None
+        self.regressor_ = regressor.set_params(**given)
+        return self
+
+    def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
+        """Predict the score of each document, one block of rows at a time.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_documents, n_features)
+        queries : Queries
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        return self._predict_blocks(
+            X, queries, lambda table: self._as_scores(self.regressor_.predict(table))
+        )
+
+    def _as_scores(self, predicted: Any) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = np.asarray(predicted, dtype=np.float64).reshape(-1)
+        return scores + self.start_
+
+    def _constrain_context(self, regressor: Any, X: Any, table: Any) -> dict[str, Any]:
+        """Extend monotone constraints of columns to the context columns that describe them.
+
+        A document's context columns increase with its own value, so that the constraint of the
+        column then holds for the score as a function of this value.
+
+        Returns
+        -------
+        given : dict
+            The parameter as it was given; empty if it needs no change.
+        """
+        name = "monotone_constraints"
+        constraints = regressor.get_params().get(name)
+        if constraints is None:
+            return {}
+        if isinstance(constraints, str):
+            raise ValueError(
+                f"Pass {name} as a list of one number for each column, not as {constraints!r}, "
+                "because context columns are added to them; or pass context=None."
+            )
+        if isinstance(constraints, dict):
+            names = list(X.columns) if is_dataframe(X) else [f"f{i}" for i in range(X.shape[1])]
+            own = [constraints.get(column, 0) for column in names]
+        else:
+            own = list(constraints)
+        if len(own) != X.shape[1]:
+            raise ValueError(f"{name} has {len(own)} entries, but X has {X.shape[1]} columns.")
+        added = [own[place] for place in self._described] * len(self._kinds)
+        extended: Any = [int(one) for one in own + added]
+        regressor.set_params(**{name: tuple(extended)})
+        return {name: constraints}
+
+
+class _HeldDerivatives:
+    """An objective of both libraries that can let go of its data."""
+
+    def __init__(self, derivatives: Derivatives | None) -> None:
+        self.derivatives = derivatives
+
+    def __call__(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+        assert self.derivatives is not None
+        return self.derivatives(y_pred)
+
+
+def check_boosted_regressor(regressor: Any) -> str:
+    """Return the library of a regressor, "lightgbm" or "xgboost".
+
+    Raises
+    ------
+    TypeError
+        If the regressor is another one.
+    ValueError
+        If it has an objective of its own, which the surrogate would replace.
+    """
+    library = ""
+    for kind in type(regressor).__mro__:
+        module = kind.__module__.partition(".")[0]
+        if kind.__name__ == "XGBRFRegressor":
+            break
+        if LIBRARIES.get(module) == kind.__name__:
+            library = module
+            break
+    if not library:
+        raise TypeError(
+            f"regressor must be an LGBMRegressor or an XGBRegressor, 'lightgbm', 'xgboost' or "
+            f"None; got {regressor!r}. Other boosting does not take objectives."
+        )
+    objective = regressor.get_params().get("objective")
+    default = signature(type(regressor).__init__).parameters.get("objective")
+    if objective is not None and (default is None or objective != default.default):
+        raise ValueError(
+            f"The surrogate is the objective, but {type(regressor).__name__} has "
+            f"objective={objective!r}. Leave it out."
+        )
+    return library
