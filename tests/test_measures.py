@@ -252,7 +252,7 @@ FUNCTIONS = {
 PARAMETERS = {
     "auc": [{}, {"threshold": 2}],
     "dcg": [{}, {"k": 2}, {"k": 3, "gain": "linear"}],
-    "err": [{}, {"k": 2}, {"max_relevance": 5}],
+    "err": [{}, {"k": 2}, {"max_relevance": 5}, {"gain": "linear", "discount": np.sqrt}],
     "eru": [{}, {"neutral": 1.0, "half_life": 2.0}],
     "kendall_tau": [{}],
     "map": [{}, {"k": 2}, {"k": 3, "threshold": 2}],

@@ -182,7 +182,8 @@ def fitted_ranker(loss="ndcg"):
             lambda **q: m.evaluate_rankings(
                 QUERIES.y, QUERIES.y, gain="linear", metrics="auc", **q
             ),
-            "'auc' has no parameter 'gain'. Parameters of 'auc': threshold. .* have it: dcg, ndcg",
+            "'auc' has no parameter 'gain'. Parameters of 'auc': threshold. .* have it: dcg, err, "
+            "ndcg",
         ),
         (
             lambda **q: m.evaluate_rankings(

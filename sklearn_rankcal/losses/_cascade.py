@@ -6,8 +6,11 @@ document that satisfies them. The formula of the measure is in `sklearn_rankcal.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from sklearn_rankcal import measures
 from sklearn_rankcal.losses._base import Loss
@@ -15,10 +18,10 @@ from sklearn_rankcal.queries import Queries
 
 
 class ERR(Loss):
-    """Expected reciprocal rank: sum_j (1 / j) R_(j) prod_{l < j} (1 - R_(l)).
+    """Expected reciprocal rank: sum_j (1 / F(j)) R_(j) prod_{l < j} (1 - R_(l)).
 
-    R_(j) = (2^y - 1) / 2^max_relevance is the probability that the document at place j, whose label
-    is y, satisfies the user.
+    R_(j) = G(y) is the probability that the document at place j, whose label is y, satisfies the
+    user. By default G(y) = (2^y - 1) / 2^max_relevance, and F(j) = j.
 
     Parameters
     ----------
@@ -27,11 +30,19 @@ class ERR(Loss):
     max_relevance : float, default=None
         The top grade of the whole collection, which is one constant for all queries. If None, it is
         the largest label that is passed to `fit` or to a metric. Set it when folds are compared,
-        because the labels of a fold may not contain the top grade.
+        because the labels of a fold may not contain the top grade. It must be None if `gain` is a
+        function.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
+        array of labels to an array of probabilities, numbers in [0, 1].
+    discount : callable, default=None
+        F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
+        decrease. None is the place itself. The targets do not depend on it.
 
     Notes
     -----
-    The targets are the probabilities R_i of the documents. They are calibrated if the labels of the
+    This is the family of equation (16) of Duchi, Mackey and Jordan (2013), with free G and F. The
+    targets are the probabilities R_i of the documents. They are calibrated if the labels of the
     documents of a query are independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1),
     but not for every distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the
     labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. If sorting by expected
@@ -46,17 +57,28 @@ class ERR(Loss):
         "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"
     )
 
-    def __init__(self, k: int | None = None, *, max_relevance: float | None = None) -> None:
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        max_relevance: float | None = None,
+        gain: Any = "exp2",
+        discount: Any = None,
+    ) -> None:
         self.k = k
         self.max_relevance = max_relevance
+        self.gain = gain
+        self.discount = discount
 
     @property
     def measure(self) -> measures.ERR:
-        return measures.ERR(k=self.k, max_relevance=self.max_relevance)
+        return measures.ERR(
+            k=self.k, max_relevance=self.max_relevance, gain=self.gain, discount=self.discount
+        )
 
     def resolve(self, relevance: NDArray[np.float64]) -> ERR:
         self.check(relevance)
-        return ERR(self.k, max_relevance=self.measure.resolve(relevance).max_relevance)
+        return clone(self).set_params(max_relevance=self.measure.resolve(relevance).max_relevance)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         return self.encode_documents(relevance)

@@ -78,6 +78,20 @@ def block_value(passing: Floats, above: int, places: int) -> float:
     return by_quadrature(passing, above)
 
 
+def discounted_block_value(passing: Floats, divisor: Floats) -> float:
+    """The value of one block whose t-th place has the discount 1 / F: `divisor` holds F.
+
+    There are as many places as `divisor` has numbers.
+    """
+    places, mean = len(divisor), float(passing.mean())
+    if mean == 0:
+        places = 1
+    elif mean < 1:  # by Maclaurin's inequality, as in `block_value`; F is at least 1
+        places = min(places, int(np.ceil(-_NEGLIGIBLE / np.log(mean))))
+    stopping = -np.diff(by_documents(passing, places))
+    return float((stopping / divisor[:places]).sum())
+
+
 def by_documents(passing: Floats, places: int) -> Floats:
     """E_0 .. E_T along the last axis of `passing`, by adding one document after the other.
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal import measures
 from sklearn_rankcal.measures import Gain
+from sklearn_rankcal.measures._cascade import Discount
 from sklearn_rankcal.metrics._checks import (
     RankingOptions,
     Ties,
@@ -231,6 +232,8 @@ def err_score(
     *,
     k: int | None = None,
     max_relevance: float | None = None,
+    gain: Gain = "exp2",
+    discount: Discount = None,
     return_per_query: Literal[False] = False,
     **options: Unpack[RankingOptions],
 ) -> float: ...
@@ -243,6 +246,8 @@ def err_score(
     *,
     k: int | None = None,
     max_relevance: float | None = None,
+    gain: Gain = "exp2",
+    discount: Discount = None,
     return_per_query: Literal[True],
     **options: Unpack[RankingOptions],
 ) -> NDArray[np.float64]: ...
@@ -257,15 +262,18 @@ def err_score(
     groups: ArrayLike | None = None,
     k: int | None = None,
     max_relevance: float | None = None,
+    gain: Gain = "exp2",
+    discount: Discount = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
 ) -> float | NDArray[np.float64]:
-    """Expected reciprocal rank (ERR): sum_j (1 / j) R_j prod_{l < j} (1 - R_l).
+    """Expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
 
-    R_j = (2^y - 1) / 2^max_relevance is the probability that the document at place j, of relevance
-    y, satisfies the user. Larger is better; the mean over queries is returned.
+    R_j = G(y) is the probability that the document at place j, of relevance y, satisfies the user.
+    By default G(y) = (2^y - 1) / 2^max_relevance, and F(j) = j. Larger is better; the mean over
+    queries is returned.
 
     Parameters
     ----------
@@ -275,7 +283,13 @@ def err_score(
     max_relevance : float, default=None
         The highest relevance of the whole collection. If None, it is the largest label of
         `y_true`. Pass it if values on several data sets are compared, because one of them may lack
-        the highest relevance.
+        the highest relevance. It must be None if `gain` is a function.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
+        array of relevance to an array of probabilities, numbers in [0, 1].
+    discount : callable, default=None
+        F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
+        decrease. None is the place itself.
 
     Returns
     -------
@@ -287,6 +301,6 @@ def err_score(
     >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
-    measure = measures.ERR(k=k, max_relevance=max_relevance)
+    measure = measures.ERR(k=k, max_relevance=max_relevance, gain=gain, discount=discount)
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     return data.score(measure, "err", zero_division, return_per_query)

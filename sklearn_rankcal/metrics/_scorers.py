@@ -238,7 +238,7 @@ def get_ranking_scorer(
         these queries out of the mean.
     **parameters
         Parameters of the metric, such as ``threshold`` (which metrics of binary relevance need if
-        labels are graded), ``gain``, ``max_relevance`` or ``half_life``.
+        labels are graded), ``gain``, ``discount``, ``max_relevance`` or ``half_life``.
 
     Returns
     -------

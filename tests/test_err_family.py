@@ -1,0 +1,135 @@
+"""ERR with any gain and discount: equation (16) of Duchi, Mackey and Jordan (2013)."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.losses import ERR
+from sklearn_rankcal.measures._tied_cascade import discounted_block_value
+from sklearn_rankcal.metrics import err_score, get_ranking_scorer
+from sklearn_rankcal.queries import Queries
+
+Y = np.array([0.0, 2.0, 1.0, 3.0])
+
+
+def half_gain(labels):
+    return labels / 6
+
+
+def log_discount(places):
+    return np.log2(1 + places)
+
+
+def cascade(chances, divisors):
+    """One ranking, from the first place to the last."""
+    reach, total = 1.0, 0.0
+    for chance, divisor in zip(chances, divisors, strict=False):
+        total += reach * chance / divisor
+        reach *= 1 - chance
+    return total
+
+
+@pytest.mark.parametrize("k", [None, 1, 3])
+def test_the_formula_with_free_gain_and_discount(k):
+    scores = np.array([0.3, 0.9, 0.1, 0.5])
+    chances = half_gain(Y)[np.argsort(-scores)]
+    wanted = cascade(chances, log_discount(np.arange(1.0, (k or 4) + 1)))
+    found = err_score(Y, scores, groups=[0] * 4, k=k, gain=half_gain, discount=log_discount)
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("scores", [[1, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
+@pytest.mark.parametrize("k", [None, 1, 2, 3])
+def test_ties_are_the_mean_over_orders(scores, k):
+    scores = np.array(scores, dtype=float)
+    values = []
+    for order in itertools.permutations(range(4)):
+        if (np.diff(scores[list(order)]) <= 0).all():
+            chances = half_gain(Y)[list(order)]
+            values.append(cascade(chances, log_discount(np.arange(1.0, (k or 4) + 1))))
+    found = err_score(Y, scores, groups=[0] * 4, k=k, gain=half_gain, discount=log_discount)
+    assert found == pytest.approx(np.mean(values), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [None, 5, 1200])
+def test_the_place_itself_as_a_function_is_the_default_discount(k):
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 4, 3000), rng.integers(0, 2, 3000)  # two blocks of long ties
+    groups = np.zeros(3000)
+    found = err_score(y, scores, groups=groups, k=k, max_relevance=9, discount=lambda j: j)
+    assert found == pytest.approx(
+        err_score(y, scores, groups=groups, k=k, max_relevance=9), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("passing", [np.zeros(3), np.ones(3), np.array([0.0, 1.0, 0.5])])
+def test_a_block_in_which_users_stop_surely_or_never(passing):
+    wanted = np.mean(
+        [cascade(1 - passing[list(p)], [1, 2, 4]) for p in itertools.permutations(range(3))]
+    )
+    assert discounted_block_value(passing, np.array([1.0, 2.0, 4.0])) == pytest.approx(wanted)
+
+
+def test_gains_by_name():
+    one = err_score(Y, -Y, groups=[0] * 4, gain="linear")
+    assert one == err_score(Y, -Y, groups=[0] * 4, gain=lambda labels: labels / 3)
+    assert err_score([0.0, 0.0], [1.0, 2.0], groups=[0, 0], gain="linear") == 0.0
+    doubled = err_score(Y, -Y, groups=[0] * 4, gain=lambda y: np.expm1(y * np.log(2)) / 8)
+    assert err_score(Y, -Y, groups=[0] * 4) == pytest.approx(doubled)
+
+
+def test_the_loss_learns_the_gain_and_its_scorer_takes_the_parameters():
+    data = make_ranking(60, 6, random_state=0)
+    loss = ERR(gain=lambda y: y / 8, discount=np.sqrt)
+    np.testing.assert_array_equal(loss.encode(Y, Queries.single(4)), loss.measure.gain(Y))
+    ranker = CalibratedRanker("boosting", loss=loss).fit(data.X, data.y, groups=data.groups)
+    assert ranker.loss_.gain is loss.gain and ranker.loss_.max_relevance is None
+    scorer = get_ranking_scorer("err", gain=loss.gain, discount=np.sqrt)
+    found = scorer(ranker, data.X, data.y, groups=data.groups)
+    assert found == pytest.approx(ranker.score(data.X, data.y, groups=data.groups))
+    positions = ranker.predict(data.X, groups=data.groups)
+    metric = partial(err_score, gain=loss.gain, discount=np.sqrt)
+    assert found == pytest.approx(metric(data.y, ranks=positions, groups=data.groups))
+
+
+def test_the_best_ranking_sorts_by_the_expected_gain():
+    """Lemma 1 of Duchi, Mackey and Jordan (2013), for independent labels."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        chance = rng.random(4)  # of a label of 2; otherwise it is 0
+        gain, divisors = {0: 0.1, 2: 0.7}, np.sort(1 + rng.random(4))
+        expected = {}
+        for order in itertools.permutations(range(4)):
+            total = 0.0
+            for labels in itertools.product([0, 2], repeat=4):
+                share = np.prod([c if y else 1 - c for c, y in zip(chance, labels, strict=True)])
+                total += share * cascade([gain[labels[d]] for d in order], divisors)
+            expected[order] = total
+        best = max(expected, key=expected.__getitem__)
+        assert list(best) == np.argsort(-chance).tolist()
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"gain": lambda y: y}, r"probabilities, numbers in \[0, 1\]"),
+        ({"gain": lambda y: -y / 9}, "Negative values"),
+        ({"gain": lambda y: y * np.nan}, "gain returned NaN"),
+        ({"gain": "log"}, "gain must be 'exp2', 'linear'"),
+        ({"gain": half_gain, "max_relevance": 3}, "has no effect"),
+        ({"discount": lambda j: 1 / j}, "must not decrease"),
+        ({"discount": lambda j: j / 2}, "at least 1"),
+        ({"discount": lambda j: j * np.inf}, "must be finite"),
+        ({"discount": lambda j: 1.0}, "one value for each place"),
+        ({"discount": "log2"}, "discount must be a function or None"),
+    ],
+)
+def test_bad_gains_and_discounts_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        err_score(Y, -Y, groups=[0] * 4, **given)
+    with pytest.raises(ValueError, match=words):
+        ERR(**given).check(Y)
