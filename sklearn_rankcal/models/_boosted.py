@@ -61,7 +61,7 @@ def boosted_regressor(
     common: dict[str, Any] = {
         "n_estimators": 1000 if stops_early else 100,
         "learning_rate": 0.05,
-        "reg_lambda": 50.0,
+        "reg_lambda": 10.0,
     }
     leaves = 7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31
     fewest = min(20, max(1, n_rows // 50))

@@ -54,7 +54,7 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
         example ``LGBMRegressor(num_leaves=63, monotone_constraints=[1, 0, 0])``, and a search
         reaches them as ``regressor__num_leaves``. The surrogate takes the place of its objective.
         The names of libraries stand for 100 trees (with validation queries at most 1,000) of
-        learning rate 0.05 with ``reg_lambda=50``, which have 7 leaves up to 10,000 rows, 15 up to
+        learning rate 0.05 with ``reg_lambda=10``, which have 7 leaves up to 10,000 rows, 15 up to
         100,000 and 31 above. None means LightGBM if it is installed, otherwise XGBoost. Both come
         with ``pip install "sklearn_rankcal[boosting]"``.
     context : "auto", None, str or list of str, default="auto"
