@@ -8,14 +8,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.estimator_checks import (
     check_ranker,
     expected_failed_checks,
     yield_ranker_checks,
 )
 from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
 
 CHECKED = [
     CalibratedRanker(),
@@ -31,6 +31,10 @@ CHECKED = [
     CalibratedRanker(BilinearPairs(), loss="pd"),
     CalibratedRanker(loss=MAP(threshold=1)),
     CalibratedRanker(BilinearPairs(symmetric=True), loss=MAP(threshold=1, shrinkage=0)),
+    CalibratedRanker(LinearModel("pairwise_squared")),
+    LinearRanker(),
+    LinearRanker("pointwise_squared", loss="dcg"),
+    LinearRanker("pairwise_logistic", solver="sgd", max_iter=2),
 ]
 
 
@@ -55,6 +59,11 @@ RANKERS = {
     "pairs": CalibratedRanker(loss="pd"),
     "closed form": CalibratedRanker(PairwiseRidge(), loss="pd", decoder="greedy_dag"),
     "products": CalibratedRanker(loss=MAP(threshold=1)),
+    "linear model": CalibratedRanker(LinearModel(alpha=0.1)),
+    "linear": LinearRanker(alpha=0.1),
+    "linear, squared": LinearRanker("pointwise_squared", alpha=0.1),
+    "linear, comparisons": LinearRanker("ranknet", n_jobs=2),
+    "linear, stochastic": LinearRanker("pairwise_logistic", solver="sgd"),
 }
 
 

@@ -57,31 +57,42 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             "has other positions. decision_function is invariant to subsets."
         ),
     }
+    weight = _why_weights_are_no_repetitions(estimator)
+    if weight is not None:
+        reasons["check_sample_weight_equivalence_on_dense_data"] = weight
+        # The tag for sparse input cannot decide this: in scikit-learn 1.6, Ridge supports sparse
+        # input although its tag says otherwise.
+        if not isinstance(getattr(estimator, "regressor", None), _DENSE_ONLY):
+            reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
+    return reasons
+
+
+def _why_weights_are_no_repetitions(estimator: Any) -> str | None:
+    """Return why a row of weight 2 is not the same as two such rows, or None if it is."""
+    regressor = getattr(estimator, "regressor", None)
+    if estimator._weighs_queries or getattr(regressor, "_weighs_queries", False):
+        return (
+            "the weight of a query is the mean of the weights of its rows. A query of weight 2 is "
+            "the same as two such queries, but a row of weight 2 is not two rows of one query."
+        )
     space = get_loss(estimator.loss).space
-    wrapped = not is_model(estimator.regressor) or isinstance(estimator.regressor, PairModel)
-    if space == PAIRS and wrapped:
-        reasons["check_sample_weight_equivalence_on_dense_data"] = (
-            "for a regressor on pairs, a repeated row also forms a pair with itself, and the "
-            "default trees bin columns by rows and not by weight. PairwiseRidge passes."
-        )
-    elif space == PAIRS and isinstance(estimator.regressor, BilinearPairs):
-        reasons["check_sample_weight_equivalence_on_dense_data"] = (
-            "predictions agree up to rounding, but several rankings can be the best for cyclic "
-            "preferences, and rounding decides between them. predict_preferences passes."
-        )
     if space == SYMMETRIC_PAIRS or (space == SCORES and not _targets_are_per_row(estimator)):
-        weight = (
+        return (
             "the targets of the loss depend on the whole query, through its normalizer. Repeating "
             "a row changes the targets of the other rows, but a weight does not, because weights "
             "are weights of the regression."
         )
-        reasons["check_sample_weight_equivalence_on_dense_data"] = weight
-    dense = reasons.get("check_sample_weight_equivalence_on_dense_data")
-    # The tag for sparse input cannot decide this: in scikit-learn 1.6, Ridge supports sparse input
-    # although its tag says otherwise.
-    if dense is not None and not isinstance(estimator.regressor, _DENSE_ONLY):
-        reasons["check_sample_weight_equivalence_on_sparse_data"] = dense
-    return reasons
+    if space == PAIRS and (not is_model(regressor) or isinstance(regressor, PairModel)):
+        return (
+            "for a regressor on pairs, a repeated row also forms a pair with itself, and the "
+            "default trees bin columns by rows and not by weight. PairwiseRidge passes."
+        )
+    if space == PAIRS and isinstance(regressor, BilinearPairs):
+        return (
+            "predictions agree up to rounding, but several rankings can be the best for cyclic "
+            "preferences, and rounding decides between them. predict_preferences passes."
+        )
+    return None
 
 
 def _targets_are_per_row(estimator: Any) -> bool:

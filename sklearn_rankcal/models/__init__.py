@@ -7,7 +7,8 @@ pairs of every query in closed form. They are computed from `PairMoments` and `B
 which are sums over queries. `ResidualPairModel` and `ResidualProductModel` fit scores first, and
 then a model of pairs to the residuals; they are the default models of pairwise disagreement and of
 average precision. `StackedModel` combines the scores of several models by weights that it learns on
-held-out queries. `BlendedRegressor` is a regressor with many outputs, for label ranking.
+held-out queries. `LinearModel` predicts linear scores that minimise a surrogate. `BlendedRegressor`
+is a regressor with many outputs, for label ranking.
 """
 
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._boosted import BoostedModel
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
+from sklearn_rankcal.models._linear import LinearModel
 from sklearn_rankcal.models._moments import PairMoments
 from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
@@ -30,6 +32,7 @@ __all__ = [
     "BlendedRegressor",
     "BoostedModel",
     "DocumentModel",
+    "LinearModel",
     "PairModel",
     "PairMoments",
     "PairwiseRidge",

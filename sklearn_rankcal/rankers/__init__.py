@@ -4,6 +4,7 @@ from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._boosted import BoostedRanker
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
+from sklearn_rankcal.rankers._linear import LinearRanker
 from sklearn_rankcal.rankers._wrapped_predictions import predict_order, predict_scores
 from sklearn_rankcal.rankers._wrappers import RelevanceRegressor, ScoreRegressor
 
@@ -11,6 +12,7 @@ __all__ = [
     "BoostedRanker",
     "CalibratedLabelRanker",
     "CalibratedRanker",
+    "LinearRanker",
     "QueryOrder",
     "RankerMixin",
     "RelevanceRegressor",

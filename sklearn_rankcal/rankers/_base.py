@@ -73,6 +73,8 @@ class RankerMixin:
     # see utils/_wrapped.py
     _predicts_positions = True
     _takes_ranking_labels = True
+    # whether the mean of the weights of its rows is the weight of a query in `fit`
+    _weighs_queries = False
     # Metadata routing passes groups to all of these methods without a set_*_request call.
     __metadata_request__fit = {"groups": True}
     __metadata_request__predict = {"groups": True}

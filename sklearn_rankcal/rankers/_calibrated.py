@@ -39,7 +39,9 @@ from sklearn_rankcal.utils._sklearn_compat import (
     _fit_context,
 )
 
-_NOT_LEARNED = "no distributions: no member of the stack learns the targets of the loss"
+_NOT_LEARNED = (
+    "no distributions: neither the model nor a member of it learns the targets of the loss"
+)
 
 
 class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker, QueryRanker):
@@ -364,7 +366,7 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         check_is_fitted(self)
         if isinstance(self.model_, StackedModel):
             return self.grouped_  # its scores are centred in each query
-        context = self.model_.context
+        context = getattr(self.model_, "context", None)
         return self.grouped_ and (context == "auto" or bool(check_context(context)))
 
     def __sklearn_tags__(self) -> Any:

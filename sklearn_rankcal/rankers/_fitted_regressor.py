@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.models import PairwiseRidge, StackedModel
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 
 
 class FittedRegressorMixin:
-    """`feature_importances_` and `coef_` of rankers, and a `classes_` that explains.
+    """`feature_importances_` and `coef_` of rankers that fit a regressor."""
 
-    A ranker inherits from this class before it inherits from `QueryRanker`.
-    """
-
-    group_column: str | None
     model_: Any
-    _group_place: int
-
-    @property
-    def classes_(self) -> Any:
-        """A ranker has none; cross_val_predict wants them for a method of scores."""
-        raise AttributeError(
-            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
-            "estimator for a classifier: use its default method with group_column='qid', or loop "
-            "over QueryKFold().split(X, labels)."
-        )
+    _with_group_column: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -52,7 +39,7 @@ class FittedRegressorMixin:
         Aligned with ``feature_names_in_``: `group_column` has 0.
         """
         check_is_fitted(self)
-        if isinstance(self.model_, PairwiseRidge):
+        if isinstance(self.model_, PairwiseRidge | LinearModel):
             return self._with_group_column(self.model_.coef_)
         if isinstance(self.model_, StackedModel):
             raise AttributeError(
@@ -61,17 +48,3 @@ class FittedRegressorMixin:
         return self._with_group_column(
             self.model_.column_coefficients(self.model_.regressor_.coef_)
         )
-
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table, queries = super()._table_and_queries(X, groups, reset)  # type: ignore[misc]
-        if reset and self.group_column is not None:
-            self._group_place = list(X.columns).index(self.group_column)
-        return table, queries
-
-    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
-        if self.group_column is None:
-            return values
-        return np.insert(values, self._group_place, 0.0, axis=-1)

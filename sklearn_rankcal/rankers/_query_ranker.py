@@ -45,6 +45,7 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
     decoder: Any = "auto"
     n_jobs: int | None = None
     regressor: Any = None
+    _group_place: int
     # of `ValidatingRanker`; only rankers of this class pass validation data to `_fit`
     _read_validation: Callable[..., TrainingData | None]
     _hold_out: Callable[[TrainingData], tuple[TrainingData, TrainingData | None]]
@@ -69,7 +70,30 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
         """Return whether the scores of documents depend on their queries."""
         return False
 
+    @property
+    def classes_(self) -> Any:
+        """A ranker has none; cross_val_predict wants them for a method of scores."""
+        raise AttributeError(
+            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
+            "estimator for a classifier: use its default method with group_column='qid', or loop "
+            "over QueryKFold().split(X, labels)."
+        )
+
+    def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
+        if self.group_column is None:
+            return values
+        return np.insert(values, self._group_place, 0.0, axis=-1)
+
     # ---------------------------------------------------------------- fit
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)
+        if reset and self.group_column is not None:
+            self._group_place = list(X.columns).index(self.group_column)
+        return table, queries
 
     def _fit(
         self,

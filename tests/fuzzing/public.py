@@ -9,6 +9,7 @@ import sklearn_rankcal
 from sklearn_rankcal import (
     CalibratedLabelRanker,
     CalibratedRanker,
+    LinearRanker,
     LowRankClassifier,
     QueryKFold,
     ScoreRegressor,
@@ -33,6 +34,7 @@ from sklearn_rankcal import (
     ranks_to_order,
     relevance_labels,
     sizes_to_groups,
+    surrogates,
     targets,
 )
 from sklearn_rankcal.labels._relevance import read_relevance
@@ -41,6 +43,7 @@ from sklearn_rankcal.queries import Queries
 __all__ = [
     "CalibratedLabelRanker",
     "CalibratedRanker",
+    "LinearRanker",
     "LowRankClassifier",
     "Queries",
     "QueryKFold",
@@ -68,6 +71,7 @@ __all__ = [
     "read_relevance",
     "relevance_labels",
     "sizes_to_groups",
+    "surrogates",
     "targets",
 ]
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import costs, decoders, labels, metrics, public, rankers, readers, theory, tools
+from . import (
+    costs,
+    decoders,
+    labels,
+    metrics,
+    public,
+    rankers,
+    readers,
+    surrogates,
+    theory,
+    tools,
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,8 @@ CALLS = [
     Call(rankers.preferences, 2),
     Call(rankers.bad_fit, 3),
     Call(rankers.label_ranker, 2, ("CalibratedLabelRanker",)),
+    Call(surrogates.values, 3, surrogates.COVERS),
+    Call(surrogates.linear_ranker, 2),
     Call(tools.scorer, 2, ("RankingScorer", "get_ranking_scorer")),
     Call(tools.cut_queries, 0.5),
     Call(tools.folds, 2, ("QueryKFold",)),
@@ -97,6 +110,9 @@ EXEMPT = {
     "Loss": _BASE,
     "NormalizedLoss": _BASE,
     "PositionalLoss": _BASE,
+    "Surrogate": "a base class for surrogates of a user's own: tests/test_linear_ranker.py",
+    "ComparisonSurrogate": "the base class of surrogates that are drawn",
+    "Evaluation": "what surrogates return",
     "LOSSES": "a dictionary, whose values are covered one by one",
     "BlendedRegressor": "its forests take a second a fit: tests/test_blend.py",
     "StackedModel": "its members take a second a fit: tests/test_stacked.py",

@@ -1,0 +1,378 @@
+"""Linear scores that minimise a surrogate, by L-BFGS or by a stochastic gradient method."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from sklearn_rankcal.models._linear_descent import Point, descend, find_origin
+from sklearn_rankcal.models._linear_objective import LinearObjective, Scales
+from sklearn_rankcal.models._query_batches import QueryBatches, linear_table, row_scores
+from sklearn_rankcal.models._stochastic import (
+    STEP_SIZES,
+    Diverged,
+    StochasticGradient,
+    choose_largest_step,
+    refuse_divergence,
+)
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
+from sklearn_rankcal.surrogates._base import check_positive
+from sklearn_rankcal.targets import SCORES, Space
+from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._parameters import check_count, check_flag
+from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._scales import check_weight_range
+
+Floats = NDArray[np.float64]
+#: The solvers, and the largest number of iterations or passes that each has by default.
+SOLVERS = {"lbfgs": 1000, "sgd": 10}
+
+
+class LinearModel(VersionedPickle, BaseEstimator):
+    """Scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
+
+    The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2, where
+    psi is the surrogate, v_q are the targets of query q, and w_q is the mean of the weights of its
+    rows. `LinearRanker` describes the solvers and the parameters, which are the same.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+    alpha : float, default=1.0
+    solver : {"lbfgs", "sgd"}, default="lbfgs"
+    max_iter : int, default=None
+    tol : float, default=1e-4
+    step_size : {"sqrt", "inverse"}, default="sqrt"
+    largest_step : float, default=None
+    batch_size : int, default=1
+    warm_start : bool, default=False
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w.
+    intercept_ : float
+        b, which is 0 if the surrogate is shift invariant.
+    n_iter_ : int
+        The number of iterations of L-BFGS, or of passes over the queries.
+    surrogate_ : Surrogate
+        The surrogate, with parameters left to the data filled in.
+
+    See Also
+    --------
+    sklearn_rankcal.LinearRanker : The ranker that fits this model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.models import LinearModel
+    >>> from sklearn_rankcal.queries import Queries
+    >>> X, targets = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> model = LinearModel("pairwise_squared", alpha=1e-6).fit(X, targets, Queries.single(3))
+    >>> model.coef_.round(3).tolist(), model.intercept_
+    ([1.0], 0.0)
+    """
+
+    space: Space = SCORES
+    _weighs_queries = True
+    _state: StochasticGradient | None
+
+    def __init__(
+        self,
+        surrogate: str | Surrogate = "softmax",
+        alpha: float = 1.0,
+        *,
+        solver: str = "lbfgs",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        step_size: str = "sqrt",
+        largest_step: float | None = None,
+        batch_size: int = 1,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.surrogate = surrogate
+        self.alpha = alpha
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.largest_step = largest_step
+        self.batch_size = batch_size
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def learns_targets(self) -> bool:
+        """Whether the scores sort documents by their expected targets, given enough data."""
+        return get_surrogate(self.surrogate).order_preserving
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(
+        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
+    ) -> LinearModel:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Finite numbers.
+        targets : ndarray of shape (n_documents,) or Preferences
+            What `Surrogate.targets` returned, or other targets that the surrogate takes.
+        queries : Queries
+            The partition of the rows into queries.
+        sample_weight : ndarray of shape (n_documents,), default=None
+            Positive weights. The weight of a query is their mean over its rows.
+
+        Returns
+        -------
+        self : LinearModel
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if X is not numeric and finite, if the surrogate does not
+            take the targets, if the stochastic gradient method diverges, or if a warm start has
+            another number of columns.
+        """
+        surrogate = self._check(targets, sample_weight)
+        data = QueryBatches(linear_table(X), targets, queries, sample_weight)
+        start = self._warm_start(data)
+        _SOLVE[self.solver](self, data, surrogate, start)
+        return self
+
+    def partial_fit(
+        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
+    ) -> LinearModel:
+        """Make one pass of the stochastic gradient method over some queries.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self : LinearModel
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or if the solver is not ``"sgd"``.
+        """
+        if self.solver != "sgd":
+            raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")
+        surrogate = self._check(targets, sample_weight)
+        state = getattr(self, "_state", None)
+        data = QueryBatches(linear_table(X), targets, queries, sample_weight)
+        order = np.arange(data.n_queries)
+        if state is None:
+            objective = self._objective(data, surrogate, self.alpha)
+            state = self._make_state(data, surrogate, *find_origin(objective, self.alpha), order)
+            self.n_iter_ = 0
+        elif data.n_features != len(state.coef):
+            raise ValueError(
+                f"X has {data.n_features} columns, but earlier calls had {len(state.coef)}."
+            )
+        else:
+            # Parameters that depend on data, such as eta, are those of the first call.
+            state.surrogate.check(targets)
+        self._pass(state, data, order)
+        self._keep_state(state)
+        return self
+
+    def _check(self, targets: Any, sample_weight: Floats | None) -> Surrogate:
+        """Check the parameters, and return the surrogate for these targets."""
+        surrogate = get_surrogate(self.surrogate).resolve(targets)
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        if self.largest_step is not None:
+            check_positive("largest_step", self.largest_step)
+        check_count(self.max_iter, "max_iter", or_none=True)
+        check_count(self.batch_size, "batch_size")
+        check_flag(self.warm_start, "warm_start")
+        _check_name(self.solver, "solver", SOLVERS)
+        _check_name(self.step_size, "step_size", STEP_SIZES)
+        if sample_weight is not None:
+            check_weight_range(sample_weight, type(self).__name__)
+        return surrogate
+
+    def _warm_start(self, data: QueryBatches) -> Point | None:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        if len(self.coef_) != data.n_features:
+            raise ValueError(
+                f"warm_start=True: the last fit had {len(self.coef_)} columns, and X has "
+                f"{data.n_features}. Set warm_start=False to start anew."
+            )
+        return self.coef_, self.intercept_
+
+    def _objective(
+        self, data: QueryBatches, surrogate: Surrogate, penalty: float
+    ) -> LinearObjective:
+        return LinearObjective(data, surrogate, penalty, self.n_jobs)
+
+    def _fit_lbfgs(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
+        # A penalty would be made 0 by scaling the scores down, if the scale does not matter.
+        penalty = 0.0 if surrogate.scale_invariant else self.alpha
+        objective = self._objective(data, surrogate, penalty)
+        origin = self._least_squares(data) if surrogate.scale_invariant else None
+        origin, scales = find_origin(objective, self.alpha, origin)
+        (self.coef_, self.intercept_), minimum = descend(
+            objective,
+            origin,
+            scales,
+            origin if given is None else given,
+            tol=self.tol,
+            max_iter=self._max_iter,
+            progress=self._print_iteration,
+        )
+        self.n_iter_ = minimum.n_iter
+        self.surrogate_ = surrogate
+        self._state = None
+        if not minimum.converged:
+            warnings.warn(
+                f"L-BFGS stopped after {minimum.n_iter} iterations before it converged "
+                f"({minimum.message}). The largest number of iterations is "
+                f"max_iter={self._max_iter}, and the tolerance is tol={self.tol!r}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _least_squares(self, data: QueryBatches) -> Point:
+        """Fit least squares with the penalty, from which other surrogates can start."""
+        squared = LinearObjective(data, PointwiseSquared(), self.alpha, self.n_jobs)
+        origin, scales = find_origin(squared, self.alpha)
+        return descend(squared, origin, scales, origin, tol=self.tol, max_iter=self._max_iter)[0]
+
+    def _fit_sgd(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
+        if surrogate.scale_invariant:
+            raise ValueError(
+                f"solver='sgd' needs a surrogate that depends on the scale of the scores; "
+                f"{type(surrogate).__name__} does not. Use solver='lbfgs'."
+            )
+        random = check_random_state(self.random_state)
+        objective = self._objective(data, surrogate, self.alpha)
+        origin, scales = find_origin(objective, self.alpha)
+        point = origin if given is None else given
+        start = objective.evaluate(*point).value
+        order = random.permutation(data.n_queries)
+        state = self._make_state(data, surrogate, point, scales, order)
+        self.n_iter_ = 0
+        for number in range(self._max_iter):
+            self._pass(state, data, order if number == 0 else random.permutation(data.n_queries))
+        try:
+            refuse_divergence(state, objective, start)
+        except Diverged as error:
+            raise _divergence(state) from error
+        self._keep_state(state)
+
+    def _make_state(
+        self,
+        data: QueryBatches,
+        surrogate: Surrogate,
+        start: Point,
+        scales: Scales,
+        order: NDArray[np.int64],
+    ) -> StochasticGradient:
+        def make(largest_step: float) -> StochasticGradient:
+            return StochasticGradient(
+                surrogate,
+                scales,
+                float(data.weight.sum()),
+                data.n_queries,
+                self.alpha,
+                self.step_size,
+                largest_step,
+                *start,
+            )
+
+        step = self.largest_step
+        if step is None:
+            step = choose_largest_step(data, order, self.alpha, self.batch_size, make)
+            if self.verbose:
+                print(f"[{type(self).__name__}] largest step {step:g}", flush=True)
+        return make(step)
+
+    def _pass(
+        self, state: StochasticGradient, data: QueryBatches, order: NDArray[np.int64]
+    ) -> None:
+        try:
+            state.pass_over(data, order, self.batch_size)
+        except Diverged as error:
+            raise _divergence(state) from error
+        self.n_iter_ += 1
+        if self.verbose:
+            print(f"[{type(self).__name__}] pass {self.n_iter_}: {state.n_steps} steps", flush=True)
+
+    def _keep_state(self, state: StochasticGradient) -> None:
+        self._state = state
+        self.coef_, self.intercept_ = state.result()
+        self.surrogate_ = state.surrogate
+
+    @property
+    def _max_iter(self) -> int:
+        return SOLVERS[self.solver] if self.max_iter is None else int(self.max_iter)
+
+    def _print_iteration(self, number: int, value: float, slope: float) -> None:
+        if self.verbose and (number % 10 == 0 or self.verbose > 1):
+            print(
+                f"[{type(self).__name__}] iteration {number}: objective {value:.6g}, largest "
+                f"scaled slope {slope:.2g}, tol {self.tol:g}",
+                flush=True,
+            )
+
+    # ---------------------------------------------------------------- predict
+
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict the score of each document.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+        queries : Queries
+            They do not matter.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        return row_scores(linear_table(X), self.coef_) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_name(value: Any, name: str, known: dict[str, Any]) -> None:
+    if not isinstance(value, str) or value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.{hint}"
+        )
+
+
+def _divergence(state: StochasticGradient) -> ValueError:
+    return ValueError(
+        f"The stochastic gradient method diverged, after {state.n_steps} steps of at most "
+        f"{state.largest_step:g}. Pass a smaller largest_step, or use solver='lbfgs'."
+    )
+
+
+_SOLVE: dict[str, Any] = {"lbfgs": LinearModel._fit_lbfgs, "sgd": LinearModel._fit_sgd}

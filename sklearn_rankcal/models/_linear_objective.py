@@ -1,0 +1,240 @@
+"""The objective of linear models: a surrogate of linear scores, summed over queries, and a penalty.
+
+Batches of queries come in. The value and the gradient at given coefficients go out, and a scale for
+each column, with which solvers converge whatever the units of the columns are.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from threadpoolctl import threadpool_limits  # scikit-learn depends on it
+
+from sklearn_rankcal.models._query_batches import Batch, QueryBatches
+from sklearn_rankcal.surrogates import Surrogate
+
+Floats = NDArray[np.float64]
+
+
+class Value(NamedTuple):
+    """The value of the objective and its gradient; `finite` says whether all numbers are."""
+
+    value: float
+    of_coef: Floats
+    of_intercept: float
+    finite: bool
+
+
+class Scales(NamedTuple):
+    """What solvers know about the columns.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        Weighted means of the columns. Solvers use the intercept of centred columns. It is 0 without
+        an intercept.
+    column : ndarray of shape (n_features,)
+        About the second derivative of the objective by each coefficient, the penalty included.
+    intercept : float
+        The same for the intercept.
+    """
+
+    center: Floats
+    column: Floats
+    intercept: float
+
+
+class LinearObjective:
+    """f(w, b) = sum over queries of w_q psi(v_q, X_q w + b) + alpha / 2 ||w||^2.
+
+    Parameters
+    ----------
+    data : QueryBatches
+    surrogate : Surrogate
+        psi, with all parameters set by `Surrogate.resolve`.
+    alpha : float
+        The weight of the penalty. It is 0 if there is none.
+    n_jobs : int or None
+        How many threads share the queries.
+    """
+
+    def __init__(
+        self, data: QueryBatches, surrogate: Surrogate, alpha: float, n_jobs: int | None = None
+    ) -> None:
+        self.data = data
+        self.surrogate = surrogate
+        self.alpha = alpha
+        self.fits_intercept = not surrogate.shift_invariant
+        self._batches = data.runs()
+        n_threads = min(effective_n_jobs(n_jobs), len(self._batches))
+        sizes = np.cumsum([batch.queries.n_rows for batch in self._batches])
+        edges = np.searchsorted(sizes, sizes[-1] * np.arange(1, n_threads) / n_threads)
+        edges = np.unique([0, *edges, len(self._batches)])
+        # Each thread adds up a run of batches, so that the sums do not depend on their speed.
+        self._shares = [self._batches[first:last] for first, last in pairwise(edges)]
+
+    def evaluate(self, coef: Floats, intercept: float) -> Value:
+        """Compute the value and the gradient."""
+        if len(self._shares) == 1:
+            parts = [_add(self.data, self.surrogate, self._shares[0], coef, intercept)]
+        else:
+            # The products of each thread run on one processor.
+            with threadpool_limits(limits=1, user_api="blas"):
+                parts = Parallel(n_jobs=len(self._shares), prefer="threads")(
+                    delayed(_add)(self.data, self.surrogate, share, coef, intercept)
+                    for share in self._shares
+                )
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = sum(part[0] for part in parts) + self.alpha / 2 * float(coef @ coef)
+            slopes = np.sum([part[1] for part in parts], axis=0) + self.alpha * coef
+            of_intercept = sum(part[2] for part in parts)
+            finite = bool(np.isfinite(value + of_intercept) and np.isfinite(slopes).all())
+        return Value(value, slopes, of_intercept, finite)
+
+    def at_constant(self, intercept: float) -> tuple[float, float]:
+        """Compute the value and its derivative where all scores are equal, without products."""
+        value, slope = 0.0, 0.0
+        for batch in self._batches:
+            scores = np.full(batch.queries.n_rows, intercept)
+            with np.errstate(over="ignore", under="ignore"):
+                own, gradient, _ = self.surrogate._evaluate(
+                    batch.targets, scores, batch.queries, 1, None
+                )
+            assert gradient is not None
+            value += float(batch.weight @ own)
+            slope += float(batch.row_weight() @ gradient)
+        return value, slope
+
+    def scales(self, coef: Floats, intercept: float, penalty: float) -> Scales:
+        """Compute the scales of the columns from the curvature at given coefficients.
+
+        Second derivatives by two scores are left out. Columns are centred in each query if the
+        surrogate is shift invariant, and on all rows otherwise.
+        """
+        n_features = self.data.n_features
+        first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
+        for batch in self._batches:
+            bend = batch.row_weight() * _curvature(
+                self.data, self.surrogate, batch, coef, intercept
+            )
+            total += float(bend.sum())
+            sums, squares = _moments(self.data, batch, bend, within=not self.fits_intercept)
+            first += sums
+            second += squares
+        center = np.zeros(n_features)
+        if self.fits_intercept and total > 0:
+            center = first / total
+            second = np.maximum(second - center * first, 0.0)
+        return Scales(center, second + penalty, total if total > 0 else 1.0)
+
+
+def _add(
+    data: QueryBatches, surrogate: Surrogate, batches: list[Batch], coef: Floats, intercept: float
+) -> tuple[float, Floats, float]:
+    """Add up the values and gradients of some batches, without the penalty."""
+    value, of_coef, of_intercept = 0.0, np.zeros(len(coef)), 0.0
+    for batch in batches:
+        own, slopes, shift = batch_gradient(data, surrogate, batch, coef, intercept)
+        value += own
+        of_coef += slopes
+        of_intercept += shift
+    return value, of_coef, of_intercept
+
+
+def batch_gradient(
+    data: QueryBatches, surrogate: Surrogate, batch: Batch, coef: Floats, intercept: float
+) -> tuple[float, Floats, float]:
+    """Compute the weighted sum of a surrogate over the queries of a batch, with its gradient.
+
+    Returns
+    -------
+    value : float
+    of_coef : ndarray of shape (n_features,)
+    of_intercept : float
+        Numbers are infinite or NaN if exponentials overflow.
+    """
+    blocks = list(data.blocks(batch))
+    # Rows that fit in one block are read once for both products.
+    table = data.read(batch.rows) if len(blocks) == 1 else None
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if table is not None:
+            scores = table @ coef + intercept
+        else:
+            scores = np.concatenate([data.read(rows) @ coef for _, rows in blocks]) + intercept
+        if not np.isfinite(scores).all():
+            return np.inf, np.full(len(coef), np.nan), np.nan
+        value, gradient, _ = surrogate._evaluate(batch.targets, scores, batch.queries, 1, 1)
+        assert gradient is not None
+        weighted = batch.row_weight() * gradient
+        if table is not None:
+            of_coef = table.T @ weighted
+        else:
+            of_coef = np.sum([data.read(rows).T @ weighted[b] for b, rows in blocks], axis=0)
+        return float(batch.weight @ value), of_coef, float(weighted.sum())
+
+
+def _curvature(
+    data: QueryBatches, surrogate: Surrogate, batch: Batch, coef: Floats, intercept: float
+) -> Floats:
+    """Return a number >= 0 for each row: the curvature or, where it is 0 everywhere, the slope."""
+    if coef.any():
+        scores = np.concatenate([data.read(rows) @ coef for _, rows in data.blocks(batch)])
+    else:
+        scores = np.zeros(batch.queries.n_rows)
+    with np.errstate(over="ignore", under="ignore"):
+        result = surrogate._evaluate(batch.targets, scores + intercept, batch.queries, 2, 1)
+    bend: Any = result.curvature
+    if bend is not None:
+        bend = np.where(np.isfinite(bend), np.maximum(bend, 0.0), 0.0)
+        if bend.any():
+            return bend
+    assert result.gradient is not None
+    return np.abs(result.gradient)
+
+
+def _moments(data: QueryBatches, batch: Batch, bend: Floats, within: bool) -> tuple[Floats, Floats]:
+    """Return the weighted sums of the columns and of their squares.
+
+    If `within`, columns are first centred in each query, by their weighted means.
+    """
+    queries = batch.queries
+    first, second = np.zeros(data.n_features), np.zeros(data.n_features)
+    blocks = list(data.blocks(batch))
+    if within and len(blocks) == 1 and not sparse.issparse(data.X):
+        block = data.read(batch.rows)
+        mass = queries.reduce(np.add, bend)
+        means = queries.reduce(np.add, bend[:, None] * block)
+        means /= np.where(mass > 0, mass, 1.0)[:, None]
+        block = block - queries.repeat(means)
+        return first, bend @ np.square(block)
+    # The squares of the means are subtracted at the end, which is less accurate.
+    means_of_query = 0.0
+    for inside, rows in blocks:
+        block = data.read(rows)
+        if sparse.issparse(block):
+            second += block.multiply(block).T @ bend[inside]
+        else:
+            second += bend[inside] @ np.square(block)
+        first += block.T @ bend[inside]
+        if within:
+            code = np.repeat(np.arange(queries.n_queries), queries.sizes)[inside]
+            shape = (queries.n_queries, inside.stop - inside.start)
+            place = np.arange(shape[1])
+            means_of_query = means_of_query + (
+                sparse.csr_array((bend[inside], (code, place)), shape=shape) @ block
+            )
+    if within:
+        mass = queries.reduce(np.add, bend)
+        inverse = np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
+        square: Any = means_of_query
+        if sparse.issparse(square):
+            square = square.multiply(square)
+        else:
+            square = np.square(square)
+        second = np.maximum(second - square.T @ inverse, 0.0)
+    return first, second

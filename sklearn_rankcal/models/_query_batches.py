@@ -1,0 +1,205 @@
+"""The documents of some queries at a time, as linear models read them.
+
+A checked table, targets and weights come in, and batches of whole queries go out, with their rows
+as float64 or as a sparse matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.models._tables import stored_columns
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._memory import rows_per_block
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Bytes of a block of rows in float64. It stays in the processor's cache between the product with
+#: the coefficients and the one with the gradient.
+_BLOCK_BYTES = 1 << 22
+
+
+def linear_table(X: Any) -> Any:
+    """Check that X is finite and numeric; return an array or a CSR matrix of float32 or float64."""
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+
+
+def block_rows(X: Any) -> int:
+    """Return how many rows of a table make a block."""
+    return rows_per_block(8 * max(1, stored_columns(X)), _BLOCK_BYTES)
+
+
+def row_scores(X: Any, coef: Floats) -> Floats:
+    """Compute X coef in float64, such that equal rows have equal scores wherever they stand."""
+    if sparse.issparse(X):
+        return X @ coef
+    scores = np.empty(X.shape[0])
+    step = block_rows(X)
+    for first in range(0, len(scores), step):
+        block = np.asarray(X[first : first + step], dtype=np.float64)
+        # A product of matrices adds up the last rows of a block in another order than the others.
+        scores[first : first + step] = np.einsum("ij,j->i", block, coef)
+    return scores
+
+
+class Batch(NamedTuple):
+    """Some queries with their targets and weights, in grouped layout.
+
+    Attributes
+    ----------
+    rows : slice or ndarray
+        The rows of the table.
+    queries : Queries
+        The partition of these rows. They are contiguous in each query.
+    targets : ndarray of shape (n_rows,) or Preferences
+    weight : ndarray of shape (n_queries,)
+    """
+
+    rows: slice | Ints
+    queries: Queries
+    targets: Any
+    weight: Floats
+
+    def row_weight(self) -> Floats:
+        """The weight of the query of each row."""
+        return self.queries.repeat(self.weight)
+
+
+class QueryBatches:
+    """Checked training data, of which runs or lists of queries can be taken.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        What `linear_table` returned. It is not copied, and read as float64 in blocks.
+    targets : ndarray of shape (n_rows,) or Preferences
+        In row layout.
+    queries : Queries
+    sample_weight : ndarray of shape (n_rows,) or None
+        The weight of a query is the mean of the weights of its rows.
+    """
+
+    def __init__(
+        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
+    ) -> None:
+        self.X = X
+        self.queries = queries
+        if sample_weight is None:
+            self.weight = np.ones(queries.n_queries)
+        else:
+            self.weight = queries.mean(sample_weight)
+        if isinstance(targets, Preferences):
+            self._pair_offsets = targets.pair_offsets
+            if queries.order is not None:
+                place = queries.scatter(np.arange(queries.n_rows))
+                grouped = Queries(queries.offsets)
+                targets = Preferences(
+                    grouped, place[targets.winner], place[targets.loser], targets.weight
+                )
+        else:
+            targets = queries.gather(targets)
+        self.targets = targets
+        self._of_size: dict[int, Queries] = {}
+
+    @property
+    def n_queries(self) -> int:
+        return self.queries.n_queries
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def runs(self) -> list[Batch]:
+        """Split all queries into runs of consecutive ones, each of about one block of rows."""
+        limit = block_rows(self.X)
+        batches, first = [], 0
+        for _, part in self.queries.chunks(limit):
+            batches.append(self.run(first, first + part.n_queries))
+            first += part.n_queries
+        return batches
+
+    def run(self, first: int, last: int) -> Batch:
+        """Return the queries from `first` to `last`, which is excluded."""
+        offsets = self.queries.offsets
+        start, stop = int(offsets[first]), int(offsets[last])
+        order = self.queries.order
+        rows = slice(start, stop) if order is None else order[start:stop]
+        if last == first + 1:
+            part = self._single(stop - start)
+        else:
+            part = Queries(offsets[first : last + 1] - start)
+        targets = self.targets
+        if isinstance(targets, Preferences):
+            pairs = slice(self._pair_offsets[first], self._pair_offsets[last])
+            targets = Preferences(
+                part,
+                targets.winner[pairs] - start,
+                targets.loser[pairs] - start,
+                targets.weight[pairs],
+            )
+        else:
+            targets = targets[start:stop]
+        return Batch(rows, part, targets, self.weight[first:last])
+
+    def take(self, numbers: Ints) -> Batch:
+        """Return the queries of these numbers, one after the other."""
+        if len(numbers) == 1:
+            return self.run(int(numbers[0]), int(numbers[0]) + 1)
+        starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
+        part = Queries(np.append(0, np.cumsum(sizes)))
+        places = np.arange(part.n_rows) + np.repeat(starts - part.offsets[:-1], sizes)
+        order = self.queries.order
+        rows = places if order is None else order[places]
+        targets = self.targets
+        if isinstance(targets, Preferences):
+            of_query = self._pair_offsets[numbers]
+            counts = self._pair_offsets[numbers + 1] - of_query
+            before = np.cumsum(counts) - counts
+            pairs = np.arange(counts.sum()) + np.repeat(of_query - before, counts)
+            shift = np.repeat(part.offsets[:-1] - starts, counts)
+            targets = Preferences(
+                part,
+                targets.winner[pairs] + shift,
+                targets.loser[pairs] + shift,
+                targets.weight[pairs],
+            )
+        else:
+            targets = targets[places]
+        return Batch(rows, part, targets, self.weight[numbers])
+
+    def _single(self, size: int) -> Queries:
+        """One query of this size; steps of stochastic gradients need it thousands of times."""
+        if size not in self._of_size:
+            self._of_size[size] = Queries.single(size)
+        return self._of_size[size]
+
+    def read(self, rows: slice | Ints) -> Any:
+        """Return rows of the table as float64, or as a CSR matrix."""
+        part = self.X[rows]
+        return part if sparse.issparse(part) else np.asarray(part, dtype=np.float64)
+
+    def blocks(self, batch: Batch) -> Iterator[tuple[slice, slice | Ints]]:
+        """Split the rows of a batch, which are many if a query is long, into blocks.
+
+        Yields
+        ------
+        inside : slice
+            The places of the block in the batch.
+        rows : slice or ndarray
+            Its rows of the table.
+        """
+        step, n_rows = block_rows(self.X), batch.queries.n_rows
+        for first in range(0, n_rows, step):
+            inside = slice(first, min(first + step, n_rows))
+            if isinstance(batch.rows, slice):
+                start = batch.rows.start
+                yield inside, slice(start + inside.start, start + inside.stop)
+            else:
+                yield inside, batch.rows[inside]

@@ -1,0 +1,406 @@
+"""LinearRanker: labels -> utilities -> linear scores that minimise a surrogate -> ranking."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models import LinearModel
+from sklearn_rankcal.models._linear import SOLVERS
+from sklearn_rankcal.models._stochastic import STEP_SIZES
+from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._features import check_no_text
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context
+
+
+def _is_stochastic(ranker: LinearRanker) -> bool:
+    if ranker.solver != "sgd":
+        raise AttributeError(
+            f"partial_fit needs solver='sgd'; this LinearRanker has solver={ranker.solver!r}."
+        )
+    return True
+
+
+class LinearRanker(QueryRanker):
+    """Rank by linear scores that minimise a convex surrogate of the loss.
+
+    The scores X w + b minimise the sum over queries of w_q psi(v_q, X_q w + b), plus
+    alpha / 2 ||w||^2. Here v_q are the utilities of the loss for the labels of query q, psi is the
+    surrogate, and w_q is the weight of the query. Documents are sorted by their scores. If the
+    surrogate is order preserving, the rankings become the best possible ones for the loss with
+    enough data, as far as linear scores can express the order of the expected utilities.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        What is minimised: a name in `surrogates.SURROGATES`, or an object such as
+        ``PointwiseLogistic(eta=2)``. These are the usual linear rankers, which are not calibrated:
+
+        - ``"ranksvm"`` is RankSVM, the hinge of the difference of scores of each preferred pair;
+        - ``"ranknet"`` is the linear RankNet, its logistic loss;
+        - ``Softmax("own")`` is the linear ListNet, the cross-entropy to the softmax of the labels.
+    loss : str or Loss, default="ndcg"
+        The loss whose utilities are learned, as in `CalibratedRanker`, such as ``"ndcg@10"``,
+        ``"dcg"``, ``"err"`` or ``"map_by_scores"``. Losses on pairs of documents, ``"pd"`` and
+        ``"map"``, cannot be used. Of preferences as labels, ``"pd_by_scores"`` makes utilities,
+        and surrogates such as ``"ranknet"`` and ``"difference_graph"`` use them as they are.
+    alpha : float, default=1.0
+        The weight of the penalty, a positive number. The other term is a sum and not a mean over
+        queries, so that the penalty matters less for more queries.
+    solver : {"lbfgs", "sgd"}, default="lbfgs"
+        L-BFGS on all queries, or the composite stochastic gradient method of [1]_, one query a step
+        by default. See the notes.
+    max_iter : int, default=None
+        The largest number of iterations of ``"lbfgs"``, of which None means 1,000, or the number of
+        passes of ``"sgd"`` over the queries, of which None means 10.
+    tol : float, default=1e-4
+        ``"lbfgs"`` ends if no entry of the gradient is larger than `tol` times the length of the
+        gradient at w = 0, both in the scaled coordinates of the notes.
+    step_size : {"sqrt", "inverse"}, default="sqrt"
+        The steps of ``"sgd"``. ``"sqrt"`` is c / sqrt(t) at step t, and the result is the mean of
+        all iterates. ``"inverse"`` is 1 / (mu t + 1 / c), where mu is the strong convexity of the
+        penalty. This is 1 / (mu t) after the first 1 / (mu c) steps. The result is the mean of the
+        iterates with the weights t + 1 / (mu c).
+    largest_step : float, default=None
+        The number c of the steps. None means the power of 4 after which the objective of up to 200
+        queries is smallest.
+    batch_size : int, default=1
+        How many queries ``"sgd"`` takes for a step. With several thousand columns, more than one
+        saves time.
+    group_column : str, default=None
+        Name of the column of a data frame X that contains the query ids, as in `CalibratedRanker`.
+    warm_start : bool, default=False
+        Whether `fit` starts from the coefficients of the last `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the queries in `fit` with ``solver="sgd"``.
+    n_jobs : int, default=None
+        How many threads share the queries with ``solver="lbfgs"``. None means 1, or the number of a
+        `joblib.parallel_config`. Results of different numbers agree up to rounding.
+    verbose : int, default=0
+        With 1, `fit` and `predict` print what they do and how long each step takes, and `fit`
+        prints every tenth iteration or every pass. With 2 or more, it prints every iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        The coefficients w, with 0 for `group_column`.
+    intercept_ : float
+        b, which has no penalty. It is 0 if adding a number to all scores does not change the
+        surrogate.
+    n_iter_ : int
+        The number of iterations or of passes. `partial_fit` adds 1 in each call.
+    surrogate_ : Surrogate
+        The surrogate, with parameters left to the data filled in.
+    model_ : LinearModel
+        The fitted model.
+    loss_ : Loss
+        The loss, with parameters left to the data filled in.
+    decoder_ : decoder
+        The decoder, which sorts.
+    calibrated_over_ : str
+        The distributions of the labels over which the rankings become the best ones for the loss,
+        if linear scores can express the order. It is the statement of the loss and that of the
+        surrogate if the surrogate is order preserving, and otherwise says why it is not.
+    grouped_ : bool
+        Whether `fit` knew the queries.
+    n_queries_ : int
+        Number of queries in X.
+    n_queries_dropped_ : int
+        Number of queries that are left out because the loss is undefined on them, or because all
+        their weights are 0.
+    n_features_in_ : int
+        Number of columns of X, the group column included.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of X, where it has them.
+
+    See Also
+    --------
+    CalibratedRanker : Least squares with any regressor.
+    sklearn_rankcal.surrogates : The surrogates.
+
+    Notes
+    -----
+    *Weights.* The weight w_q of a query is the mean of the weights of its rows, and 1 without
+    weights. A row of weight 0 is left out before. A query of weight 2 counts as two equal queries.
+
+    *Units.* The solvers divide each column by about the square root of the second derivative of the
+    objective by its coefficient, so that columns of different units do not slow them down. The
+    penalty is on the coefficients of X as given. X of float32 and sparse X are not converted as a
+    whole. The objective is computed in float64.
+
+    *Stochastic gradients.* A step minimises the tangent of the surrogate at its queries, plus the
+    penalty, plus the squared distance from the last iterate, divided by twice the step size
+    (equation (25) of [1]_). The distance is that of the scaled coefficients. `fit` draws a new
+    order of the queries for each pass.
+
+    *Not convex.* For ``"cosine"``, the scale of the scores does not matter, so that a penalty would
+    be made 0 by scaling w down. Its `fit` starts from the least squares solution with the penalty
+    alpha, and descends from there without a penalty: alpha determines the start only, and the
+    result is a local minimum. Other surrogates that are not convex, such as `Bregman` with
+    functions of your own, start from w = 0 and keep the penalty.
+
+    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS has no theory. On sums of many
+    pairs it stops close to the minimum; a squared or smooth hinge has no such problem
+    (``WeightedComparisons("squared_hinge", "binary")``).
+
+    References
+    ----------
+    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
+       Annals of Statistics 41, 2292-2323. Section 6.1.
+    .. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
+       order-preserving surrogate losses in learning to rank. Machine Learning 93, 227-260.
+       Theorem 3.2.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import LinearRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> ranker = LinearRanker("pairwise_logistic").fit(data.X, data.y, groups=data.groups)
+    >>> bool(ranker.score(data.X, data.y, groups=data.groups) > 0.8)
+    True
+    >>> LinearRanker("ranknet").fit(data.X, data.y, groups=data.groups).calibrated_over_[:20]
+    'not order preserving'
+    """
+
+    _weighs_queries = True
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "surrogate": [str, Surrogate],
+        "loss": [str, Loss],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "solver": [StrOptions(set(SOLVERS))],
+        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "step_size": [StrOptions(set(STEP_SIZES))],
+        "largest_step": [None, Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "group_column": [None, str],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        surrogate: str | Surrogate = "softmax",
+        *,
+        loss: str | Loss = "ndcg",
+        alpha: float = 1.0,
+        solver: str = "lbfgs",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        step_size: str = "sqrt",
+        largest_step: float | None = None,
+        batch_size: int = 1,
+        group_column: str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.surrogate = surrogate
+        self.loss = loss
+        self.alpha = alpha
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.largest_step = largest_step
+        self.batch_size = batch_size
+        self.group_column = group_column
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------- fit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_keywords
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> LinearRanker:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair. All columns are finite numbers.
+        y : array-like of shape (n_documents,)
+            Relevance, larger is better; or the structured array of `relevance_labels`, or, for
+            ``"pd_by_scores"``, that of `preference_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row: any type, in any order, not necessarily contiguous. None with
+            plain labels and no `group_column`: all rows are one query, with a warning.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weight of each row. The weight of a query is the mean of those of its rows
+            that are not 0. The largest must be between 1e-12 and 1e12.
+
+        Returns
+        -------
+        self : LinearRanker
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, if X, y, groups or weights contain NaN, if labels are outside the
+            range of the loss, if the surrogate does not take the utilities of the loss or its name
+            is unknown, if a splitter cuts a query, or if the loss is undefined on all queries. Also
+            if ``solver="sgd"`` diverges, or if a warm start has another number of columns.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` iterations are too few.
+        """
+        return self._keep_fit(self._fit(X, y, groups, sample_weight))
+
+    @available_if(_is_stochastic)
+    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_keywords
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> LinearRanker:
+        """Make one pass of the stochastic gradient method over a batch of whole queries.
+
+        The queries are taken in the order in which they first appear. Steps, averages and the
+        scales of the columns continue from earlier calls of `partial_fit` or from a `fit`, so that
+        two batches have the result of one batch that contains both, if `batch_size` divides the
+        number of queries of the first.
+
+        The scales, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are those of
+        the first call. The penalty is `alpha` for as many queries as the first call has: repeated
+        calls with the same queries tend to what `fit` finds for them. Divide `alpha` by the number
+        of batches in order to find what `fit` finds for all batches of equal size together.
+
+        Utilities are computed from the batch alone. Those of normalized losses depend on the number
+        of its queries, unless ``shrinkage=0`` (`losses.NormalizedLoss`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            As in `fit`. All rows of a query must be in the same call.
+        y : array-like of shape (n_documents,)
+            As in `fit`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. Ids of different calls are different queries.
+        sample_weight : array-like of shape (n_documents,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : LinearRanker
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or if utilities of a later call are above `eta` of the surrogate.
+        AttributeError
+            If the solver is not ``"sgd"``.
+        """
+        model = getattr(self, "model_", None)
+        state = getattr(model, "_state", None)
+        if state is None:
+            loss = get_loss(self.loss)
+            data = self._read_training_data(X, y, groups, sample_weight)
+            self.decoder_ = get_decoder(self.decoder, loss.space)
+            loss = loss.resolve(data.labels)
+            n_queries = n_dropped = 0
+        else:
+            loss = self.loss_
+            X, labels, queries, _ = self._read(X, y, groups, reset=False)
+            data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
+            loss.check(labels)
+            n_queries, n_dropped = self.n_queries_, self.n_queries_dropped_
+        n_queries += data.queries.n_queries
+        n_dropped += data.queries.n_queries
+        data = data.without_zero_weights().without_undefined_queries(loss)
+        n_dropped -= data.queries.n_queries
+        self.loss_ = loss
+        # A call that fails leaves the state as it was.
+        model = self._make_model(data, False) if model is None or state is None else deepcopy(model)
+        model.partial_fit(data.X, self._make_targets(model, data), data.queries, data.weight)
+        self.model_ = model
+        self.n_queries_, self.n_queries_dropped_ = n_queries, n_dropped
+        return self._keep_fit(self)
+
+    def _make_model(self, data: TrainingData, stops_early: bool) -> LinearModel:
+        names = set(LinearModel().get_params())
+        model = LinearModel(**{k: v for k, v in self.get_params(deep=False).items() if k in names})
+        if self.warm_start and hasattr(self, "model_"):
+            model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
+        return model
+
+    def _make_targets(self, model: Any, data: TrainingData) -> Any:
+        """Return the utilities, and set `calibrated_over_`."""
+        surrogate = get_surrogate(self.surrogate)
+        targets = surrogate.targets(self.loss_, data.labels, data.queries)
+        sizes = targets.weight if isinstance(targets, Preferences) else np.abs(targets)
+        check_unit(float(sizes.max(initial=0.0)))
+        self.calibrated_over_ = surrogate.theorem
+        if surrogate.order_preserving:
+            self.calibrated_over_ = (
+                f"{self.loss_.calibrated_over}; the surrogate is {surrogate.theorem}"
+            )
+        return targets
+
+    def _keep_fit(self, fitted: Any) -> LinearRanker:
+        self.n_iter_ = self.model_.n_iter_
+        self.surrogate_ = self.model_.surrogate_
+        return fitted
+
+    def _table_and_queries(
+        self, X: Any, groups: ArrayLike | None, reset: bool
+    ) -> tuple[Any, Queries | None]:
+        table, queries = super()._table_and_queries(X, groups, reset)
+        check_no_text(table, type(self).__name__)
+        return table, queries
+
+    # ---------------------------------------------------------------- the fitted coefficients
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The coefficient of each column of X, aligned with ``feature_names_in_``."""
+        check_is_fitted(self)
+        return self._with_group_column(self.model_.coef_)
+
+    @property
+    def intercept_(self) -> float:
+        """The number that is added to all scores."""
+        check_is_fitted(self)
+        return self.model_.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        try:
+            loss = get_loss(self.loss)
+        except (TypeError, ValueError):
+            return tags  # `fit` reports the bad parameter; tags must not raise
+        tags.target_tags.positive_only = loss.measure.non_negative
+        return tags
