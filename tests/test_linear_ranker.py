@@ -22,6 +22,7 @@ from sklearn_rankcal import (
     preference_labels,
     relevance_labels,
 )
+from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import LinearModel, _query_batches
@@ -367,6 +368,15 @@ def test_batches_of_partial_fit_are_one_pass(surrogate, batch_size):
     assert ranker.model_._state.n_steps == steps * 4 // 3
 
 
+def test_warnings_point_at_the_caller():
+    for call in ("fit", "partial_fit"):
+        ranker = LinearRanker(solver="sgd", max_iter=1)
+        for _ in range(2):
+            with pytest.warns(MissingGroupsWarning) as caught:
+                getattr(ranker, call)(X, Y)
+            assert caught[0].filename == __file__
+
+
 def test_partial_fit_refuses_what_does_not_continue():
     ranker = LinearRanker("pointwise_logistic", loss="dcg", solver="sgd")
     with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as caught:
@@ -440,6 +450,10 @@ def test_infinite_exponentials_do_not_end_in_nan(surrogate):
     coef = ranker.coef_.copy()
     ranker.model_.coef_ = coef * 30  # scores of some tens
     assert np.isfinite(objective_of(ranker))
+    np.testing.assert_allclose(ranker.fit(X, Y, groups=G).coef_, coef, rtol=1e-3, atol=1e-4)
+    ranker.model_.coef_ = coef * 1e4
+    with np.errstate(over="ignore"):
+        assert not np.isfinite(objective_of(ranker))
     np.testing.assert_allclose(ranker.fit(X, Y, groups=G).coef_, coef, rtol=1e-3, atol=1e-4)
 
 
@@ -540,7 +554,10 @@ def test_bad_input():
     with pytest.raises(ValueError, match="largest sample_weight is 1e-200"):
         LinearRanker().fit(X, Y, groups=G, sample_weight=np.full(len(Y), 1e-200))
     with pytest.raises(ValueError, match="is not finite for equal scores"):
-        LinearRanker("pairwise_squared", loss="dcg").fit(X * 1e200, Y * 100, groups=G)
+        LinearRanker("pairwise_squared", loss="dcg").fit(X * 1e300, Y * 100, groups=G)
+    for surrogate in ("pairwise_squared", "pointwise_squared"):
+        with pytest.raises(ValueError, match=r"squares of a column of X, .* are infinite"):
+            LinearRanker(surrogate).fit(X * 1e160, Y, groups=G)
 
 
 def test_group_column_and_frames():

@@ -14,13 +14,19 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LowRankClassifier
+from sklearn_rankcal import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    LinearRanker,
+    LowRankClassifier,
+)
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import (
     BilinearPairs,
     BlendedRegressor,
     DocumentModel,
+    LinearModel,
     PairModel,
     PairwiseRidge,
     ResidualPairModel,
@@ -49,6 +55,8 @@ OTHERS = [
     ResidualPairModel(),
     ResidualProductModel(),
     BlendedRegressor(),
+    LinearModel(),
+    LinearRanker(),
 ]
 
 

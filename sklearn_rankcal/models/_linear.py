@@ -152,8 +152,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
         """
         surrogate = self._check(targets, sample_weight)
         data = QueryBatches(linear_table(X), targets, queries, sample_weight)
-        start = self._warm_start(data)
-        _SOLVE[self.solver](self, data, surrogate, start)
+        _SOLVE[self.solver](self, data, surrogate, self._last_fit(data))
         return self
 
     def partial_fit(
@@ -212,7 +211,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
             check_weight_range(sample_weight, type(self).__name__)
         return surrogate
 
-    def _warm_start(self, data: QueryBatches) -> Point | None:
+    def _last_fit(self, data: QueryBatches) -> Point | None:
+        """Return the point of a warm start."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         if len(self.coef_) != data.n_features:
@@ -237,7 +237,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
             objective,
             origin,
             scales,
-            origin if given is None else given,
+            _start(objective, origin, given),
             tol=self.tol,
             max_iter=self._max_iter,
             progress=self._print_iteration,
@@ -248,10 +248,11 @@ class LinearModel(VersionedPickle, BaseEstimator):
         if not minimum.converged:
             warnings.warn(
                 f"L-BFGS stopped after {minimum.n_iter} iterations before it converged "
-                f"({minimum.message}). The largest number of iterations is "
-                f"max_iter={self._max_iter}, and the tolerance is tol={self.tol!r}.",
+                f"({minimum.message}). Increase max_iter={self._max_iter} or tol={self.tol!r}. "
+                "Columns with a few very large values can be the reason; their logarithms or "
+                "quantiles then need fewer iterations.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _least_squares(self, data: QueryBatches) -> Point:
@@ -269,7 +270,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
         random = check_random_state(self.random_state)
         objective = self._objective(data, surrogate, self.alpha)
         origin, scales = find_origin(objective, self.alpha)
-        point = origin if given is None else given
+        point = _start(objective, origin, given)
         start = objective.evaluate(*point).value
         order = random.permutation(data.n_queries)
         state = self._make_state(data, surrogate, point, scales, order)
@@ -366,6 +367,11 @@ def _check_name(value: Any, name: str, known: dict[str, Any]) -> None:
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.{hint}"
         )
+
+
+def _start(objective: LinearObjective, origin: Point, last: Point | None) -> Point:
+    """Return the point of a warm start if there is one and the objective is finite there."""
+    return last if last is not None and objective.evaluate(*last).finite else origin
 
 
 def _divergence(state: StochasticGradient) -> ValueError:

@@ -115,6 +115,11 @@ class LinearObjective:
 
         Second derivatives by two scores are left out. Columns are centred in each query if the
         surrogate is shift invariant, and on all rows otherwise.
+
+        Raises
+        ------
+        ValueError
+            If the square of a column or the curvature overflows.
         """
         n_features = self.data.n_features
         first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
@@ -123,9 +128,15 @@ class LinearObjective:
                 self.data, self.surrogate, batch, coef, intercept
             )
             total += float(bend.sum())
-            sums, squares = _moments(self.data, batch, bend, within=not self.fits_intercept)
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums, squares = _moments(self.data, batch, bend, within=not self.fits_intercept)
             first += sums
             second += squares
+        if not (np.isfinite(total) and np.isfinite(second).all()):
+            raise ValueError(
+                "The squares of a column of X, times the curvature of the surrogate, are infinite. "
+                "Scale the columns or the labels."
+            )
         center = np.zeros(n_features)
         if self.fits_intercept and total > 0:
             center = first / total

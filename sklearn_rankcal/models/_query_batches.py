@@ -91,6 +91,7 @@ class QueryBatches:
     ) -> None:
         self.X = X
         self.queries = queries
+        self._block_rows = block_rows(X)
         if sample_weight is None:
             self.weight = np.ones(queries.n_queries)
         else:
@@ -118,9 +119,8 @@ class QueryBatches:
 
     def runs(self) -> list[Batch]:
         """Split all queries into runs of consecutive ones, each of about one block of rows."""
-        limit = block_rows(self.X)
         batches, first = [], 0
-        for _, part in self.queries.chunks(limit):
+        for _, part in self.queries.chunks(self._block_rows):
             batches.append(self.run(first, first + part.n_queries))
             first += part.n_queries
         return batches
@@ -195,7 +195,7 @@ class QueryBatches:
         rows : slice or ndarray
             Its rows of the table.
         """
-        step, n_rows = block_rows(self.X), batch.queries.n_rows
+        step, n_rows = self._block_rows, batch.queries.n_rows
         for first in range(0, n_rows, step):
             inside = slice(first, min(first + step, n_rows))
             if isinstance(batch.rows, slice):

@@ -42,7 +42,7 @@ class LinearRanker(QueryRanker):
     alpha / 2 ||w||^2. Here v_q are the utilities of the loss for the labels of query q, psi is the
     surrogate, and w_q is the weight of the query. Documents are sorted by their scores. If the
     surrogate is order preserving, the rankings become the best possible ones for the loss with
-    enough data, as far as linear scores can express the order of the expected utilities.
+    enough data, as long as linear scores can minimise the expected surrogate of each query.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ class LinearRanker(QueryRanker):
     group_column : str, default=None
         Name of the column of a data frame X that contains the query ids, as in `CalibratedRanker`.
     warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last `fit`.
+        Whether `fit` starts from the coefficients of the last `fit`, if the objective is finite
+        there.
     random_state : int, RandomState instance or None, default=None
         Seed of the order of the queries in `fit` with ``solver="sgd"``.
     n_jobs : int, default=None
@@ -105,27 +106,18 @@ class LinearRanker(QueryRanker):
         The number of iterations or of passes. `partial_fit` adds 1 in each call.
     surrogate_ : Surrogate
         The surrogate, with parameters left to the data filled in.
-    model_ : LinearModel
-        The fitted model.
     loss_ : Loss
         The loss, with parameters left to the data filled in.
+    model_ : LinearModel
+        The fitted model.
     decoder_ : decoder
         The decoder, which sorts.
     calibrated_over_ : str
-        The distributions of the labels over which the rankings become the best ones for the loss,
-        if linear scores can express the order. It is the statement of the loss and that of the
-        surrogate if the surrogate is order preserving, and otherwise says why it is not.
-    grouped_ : bool
-        Whether `fit` knew the queries.
-    n_queries_ : int
-        Number of queries in X.
-    n_queries_dropped_ : int
-        Number of queries that are left out because the loss is undefined on them, or because all
-        their weights are 0.
-    n_features_in_ : int
-        Number of columns of X, the group column included.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X, where it has them.
+        The distributions of the labels over which the rankings become the best ones for the loss:
+        the statement of the loss, followed by that of the surrogate. If the surrogate is not order
+        preserving, it says why.
+    grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
+        As in `CalibratedRanker`.
 
     See Also
     --------
@@ -134,8 +126,8 @@ class LinearRanker(QueryRanker):
 
     Notes
     -----
-    *Weights.* The weight w_q of a query is the mean of the weights of its rows, and 1 without
-    weights. A row of weight 0 is left out before. A query of weight 2 counts as two equal queries.
+    *Weights.* The weight w_q of a query is the mean of the weights of its rows, without those of
+    weight 0, which are left out. A query of weight 2 counts as two equal queries.
 
     *Units.* The solvers divide each column by about the square root of the second derivative of the
     objective by its coefficient, so that columns of different units do not slow them down. The
@@ -178,6 +170,8 @@ class LinearRanker(QueryRanker):
     """
 
     _weighs_queries = True
+    # Metadata routing passes groups to this method without a set_partial_fit_request call.
+    __metadata_request__partial_fit = {"groups": True}
 
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
@@ -327,16 +321,16 @@ class LinearRanker(QueryRanker):
         state = getattr(model, "_state", None)
         if state is None:
             loss = get_loss(self.loss)
-            data = self._read_training_data(X, y, groups, sample_weight)
+            X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=5)
             self.decoder_ = get_decoder(self.decoder, loss.space)
-            loss = loss.resolve(data.labels)
+            loss = loss.resolve(labels)
             n_queries = n_dropped = 0
         else:
+            X, labels, queries, _ = self._read(X, y, groups, reset=False, stacklevel=5)
             loss = self.loss_
-            X, labels, queries, _ = self._read(X, y, groups, reset=False)
-            data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
             loss.check(labels)
             n_queries, n_dropped = self.n_queries_, self.n_queries_dropped_
+        data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
         n_queries += data.queries.n_queries
         n_dropped += data.queries.n_queries
         data = data.without_zero_weights().without_undefined_queries(loss)
