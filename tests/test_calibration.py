@@ -10,8 +10,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.consistency import (
@@ -41,7 +44,6 @@ from sklearn_rankcal.losses import (
     NDCG,
     PD,
     MAPByScores,
-    NormalizedLoss,
     PDByScores,
     Positional,
     Recall,
@@ -452,45 +454,94 @@ def test_beyond_eight_documents_the_best_ranking_does_not_depend_on_shrinkage():
     assert best[0] == best[1] == best[2]
 
 
+#: Classifiers with enough parameters to fit each document of a world.
+FLEXIBLE = {
+    "tree": DecisionTreeClassifier(),
+    "logistic": LogisticRegression(C=1e4, max_iter=10_000, tol=1e-8),
+    "exponential": GradientBoostingClassifier(
+        loss="exponential", n_estimators=400, max_depth=4, learning_rate=0.2
+    ),
+    "squared hinge": LinearSVC(C=1e4, dual=False, tol=1e-8),
+    "squared error": RidgeClassifier(1e-6),
+}
+
+
+@pytest.mark.parametrize("name", FLEXIBLE)
 @pytest.mark.parametrize("kind", [kind for kind in UNCERTAIN if kind is not MAP])
-def test_a_classifier_gives_up_calibration_and_reports_it(kind):
-    """A tree that can tell all documents apart predicts the probabilities of labels exactly."""
+def test_a_classifier_stays_calibrated_where_probabilities_of_labels_are_not_enough(kind, name):
+    """The classifier learns the normalized targets as weights of two classes.
+
+    Expected gains under the exact probabilities of the labels do not contain the normalizer.
+    """
     labels, counts, least = UNCERTAIN[kind]
     y = np.repeat(labels, counts, axis=0)
-    new = np.arange(y.shape[1])[:, None]
+    new = np.eye(y.shape[1])  # each document has a column of its own
     X, groups = np.tile(new, (len(y), 1)), np.repeat(range(len(y)), len(new))
     world = (labels, np.array(counts) / sum(counts))
     loss = loss_of(kind, shrinkage=0)
-    fitted = CalibratedRanker(DecisionTreeRegressor(), loss=loss, context=None, center=False)
-    fitted.fit(X, y.ravel(), groups)
-    assert fitted.calibrated_over_ == loss.calibrated_over
-    assert ranking_regret(fitted.predict(new, groups=[0] * len(new)), world, loss) == 0
-    ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
-    with pytest.warns(UserWarning, match="only if the normalizer of a query is certain") as caught:
+    ranker = CalibratedRanker(FLEXIBLE[name], loss=loss, context=None).fit(X, y.ravel(), groups)
+    assert ranker.calibrated_over_ == loss.calibrated_over
+    scores = ranker.decision_function(new, groups=[0] * len(new))
+    if name != "exponential":
+        np.testing.assert_allclose(scores, expected_targets(world, loss), atol=1e-3)
+    assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) == 0
+    gains = world[1] @ loss.measure.gains(np.array(labels, float))
+    by_gains = np.argsort(np.argsort(-gains, kind="stable")) + 1
+    assert ranking_regret(by_gains, world, loss) > least
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNCERTAIN if kind is not MAP])
+def test_the_regret_of_a_classifier_tends_to_0(kind):
+    """Labels are drawn at random, and the shrinkage of the normalizers decreases as by default."""
+    labels, counts, _ = UNCERTAIN[kind]
+    chance, loss = np.array(counts) / sum(counts), loss_of(kind)
+    rng, n_documents = np.random.default_rng(0), len(labels[0])
+    new = np.arange(n_documents)[:, None]
+    regrets = {100: [], 30_000: []}
+    for n_queries, found in regrets.items():
+        for _ in range(5):
+            y = np.array(labels)[rng.choice(len(labels), n_queries, p=chance)]
+            X, groups = np.tile(new, (n_queries, 1)), np.repeat(range(n_queries), n_documents)
+            ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
+            ranker.fit(X, y.ravel(), groups)
+            ranks = ranker.predict(new, groups=[0] * n_documents)
+            found.append(ranking_regret(ranks, (labels, chance), loss))
+    assert max(regrets[100]) > 0
+    assert max(regrets[30_000]) == 0
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if LOSSES[name]().space == "scores"])
+def test_a_classifier_predicts_expected_targets_up_to_a_shift(name):
+    """Whether targets are classes or weights, and also if they are negative, in random worlds."""
+    rng, loss = np.random.default_rng(0), LOSSES[name]()
+    for _ in range(20):
+        pool = defined(loss, pool_of(NDCG() if name.startswith("pd") else loss, 4, rng))
+        y = pool[rng.integers(len(pool), size=6)]
+        X, groups = np.tile(np.arange(4), 6)[:, None], np.repeat(range(6), 4)
+        if len(np.unique(y)) == 1:
+            continue
+        ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
         ranker.fit(X, y.ravel(), groups)
-    assert f"but {kind.__name__} divides the gain" in str(caught[0].message)
-    assert caught[0].filename == __file__
-    assert "a classifier learns the gain of each document" in ranker.calibrated_over_
-    assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) > least
+        targets = ranker.loss_.training_targets(y.ravel(), Queries.uniform(6, 4))
+        expected = targets.reshape(6, 4).mean(axis=0)
+        scores = ranker.decision_function(X[:4], groups=groups[:4])
+        np.testing.assert_allclose(scores - scores.mean(), expected - expected.mean(), atol=1e-9)
+        assert ranker.calibrated_over_ == ranker.loss_.calibrated_over
+        assert hasattr(ranker.model_, "levels_") == loss.graded_targets
+        assert hasattr(ranker.model_, "eta_") != loss.graded_targets
 
 
-def test_a_classifier_keeps_calibration_where_targets_have_no_normalizer():
-    """Without a normalizer, the targets of a classifier are those of a regressor.
-
-    A normalizer that never varies changes no order either, so that no fit warns.
-    """
-    y = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])
-    X, groups = np.tile(np.arange(3), 3)[:, None], np.repeat(range(3), 3)
-    rng = np.random.default_rng(0)
-    for name in ("dcg", "precision@2", "eru", "err", "ndcg", "recall@2", "auc", "map_by_scores"):
-        ranker = CalibratedRanker(DecisionTreeClassifier(), loss=name).fit(X, y.ravel(), groups)
-        loss = ranker.loss_
-        if not isinstance(loss, NormalizedLoss):
-            assert ranker.calibrated_over_ == loss.calibrated_over
-            grades, queries = rng.integers(0, 2, 12).astype(float), Queries.uniform(3, 4)
-            np.testing.assert_array_equal(
-                loss.encode_documents(grades), loss.encode(grades, queries)
-            )
+@pytest.mark.parametrize("name", LOSSES)
+def test_graded_targets_depend_on_the_label_of_the_document_alone(name):
+    loss, rng = LOSSES[name](), np.random.default_rng(0)
+    if not loss.graded_targets:
+        return
+    y = rng.integers(0, 2, 12).astype(float)
+    loss = loss.resolve(y)
+    for queries in (Queries.uniform(3, 4), Queries.uniform(12, 1)):
+        np.testing.assert_array_equal(
+            loss.training_targets(y, queries), loss.encode(y, Queries.single(12))
+        )
 
 
 # ------------------------------------------------------------------ limits of the claims

@@ -11,12 +11,11 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
 
 from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
@@ -118,25 +117,6 @@ def test_a_classifier_predicts_expected_targets():
     inner = clone(forest).fit(X, Y)
     wanted = inner.predict_proba(X) @ (2.0**inner.classes_ - 1)
     np.testing.assert_allclose(ranker.decision_function(X), wanted)
-
-
-def test_a_classifier_for_ndcg_ranks_by_expected_gain():
-    model = LogisticRegression(max_iter=500)
-    one = CalibratedRanker(model, loss="dcg").fit(X, Y, G)
-    # NDCG drops queries without gain, DCG keeps them
-    kept = np.isin(G, [g for g in np.unique(G) if Y[G == g].any()])
-    with pytest.warns(UserWarning, match="LogisticRegression is a classifier"):
-        other = CalibratedRanker(model, loss="ndcg").fit(X[kept], Y[kept], G[kept])
-    again = CalibratedRanker(model, loss="dcg").fit(X[kept], Y[kept], G[kept])
-    np.testing.assert_array_equal(other.predict(X, G), again.predict(X, G))
-    assert one.score(X, Y, G) > 0
-
-
-def test_a_classifier_needs_graded_labels():
-    with pytest.raises(ValueError, match="no per-document targets"):
-        CalibratedRanker(LogisticRegression(), loss="spearman").fit(X, Y, G)
-    with pytest.raises(ValueError, match="at most 100 distinct targets; got 446"):
-        CalibratedRanker(LogisticRegression(), loss="dcg").fit(X, np.abs(X[:, 0]), G)
 
 
 # -------------------------------------------------------------------- quality
@@ -326,11 +306,9 @@ def test_labels_of_weightless_rows_do_not_count():
         np.testing.assert_allclose(one.decision_function(X, G), other.decision_function(X, G))
 
 
-def test_searches_take_weights_and_classifiers_need_probabilities():
+def test_searches_take_weights():
     inner = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=2)
     CalibratedRanker(inner).fit(X, Y, G, sample_weight=np.ones(len(Y)))
-    with pytest.raises(ValueError, match="LinearSVC has no predict_proba"):
-        CalibratedRanker(LinearSVC(), loss="dcg").fit(X, Y, G)
 
 
 def test_labels_of_several_calls_put_together_are_refused():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -26,6 +26,7 @@ CHECKED = [
     CalibratedRanker(Ridge(), loss=Precision(threshold=1), context=None, center=False),
     CalibratedRanker(DecisionTreeRegressor(max_depth=3)),
     CalibratedRanker(LogisticRegression(), loss="dcg"),
+    CalibratedRanker(LogisticRegression(), loss="ndcg"),
     CalibratedRanker(loss="pd", decoder="greedy_dag"),
     CalibratedRanker(PairwiseRidge(), loss="pd"),
     CalibratedRanker(BilinearPairs(), loss="pd"),
@@ -53,7 +54,9 @@ RANKERS = {
     "no context": CalibratedRanker(Ridge(), context=None),
     "all contexts": CalibratedRanker(Ridge(), context=["zscore", "difference", "rank"]),
     "uncentred trees": CalibratedRanker(DecisionTreeRegressor(max_depth=4), center=False),
-    "classifier": CalibratedRanker(LogisticRegression(), loss="dcg"),
+    "classifier of levels": CalibratedRanker(LogisticRegression(), loss="dcg"),
+    "classifier of shares": CalibratedRanker(LogisticRegression(), loss="ndcg"),
+    "classifier by margins": CalibratedRanker(RidgeClassifier(), loss="spearman"),
     "pipeline": CalibratedRanker(make_pipeline(StandardScaler(), Ridge())),
     "model": CalibratedRanker(DocumentModel(Ridge(), context="rank")),
     "pairs": CalibratedRanker(loss="pd"),

@@ -165,10 +165,10 @@ def test_of_equal_values_the_first_is_the_best():
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("top", [1, 2])
-def test_classifiers_stop_early(name, top):
+@pytest.mark.parametrize(("loss", "top"), [("dcg@5", 1), ("dcg@5", 2), ("ndcg@5", 2)])
+def test_classifiers_stop_early(name, loss, top):
     y, y_val = np.minimum(Y, top), np.minimum(Y_VAL, top)
-    ranker = CalibratedRanker(boosting(name, 40), loss="dcg@5", n_iter_no_change=8)
+    ranker = CalibratedRanker(boosting(name, 40), loss=loss, n_iter_no_change=8)
     ranker.fit(X, y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
     assert ranker.score(X_VAL, y_val, G_VAL) == pytest.approx(ranker.validation_scores_.max())
     assert len(ranker.validation_scores_) == min(ranker.n_iter_ + 8, 40)

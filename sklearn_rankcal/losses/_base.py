@@ -35,9 +35,9 @@ class Loss(BaseEstimator):
         `shrinkage` above 0 (`NormalizedLoss`).
     calibrated_everywhere : bool
         Whether the loss is calibrated over every distribution.
-    calibrated_over_with_classifier : str
-        The same as `calibrated_over` if a classifier is used instead of a regressor. A classifier
-        learns the targets of `encode_documents`.
+    graded_targets : bool
+        Whether the target of each document depends on its own label alone, and so has as few
+        distinct values as the labels. A classifier then learns these values as classes.
     """
 
     space: Space = SCORES
@@ -60,8 +60,8 @@ class Loss(BaseEstimator):
         return True
 
     @property
-    def calibrated_over_with_classifier(self) -> str:
-        return self.calibrated_over
+    def graded_targets(self) -> bool:
+        return False
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the regression targets of all rows. They are 0 if the loss is undefined.
@@ -137,31 +137,6 @@ class Loss(BaseEstimator):
             None if there is no such bound.
         """
         return None
-
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute the target of each document from the label of this document alone.
-
-        A classifier learns these targets: the expected target of a document is computed from its
-        `predict_proba`.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,)
-            Labels that `check` accepts.
-
-        Returns
-        -------
-        targets : ndarray of shape (n_documents,)
-
-        Raises
-        ------
-        ValueError
-            If the loss has no such targets.
-        """
-        raise ValueError(
-            f"{type(self).__name__} has no per-document targets, so it cannot be used with a "
-            "classifier. Use a regressor, or loss='dcg'."
-        )
 
     # ---------------------------------------------------------------- common to all losses
 
@@ -253,9 +228,11 @@ class NormalizedLoss(Loss):
 
     A fixed number above 0 does not tend to 0. Labels with a small normalizer then have too little
     influence, however many queries there are, and the limit is the best ranking only if the
-    normalizer of a query is certain. `calibrated_over` describes this. The same holds for a
-    classifier, which learns the gain of each document separately: the normalizer belongs to the
-    whole query, and the class probabilities of a single document do not contain it.
+    normalizer of a query is certain. `calibrated_over` describes this.
+
+    The normalizer belongs to the whole query, and the probabilities of the labels of a single
+    document do not contain it. So a classifier does not learn the labels. It learns the targets as
+    weights of two classes (`models.DocumentModel`), and its limit is that of a regressor.
     """
 
     shrinkage: str | float
@@ -265,9 +242,6 @@ class NormalizedLoss(Loss):
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the gains divided by the normalizer of the query."""
         return self.shrunken_targets(relevance, queries, 0.0)
-
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.measure.gains(relevance)
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the targets with the normalizers moved towards their mean by `shrinkage`."""
@@ -348,13 +322,8 @@ class NormalizedLoss(Loss):
         return not self._shrinks()
 
     @property
-    def calibrated_over_with_classifier(self) -> str:
-        over = without_shrinkage(self).calibrated_over
-        return (
-            "only the distributions under which the normalizer of a query is certain, because a "
-            "classifier learns the gain of each document, which does not contain the normalizer; "
-            f"with a regressor: {over}"
-        )
+    def graded_targets(self) -> bool:
+        return False
 
 
 def without_shrinkage(loss: Loss) -> Loss:

@@ -52,6 +52,7 @@ class ERR(Loss):
     """
 
     calibrated_everywhere = False
+    graded_targets = True
     calibrated_over = (
         "product distributions, in which labels are independent given the query (Duchi et al., "
         "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"
@@ -81,7 +82,4 @@ class ERR(Loss):
         return clone(self).set_params(max_relevance=self.measure.resolve(relevance).max_relevance)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.encode_documents(relevance)
-
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.measure.satisfaction(relevance)

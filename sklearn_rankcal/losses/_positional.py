@@ -32,10 +32,9 @@ class PositionalLoss(Loss):
         """Compute the targets, which are the utilities u(y) of the measure."""
         return self.measure.utilities(relevance, queries)
 
-    def encode_documents(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not isinstance(self.measure, measures.GainMeasure):
-            return super().encode_documents(relevance)
-        return self.measure.gains(relevance)
+    @property
+    def graded_targets(self) -> bool:
+        return isinstance(self.measure, measures.GainMeasure)
 
     @property
     def calibrated_over(self) -> str:
@@ -190,10 +189,9 @@ class NDCG(NormalizedPositionalLoss, DCG):
     taken (Ravikumar, Tewari and Yang, 2011). The measure is undefined for a query in which every
     gain is 0.
 
-    A classifier learns the targets of DCG instead, because the normalizer belongs to the whole
-    query, and the class probabilities of a single document do not contain it. The rankings are then
-    optimal for DCG. They are optimal for NDCG only if the normalizer is certain, and `fit` warns of
-    this.
+    A classifier learns the same targets, as weights of two classes (`models.DocumentModel`). The
+    expected gains under its probabilities of the labels would be optimal for DCG, and for NDCG only
+    if the normalizer is certain.
     """
 
     def __init__(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,19 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.utils.validation import has_fit_parameter
 
+from sklearn_rankcal.models._classes import Levels, Shares, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
 from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import text_columns
+from sklearn_rankcal.utils._features import take_rows, text_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
 
-_MAX_CLASSES = 100  # distinct targets that a classifier may have
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
 # for each tree, and faster if most of the table stays in the processor's cache. Blocks of 8 MiB are
@@ -75,9 +73,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     Parameters
     ----------
     regressor : estimator, default=None
-        The regressor, which is cloned and fitted on (row, target). A classifier can be used for
-        graded labels: it is fitted on the distinct values of the targets, and the model predicts
-        the expected target from its `predict_proba`. None means `default_regressor`.
+        The regressor, which is cloned and fitted on (row, target). None means `default_regressor`.
+        A classifier is fitted to weighted classes, and the model computes expected targets from its
+        `predict_proba`; see the notes.
     center : bool, default=True
         Whether to subtract from every target the (weighted) mean of the targets of its query. This
         changes no ranking, and the regressor does not need to fit differences between queries. It
@@ -97,7 +95,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     regressor_ : estimator
         The fitted regressor.
     levels_ : ndarray of shape (n_levels,)
-        The distinct targets, in ascending order. Only if the regressor is a classifier.
+        The distinct targets, in ascending order. Only if a classifier learned them as classes.
+    eta_ : float
+        The largest utility. Only if a classifier learned shares of it as weights.
 
     Notes
     -----
@@ -108,6 +108,27 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     of these ranks from their middle (its spread). A column is left out if both are below 0.02 by
     more than two standard errors. So small tables keep the z-scores of all columns, except of those
     that are constant in every query. On MQ2008, ``"auto"`` keeps every column that varies.
+
+    A classifier learns targets in one of two ways. If `fit` is told that each target depends on the
+    label of its document alone, and if there are at most 100 distinct targets, each of them is a
+    class, and the score is the expected target under `predict_proba`.
+
+    Otherwise each document has class 1 with the weight v / eta, and class 0 with the weight
+    1 - v / eta. Here v is its target, and eta is the largest target. If a query has negative
+    targets, its least target is subtracted from its targets first, which changes no order inside
+    the query. Only documents for which both weights are positive enter twice, so that few rows are
+    copied if most targets are 0. The score is eta times the predicted probability of class 1. It
+    estimates the expected target whatever the target depends on, also if it contains a normalizer
+    of the query. The surrogate that is minimised is v phi(s) + (eta - v) phi(-s), where phi is the
+    loss of the classifier (Calauzènes, Usunier and Gallinari, 2013, table 2 and theorem 5.2). The
+    classifier must take `sample_weight`. The scores of `LinearSVC`, of `RidgeClassifier` and of an
+    `SGDClassifier` with a squared loss are computed from their decision functions, which estimate
+    the same probability. Other classifiers without `predict_proba` are refused, because the
+    decision function of one that is fitted by the hinge does not estimate it. So is `SVC`, whose
+    probabilities are fitted without weights.
+
+    If the classifier splits off rows by itself, for early stopping or inside a `GridSearchCV`, the
+    two copies of a document can be on different sides. A search should be around the ranker.
 
     Examples
     --------
@@ -145,6 +166,7 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
         validation: Validation | None = None,
+        graded_targets: bool = False,
     ) -> DocumentModel:
         """Fit the regressor.
 
@@ -157,6 +179,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         validation : Validation, default=None
             The validation queries of a `CalibratedRanker`, which determine the number of iterations
             of a boosted regressor.
+        graded_targets : bool, default=False
+            Whether each target depends on the label of its document alone (`Loss.graded_targets`),
+            so that a classifier can learn the distinct targets as classes.
 
         Returns
         -------
@@ -165,9 +190,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If `context` is given for a table without numeric columns, if a classifier has more
-            than 100 distinct targets, or if weights are given and the regressor does not take
-            weights.
+            If `context` is given for a table without numeric columns, or if weights are needed and
+            the regressor does not take weights. Also if a classifier would have a single class, or
+            if expected targets cannot be computed from its predictions.
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
@@ -179,37 +204,22 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
             regressor = clone(self.regressor)
         if validation is not None:
             check_stops_early(regressor)
-        weights = weight_arguments(regressor, sample_weight, is_default=self.regressor is None)
+        rows, fitted, weight = self._encode(
+            regressor, targets, queries, sample_weight, graded_targets
+        )
+        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         self._choose_columns(X, queries)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, self._inverse_scale = self._table(X, queries)
-        if is_classifier(regressor):
-            if not hasattr(regressor, "predict_proba"):
-                raise ValueError(
-                    f"{type(regressor).__name__} has no predict_proba, but the expected targets "
-                    "are computed from it. Use another classifier, or a regressor."
-                )
-            self.levels_, codes = np.unique(targets, return_inverse=True)
-            if len(self.levels_) > _MAX_CLASSES:
-                raise ValueError(
-                    f"A classifier needs graded labels: at most {_MAX_CLASSES} distinct targets; "
-                    f"got {len(self.levels_)}. Use a regressor."
-                )
-            fitted: NDArray[Any] = codes
-        else:
-            # Scaling by powers of two is exact. It keeps weighted means from overflowing, and
-            # tiny targets from vanishing inside the regressor.
-            mass = None if sample_weight is None else below_one(sample_weight)
-            centred = queries.center(targets, mass) if self.center else targets
-            self._exponent = target_exponent(centred)
-            fitted = np.ldexp(centred, -self._exponent)
+        if rows is not None:
+            table = take_rows(table, rows)
         try:
             if validation is None:
                 self.regressor_ = regressor.fit(table, fitted, **weights)
             else:
                 held_out, _ = self._table(validation.X, validation.queries)
-                as_scores = self._expected if is_classifier(regressor) else self._scaled_back
+                as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
                 self.regressor_ = fit_until_best(
                     regressor, table, fitted, weights, validation, held_out, as_scores
                 )
@@ -218,6 +228,36 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
                 error.add_note(f"Columns of X with text or times: {text}.")
             raise
         return self
+
+    def _encode(
+        self,
+        regressor: Any,
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None,
+        graded_targets: bool,
+    ) -> tuple[NDArray[np.int64] | None, NDArray[Any], NDArray[np.float64] | None]:
+        """Return the rows to which the regressor is fitted (None: all), their targets and weights.
+
+        The attributes that convert its predictions to scores are set.
+        """
+        self._reader: Levels | Shares | None = None
+        for name in ("levels_", "eta_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if not is_classifier(regressor):
+            # Scaling by powers of two is exact. It keeps weighted means from overflowing, and
+            # tiny targets from vanishing inside the regressor.
+            mass = None if sample_weight is None else below_one(sample_weight)
+            centred = queries.center(targets, mass) if self.center else targets
+            self._exponent = target_exponent(centred)
+            return None, np.ldexp(centred, -self._exponent), sample_weight
+        task = make_task(regressor, targets, queries, sample_weight, graded_targets)
+        self._reader = task.reader
+        if isinstance(task.reader, Levels):
+            self.levels_ = task.reader.levels
+        else:
+            self.eta_ = task.reader.eta
+        return task.rows, task.classes, task.weight
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
         """Predict the score of each document, one block of rows at a time.
@@ -238,20 +278,13 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         )
 
     def _predict(self, table: Any) -> NDArray[np.float64]:
-        if is_classifier(self.regressor_):
-            chances = self.regressor_.predict_proba(table)
-            return chances @ self.levels_[self.regressor_.classes_]
+        if self._reader is not None:
+            return self._reader.predict(self.regressor_, table)
         return self._scaled_back(self.regressor_.predict(table))
 
     def _scaled_back(self, predicted: Any) -> NDArray[np.float64]:
         """Scores from what the regressor predicts."""
         return np.ldexp(np.asarray(predicted, dtype=np.float64).reshape(-1), self._exponent)
-
-    def _expected(self, chances: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores from the probabilities that a classifier predicts for the levels."""
-        if chances.ndim == 1:  # LightGBM and XGBoost give only that of the second of two levels
-            chances = np.column_stack([1.0 - chances, chances])
-        return chances @ self.levels_
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
         """Compute the slope of each input column inside a query from the regressor's coefficients.
@@ -315,13 +348,9 @@ def weight_arguments(
         sample_weight = mean_one(sample_weight)
         if sample_weight is None:
             return {}
-    last, prefix = regressor, ""
     # Without metadata routing, a Pipeline passes <step>__sample_weight to the named step.
-    while hasattr(last, "steps"):
-        prefix += f"{last.steps[-1][0]}__"
-        last = last.steps[-1][1]
-    kinds = {parameter.kind for parameter in signature(last.fit).parameters.values()}
-    if not has_fit_parameter(last, "sample_weight") and Parameter.VAR_KEYWORD not in kinds:
+    last, prefix = last_step(regressor)
+    if not takes_weights(last):
         raise ValueError(
             f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
             "fit without weights."

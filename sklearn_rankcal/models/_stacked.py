@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
@@ -365,11 +365,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
 
     @property
     def learns_targets(self) -> bool:
-        """Whether a member learns the targets of the ranker's own loss, by regression."""
-        return self.members is None or any(
-            loss is None and not is_classifier(getattr(model, "regressor", None))
-            for _, loss, model in self.members
-        )
+        """Whether a member learns the targets of the ranker's own loss."""
+        return self.members is None or any(loss is None for _, loss, _ in self.members)
 
     @property
     def feature_importances_(self) -> Floats:

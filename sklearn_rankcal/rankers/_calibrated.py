@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
+from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
     StackedModel,
@@ -23,10 +22,7 @@ from sklearn_rankcal.rankers._arrays import PlainArraysMixin
 from sklearn_rankcal.rankers._fitted_regressor import FittedRegressorMixin
 from sklearn_rankcal.rankers._models import NAMES, make_model
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import (
-    TrainingData,
-    warn_if_normalizer_varies,
-)
+from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.rankers._validation import ValidatingRanker
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table
@@ -74,9 +70,12 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         - A regressor of scikit-learn or with its interface. `Ridge` and LightGBM take a sparse X
           as it is. For ``loss="pd"`` and ``"map"`` it is fitted to pairs of documents
           (`PairModel`).
-        - A classifier, if labels are graded. The targets are expected values under its
-          `predict_proba`. They are not calibrated for losses with a normalizer (``"ndcg"``,
-          ``"recall"``, ``"auc"``, ``"map_by_scores"``), for which `fit` warns.
+        - A classifier with `predict_proba`, or a linear one that is fitted by a squared loss, such
+          as `LinearSVC`. Targets that depend on the label of the document alone (``"dcg"``,
+          ``"precision"``, ``"wta"``, ``"eru"``, ``"err"``) are its classes, and the score is the
+          expected target. Targets of other losses on scores become weights of two classes, which
+          the classifier must take as ``sample_weight``. The rankings are calibrated over the same
+          distributions as with a regressor; `models.DocumentModel` describes both ways.
         - A model of `sklearn_rankcal.models`, which is fitted as it is.
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
@@ -99,7 +98,7 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         the default regressor gets context columns.
     center : bool, default=True
         Whether to subtract from each target the mean of its query. This changes no ranking of the
-        targets.
+        targets. It is ignored for classifiers.
     group_column : str, default=None
         Name of the column of a data frame X that contains the query ids. The regressor does not
         see it. This is the only way to pass queries to `cross_val_predict` and
@@ -140,9 +139,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
     decoder_ : decoder
         The decoder.
     calibrated_over_ : str
-        The distributions of the labels over which the fitted model is calibrated for the loss. With
-        a regressor this is ``loss_.calibrated_over``, with a classifier
-        ``loss_.calibrated_over_with_classifier``.
+        The distributions of the labels over which the fitted model is calibrated for the loss. This
+        is ``loss_.calibrated_over``, unless no member of a stack learns the targets of the loss.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
@@ -314,24 +312,14 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
 
     def _make_targets(self, model: Any, data: TrainingData) -> Any:
         """Return the targets of the model, and set `calibrated_over_`."""
-        # Only a model of documents can have a classifier; its regressor may be None.
-        inner = None if self.loss_.space.is_pairwise else getattr(model, "regressor", None)
-        with_classifier = inner is not None and is_classifier(inner)
-        if with_classifier:
-            targets = self.loss_.encode_documents(data.labels)
-            self.calibrated_over_ = self.loss_.calibrated_over_with_classifier
-        else:
-            targets = self.loss_.training_targets(data.labels, data.queries)
-            # The members of a stack may all have other targets.
-            learned = getattr(model, "learns_targets", True)
-            self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
+        targets = self.loss_.training_targets(data.labels, data.queries)
+        # The members of a stack may all have other targets.
+        learned = getattr(model, "learns_targets", True)
+        self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
         if isinstance(targets, PairTargets):
             check_unit(targets.largest())
         else:
             check_unit(float(np.abs(targets).max()))
-        if with_classifier and isinstance(self.loss_, NormalizedLoss):
-            normalizer = self.loss_.measure.normalizer(targets, data.queries)
-            warn_if_normalizer_varies(inner, self.loss_, normalizer, stacklevel=7)
         return targets
 
     def _training_weight(self, data: TrainingData) -> NDArray[np.float64] | None:

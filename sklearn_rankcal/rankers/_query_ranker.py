@@ -166,6 +166,8 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
         extra: dict[str, Any] = {} if validation is None else {"validation": validation}
         if has_fit_parameter(model, "labels"):
             extra["labels"] = data.labels
+        if has_fit_parameter(model, "graded_targets"):
+            extra["graded_targets"] = self.loss_.graded_targets
         model = model.fit(data.X, targets, data.queries, weight, **extra)
         fitted = getattr(model, "regressor_", model)
         kept = "" if validation is None else f" with {validation.n_iter} iterations"

@@ -110,21 +110,3 @@ def warn_if_split_cuts_queries(regressor: Any, queries: Queries, stacklevel: int
                 stacklevel=stacklevel,
             )
             return
-
-
-def warn_if_normalizer_varies(
-    classifier: Any, loss: Loss, normalizer: NDArray[np.float64], stacklevel: int
-) -> None:
-    """Warn if the normalizer of the loss differs between queries, which no classifier learns."""
-    if np.ptp(normalizer) <= 1e-9 * normalizer.max():
-        return
-    warnings.warn(
-        f"{type(classifier).__name__} is a classifier, which learns the gain of single "
-        f"documents, but {type(loss).__name__} divides the gain by a normalizer of the whole "
-        "query, which varies in this data. The rankings converge to the best ones for the loss "
-        "only if the normalizer of a query is certain (see the attribute calibrated_over_). Use "
-        "a regressor, or loss='dcg', for which the expected targets of a classifier are "
-        "calibrated.",
-        UserWarning,
-        stacklevel=stacklevel,
-    )

@@ -1,0 +1,254 @@
+"""How a classifier learns the targets of documents, and how its predictions become scores.
+
+Targets and weights come in, and a `ClassTask` comes out: the rows, classes and weights to which the
+classifier is fitted, and what computes scores from its predictions. There are two ways:
+
+- *Levels.* Each distinct target is a class. The score is the expected target under the predicted
+  probabilities. This is for targets that depend on the label of the document alone, because they
+  have as few distinct values as the labels.
+- *Shares.* Every other target v is written as a share of the largest target eta. The document
+  enters with class 1 and weight v / eta, and again with class 0 and weight 1 - v / eta. This
+  minimises v phi(s) + (eta - v) phi(-s), divided by eta, where phi is the loss of the classifier.
+  It is a pointwise surrogate of Calauzènes, Usunier and Gallinari (2013): `PointwiseLogistic` for
+  `LogisticRegression` and most boosting, `PointwiseExponential` for boosting with
+  ``loss="exponential"``, and `PointwiseSquaredHinge`, up to a shift of its scores, for `LinearSVC`.
+  The score is eta times the predicted probability of class 1, which estimates E[v]. The target v is
+  a gain that was already divided by the normalizer of its query. So the probability contains the
+  normalizer, which the probabilities of labels do not.
+"""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import RidgeClassifier, SGDClassifier
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
+
+_MAX_LEVELS = 100  # with more distinct targets, the classes would be too many
+
+#: Classifiers whose decision function s estimates the probability of class 1 by (1 + s) / 2. For
+#: each class, the values of its parameter `loss` for which it does; None if it has a single loss.
+#:
+#: With the share p = E[v] / eta, the expected loss is p phi(s) + (1 - p) phi(-s). For the squared
+#: error phi(s) = (1 - s)^2 it is least at s = 2 p - 1. So it is for the squared hinge
+#: phi(s) = max(0, 1 - s)^2 if 0 < p < 1, and for the modified Huber loss, which is convex and
+#: equals the squared hinge where s >= -1. The best scores therefore increase with E[v], which means
+#: that these surrogates are order preserving (theorem 5.2 of Calauzènes et al., 2013, bounds the
+#: regret). If p is 0, every score up to -1 is best, and if p is 1, every score from 1 on. Such a
+#: document comes last or first all the same.
+#:
+#: The hinge max(0, 1 - s) of `SVC` and of the default `SGDClassifier` is not among them. It is
+#: least at -1 for every p < 1/2 and at 1 for every p > 1/2, so that the documents of either kind
+#: tie.
+_MARGINS: dict[type, tuple[str, ...] | None] = {
+    LinearSVC: ("squared_hinge",),
+    SGDClassifier: ("squared_hinge", "squared_error", "modified_huber"),
+    RidgeClassifier: None,
+}
+# libsvm fits the sigmoid of its probabilities (Platt scaling) to rows that all count the same, so
+# that the two classes of a document cancel each other.
+_FITS_PROBABILITIES_WITHOUT_WEIGHTS = (SVC, NuSVC)
+
+
+class Levels:
+    """Computes expected targets from the probabilities of distinct targets.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_levels,)
+        The distinct targets, in ascending order.
+    """
+
+    def __init__(self, levels: Floats) -> None:
+        self.levels = levels
+
+    def predict(self, classifier: Any, table: Any) -> Floats:
+        """Predict the expected target of each row."""
+        chances: Floats = classifier.predict_proba(table)
+        expected: Floats = chances @ self.levels[classifier.classes_]
+        return expected
+
+    def as_scores(self, chances: NDArray[Any]) -> Floats:
+        """Compute expected targets from the probabilities of all levels."""
+        expected: Floats = _both_columns(chances) @ self.levels
+        return expected
+
+
+class Shares:
+    """Computes expected targets from the probability of class 1, the share of the largest target.
+
+    Parameters
+    ----------
+    eta : float
+        The largest target.
+    by_margins : bool
+        Whether the probability is computed from the decision function.
+    """
+
+    def __init__(self, eta: float, by_margins: bool) -> None:
+        self.eta = eta
+        self.by_margins = by_margins
+
+    def predict(self, classifier: Any, table: Any) -> Floats:
+        """Predict the expected target of each row."""
+        if self.by_margins:
+            margins = np.asarray(classifier.decision_function(table), dtype=np.float64)
+            expected: Floats = self.eta * ((1.0 + margins.reshape(-1)) / 2)
+            return expected
+        return self.as_scores(classifier.predict_proba(table))
+
+    def as_scores(self, chances: NDArray[Any]) -> Floats:
+        """Compute expected targets from the probabilities of both classes."""
+        expected: Floats = self.eta * _both_columns(chances)[:, 1].astype(np.float64)
+        return expected
+
+
+class ClassTask(NamedTuple):
+    """What a classifier is fitted to.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_examples,) or None
+        The row of the table for each example. None means each row once.
+    classes : ndarray of shape (n_examples,)
+        The class of each example, a number from 0 on.
+    weight : ndarray of shape (n_examples,) or None
+        The weight of each example; None if all are equal.
+    reader : Levels or Shares
+        What computes scores from the predictions of the fitted classifier.
+    """
+
+    rows: NDArray[np.int64] | None
+    classes: NDArray[np.int64]
+    weight: Floats | None
+    reader: Levels | Shares
+
+
+def make_task(
+    classifier: Any,
+    targets: Floats,
+    queries: Queries,
+    sample_weight: Floats | None,
+    graded_targets: bool,
+) -> ClassTask:
+    """Convert targets of documents to a task for a classifier.
+
+    Parameters
+    ----------
+    classifier : estimator
+        The classifier, not fitted.
+    targets : ndarray of shape (n_documents,)
+    queries : Queries
+    sample_weight : ndarray of shape (n_documents,) or None
+    graded_targets : bool
+        Whether each target depends on the label of its document alone.
+
+    Returns
+    -------
+    task : ClassTask
+
+    Raises
+    ------
+    ValueError
+        If all targets are equal, if the classifier needs weights and does not take them, or if it
+        has neither probabilities nor a decision function that estimates them.
+    """
+    by_margins = _estimates_by_margins(classifier)
+    if not by_margins and not hasattr(classifier, "predict_proba"):
+        raise ValueError(
+            f"{type(classifier).__name__} has no predict_proba, and sorting by its "
+            "decision_function does not sort by expected targets. The minimiser of the hinge, for "
+            "example, ties all documents whose expected target is below half of the largest. Use a "
+            "classifier with predict_proba, one that is fitted by a squared loss (LinearSVC with "
+            "loss='squared_hinge', SGDClassifier with 'squared_hinge', 'squared_error' or "
+            "'modified_huber', RidgeClassifier), or a regressor."
+        )
+    if graded_targets and not by_margins:
+        levels, codes = np.unique(targets, return_inverse=True)
+        if len(levels) <= _MAX_LEVELS:
+            return ClassTask(None, codes, sample_weight, Levels(levels))
+    last, _ = last_step(classifier)
+    if isinstance(last, _FITS_PROBABILITIES_WITHOUT_WEIGHTS):
+        raise ValueError(
+            f"{type(last).__name__} fits its probabilities without weights, but a classifier "
+            "learns these targets as weights. Use a classifier whose predict_proba takes them into "
+            "account, LinearSVC with loss='squared_hinge', or a regressor."
+        )
+    # Shares must not be negative, but targets can be: those of Spearman's rho and net Borda scores.
+    # So c(y) = min(0, min_j alpha_j(y)) is subtracted from the targets alpha_i(y) of a query with
+    # the labels y. As c(y) is the same for all its documents, E[alpha_i(Y) - c(Y)] - E[alpha_j(Y) -
+    # c(Y)] = E[alpha_i(Y)] - E[alpha_j(Y)] for every distribution of Y, and the order is the same.
+    utilities = targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
+    eta = float(utilities.max())
+    share = utilities / (eta or 1.0)
+    if share.min() == share.max():
+        raise ValueError(
+            f"All {len(share)} documents have the same target, so that {type(classifier).__name__} "
+            "would have only one class and nothing to rank by."
+        )
+    task = _weighted_classes(share, sample_weight, Shares(eta, by_margins))
+    if task.weight is not None and not takes_weights(last):
+        raise ValueError(
+            f"{type(last).__name__} does not take sample_weight. A classifier "
+            "learns these targets as weights: each document has class 1 with the share that its "
+            "target has of the largest target, and class 0 with the rest. Use a classifier that "
+            "takes sample_weight, or a regressor."
+        )
+    return task
+
+
+def _weighted_classes(share: Floats, sample_weight: Floats | None, reader: Shares) -> ClassTask:
+    """Give each document class 1 with weight `share` and class 0 with weight 1 - `share`.
+
+    The rows come in their order, with the class of the positive weight. After them, those that have
+    two positive weights come again, with class 0. So only these are copied.
+    """
+    again = np.flatnonzero((share > 0) & (share < 1))
+    classes = (share > 0).astype(np.int64)
+    weight = np.where(share > 0, share, 1.0)
+    rows = None
+    if len(again):
+        rows = np.concatenate([np.arange(len(share)), again])
+        classes = np.concatenate([classes, np.zeros(len(again), dtype=np.int64)])
+        weight = np.concatenate([weight, 1.0 - share[again]])
+    if sample_weight is not None:
+        weight = weight * (sample_weight if rows is None else sample_weight[rows])
+    return ClassTask(rows, classes, None if (weight == 1).all() else weight, reader)
+
+
+def _both_columns(chances: NDArray[Any]) -> NDArray[Any]:
+    """Add the column of the first of two classes where LightGBM and XGBoost leave it out."""
+    return np.column_stack([1.0 - chances, chances]) if chances.ndim == 1 else chances
+
+
+def _estimates_by_margins(classifier: Any) -> bool:
+    """Whether (1 + s) / 2 estimates the probability of class 1, with the decision function s."""
+    last, _ = last_step(classifier)
+    for kind in type(last).__mro__:
+        if kind in _MARGINS:
+            losses = _MARGINS[kind]
+            return losses is None or last.loss in losses
+    return False
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the estimator at the end of a pipeline, and the prefix of its arguments of `fit`."""
+    last, prefix = estimator, ""
+    while hasattr(last, "steps"):
+        prefix += f"{last.steps[-1][0]}__"
+        last = last.steps[-1][1]
+    return last, prefix
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether the `fit` of an estimator that is not a pipeline takes weights."""
+    kinds = {parameter.kind for parameter in signature(estimator.fit).parameters.values()}
+    return has_fit_parameter(estimator, "sample_weight") or Parameter.VAR_KEYWORD in kinds
