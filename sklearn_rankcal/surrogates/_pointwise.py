@@ -148,6 +148,9 @@ class PointwiseLogistic(_BoundedPointwise):
     Notes
     -----
     With utilities 0 and 1 and ``eta=1`` this is the negative log-likelihood of logistic regression.
+    ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises it, with the largest utility
+    as eta (`models.DocumentModel`).
+
     The minimiser is log(E[v] / (eta - E[v])), and the constant of the regret bound is sqrt(eta)
     (Calauzènes et al., 2013, table 2).
 
@@ -224,6 +227,9 @@ class PointwiseSquaredHinge(_BoundedPointwise):
 
     Notes
     -----
+    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` minimises it, with the largest utility as eta
+    (`models.DocumentModel`). The decision function of `LinearSVC` is 2 s / t - 1.
+
     The minimiser is t E[v] / eta, and the constant of the regret bound is sqrt(2 eta) / t
     (Calauzènes et al., 2013, table 2).
 
