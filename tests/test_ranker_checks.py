@@ -1,5 +1,7 @@
 """Rankers of every kind pass scikit-learn's checks of estimators and our checks of rankers."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -8,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rankcal import CalibratedRanker, LinearRanker
+from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker
 from sklearn_rankcal.estimator_checks import (
     check_ranker,
     expected_failed_checks,
@@ -16,6 +18,8 @@ from sklearn_rankcal.estimator_checks import (
 )
 from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
+
+from .boosting_tools import regressor
 
 CHECKED = [
     CalibratedRanker(),
@@ -37,6 +41,10 @@ CHECKED = [
     LinearRanker("pointwise_squared", loss="dcg"),
     LinearRanker("pairwise_logistic", solver="sgd", max_iter=2),
 ]
+if find_spec("lightgbm") is not None:
+    CHECKED += [BoostedRanker(regressor=regressor("lightgbm", 5), loss="dcg")]
+if find_spec("xgboost") is not None:
+    CHECKED += [BoostedRanker("cosine", regressor=regressor("xgboost", 5), loss="err")]
 
 
 # scikit-learn's checks fit without groups, which makes a ranker warn.

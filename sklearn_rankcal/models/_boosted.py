@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.boosting import Derivatives
@@ -23,6 +24,8 @@ from sklearn_rankcal.utils._pickles import VersionedPickle
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
+
+_NO_COLUMNS = "(train_data->num_features()) > (0)"  # in an error of LightGBM
 
 
 def boosted_regressor(
@@ -184,30 +187,40 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         derivatives = Derivatives(self.surrogate_, targets, queries, per_query)
         self.start_ = derivatives.start
         objective = _HeldDerivatives(derivatives)
-        given = {"objective": regressor.get_params()["objective"]}
+        given = regressor.get_params()["objective"]
         if library == "xgboost" and regressor.get_params().get("base_score") is None:
             regressor.set_params(base_score=0.0)
-        if self._kinds:
-            given |= self._constrain_context(regressor, X, table)
+        self._constrain_context(regressor, X)
         regressor.set_params(objective=objective)
-        # The objective holds the targets. The library only counts the labels that it receives.
-        labels = np.zeros(queries.n_rows)
         try:
-            if validation is None:
-                regressor.fit(table, labels)
-            else:
-                held_out, _ = self._table(validation.X, validation.queries)
-                regressor = fit_until_best(
-                    regressor, table, labels, {}, validation, held_out, self._as_scores
-                )
+            regressor = self._fit_trees(regressor, table, queries.n_rows, validation)
         except (TypeError, ValueError) as error:
             if text := [column for column, _ in text_columns(table)]:
                 error.add_note(f"Columns of X with text or times: {text}.")
             raise
+        except Exception as error:
+            if _NO_COLUMNS not in str(error):
+                raise
+            # LightGBM leaves out columns that it cannot split. If none remains, it takes an
+            # objective by name only, and predicts the same number for all rows.
+            regressor = clone(regressor).set_params(objective=given)
+            regressor.fit(table, np.zeros(queries.n_rows))
+            if validation is not None:
+                validation.record(np.zeros(validation.queries.n_rows))
         # Fitted regressors keep their objective, which must not keep the data.
         objective.derivatives = None
-        self.regressor_ = regressor.set_params(**given)
+        self.regressor_ = regressor.set_params(objective=given)
         return self
+
+    def _fit_trees(
+        self, regressor: Any, table: Any, n_rows: int, validation: Validation | None
+    ) -> Any:
+        # The objective holds the targets. The library only counts the labels that it receives.
+        labels = np.zeros(n_rows)
+        if validation is None:
+            return regressor.fit(table, labels)
+        held_out, _ = self._table(validation.X, validation.queries)
+        return fit_until_best(regressor, table, labels, {}, validation, held_out, self._as_scores)
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
         """Predict the score of each document, one block of rows at a time.
@@ -229,21 +242,20 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         scores: NDArray[np.float64] = np.asarray(predicted, dtype=np.float64).reshape(-1)
         return scores + self.start_
 
-    def _constrain_context(self, regressor: Any, X: Any, table: Any) -> dict[str, Any]:
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
+        # LightGBM takes sparse matrices, but not sparse arrays.
+        return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries)
+
+    def _constrain_context(self, regressor: Any, X: Any) -> None:
         """Extend monotone constraints of columns to the context columns that describe them.
 
         A document's context columns increase with its own value, so that the constraint of the
         column then holds for the score as a function of this value.
-
-        Returns
-        -------
-        given : dict
-            The parameter as it was given; empty if it needs no change.
         """
         name = "monotone_constraints"
         constraints = regressor.get_params().get(name)
-        if constraints is None:
-            return {}
+        if constraints is None or (isinstance(constraints, str) and not self._kinds):
+            return
         if isinstance(constraints, str):
             raise ValueError(
                 f"Pass {name} as a list of one number for each column, not as {constraints!r}, "
@@ -257,9 +269,8 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         if len(own) != X.shape[1]:
             raise ValueError(f"{name} has {len(own)} entries, but X has {X.shape[1]} columns.")
         added = [own[place] for place in self._described] * len(self._kinds)
-        extended: Any = [int(one) for one in own + added]
-        regressor.set_params(**{name: tuple(extended)})
-        return {name: constraints}
+        # XGBoost takes no list, and a fitted XGBRegressor no dictionary when parameters are set
+        regressor.set_params(**{name: tuple(int(one) for one in own + added)})
 
 
 class _HeldDerivatives:

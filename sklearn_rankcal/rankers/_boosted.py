@@ -117,7 +117,8 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     Notes
     -----
     Missing values, categories of pandas, monotone constraints and sampling are those of the
-    library. A sparse X stays sparse, and then has no context columns.
+    library. A sparse X stays sparse, and then has no context columns; XGBoost reads the entries
+    that it does not store as missing values.
 
     Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
     start, so that ``reg_lambda`` and ``min_child_weight`` count documents for every surrogate and
@@ -143,6 +144,7 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     >>> ranks = ranker.predict(data.X, groups=data.groups)  # doctest: +SKIP
     """
 
+    _weighs_queries = True
     _learns_targets = False
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
@@ -272,7 +274,6 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.context in (None, "auto")
-        tags.input_tags.categorical = True
         try:
             tags.target_tags.positive_only = get_loss(self.loss).measure.non_negative
         except (TypeError, ValueError):

@@ -170,6 +170,7 @@ class LinearRanker(QueryRanker):
     """
 
     _weighs_queries = True
+    _learns_targets = False
     # Metadata routing passes groups to this method without a set_partial_fit_request call.
     __metadata_request__partial_fit = {"groups": True}
 
