@@ -23,12 +23,9 @@ def subset_dp(
     size = np.zeros(1 << r, dtype=np.uint8)
     for bit in range(r):
         size[1 << bit : 2 << bit] = size[: 1 << bit] + 1
-    by_size = np.argsort(size, kind="stable")
-    ends = np.cumsum(np.bincount(size, minlength=r + 1))
-    start = 0
     for k in range(r):
-        layer = by_size[start : ends[k]]
-        start = ends[k]
+        # Sorting all sets by size takes as long in total, but Ctrl-C would have to wait for it.
+        layer = np.flatnonzero(size == k)
         layer = layer[(best[layer] <= limit) & (best[layer] < np.inf)]
         for v in range(r):
             sets = layer[(layer >> v) & 1 == 0]
