@@ -9,7 +9,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.decoders import (
-    KERNELS,
     _average_precision,
     _linear_ordering,
     _preferences,
@@ -21,68 +20,62 @@ from sklearn_rankcal.decoders import (
 from . import matrices
 from .python_process import run_python
 
-#: Seconds that the docstrings promise beyond passes over the matrix. The tests allow twenty times
-#: as long, because machines are shared.
+#: Seconds that the docstrings promise beyond passes over the matrix. The tests allow five times.
 STATED = 0.5
 
 INTERRUPTED = """
-import json, signal, sys, threading, time
+import json, signal, threading, time
 import numpy as np
-from sklearn_rankcal.decoders import KERNELS, decode_average_precision, decode_preferences
+import scipy
+from sklearn.utils.fixes import parse_version
+from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
 
 rng = np.random.default_rng(0)
 u = {r: rng.random((r, r)) for r in (24, 100, 1200)}
+# The first linear program of 100 documents takes minutes. SciPy before 1.15 holds Python's lock
+# until a program ends, as the docstrings say. Those of 45 documents take half a second at most.
+program = u[100] if parse_version(scipy.__version__) >= parse_version("1.15") else u[100][:45, :45]
 cases = {
-    "program": lambda: decode_preferences(u[100], "exact"),
-    "program with a limit": lambda: decode_preferences(u[100], "exact", time_limit=300),
     "local search": lambda: decode_preferences(u[1200], "local_search", n_perturbations=100_000),
     "average precision": lambda: decode_average_precision(
         u[1200] + u[1200].T, "local_search", n_perturbations=100_000
     ),
     "subsets": lambda: decode_average_precision([u[24] + u[24].T] * 9, "exact"),
-    "threads": lambda: decode_preferences(
-        [u[1200]] * 4, "local_search", n_perturbations=100_000, n_jobs=2
+    # NumPy's kernels run in processes. If the interrupt were lost, they would outlive this one, and
+    # the test would wait for their output. The limit ends them.
+    "jobs": lambda: decode_preferences(
+        [u[1200]] * 4, "local_search", n_perturbations=100_000, n_jobs=2, time_limit=20
+    ),
+    # Last, because programs go on in their threads and slow down what follows. No perturbations, so
+    # that they have begun when the interrupt comes, also with NumPy.
+    "program": lambda: decode_preferences(program, "exact", n_perturbations=0),
+    "program with a limit": lambda: decode_preferences(
+        program, "exact", n_perturbations=0, time_limit=300
     ),
 }
-if KERNELS == "numpy":
-    # joblib starts processes then. An interrupt while they start can leave them running.
-    del cases["threads"]
-sent = None
-
-def interrupt(stopped):
-    # Python loses an interrupt that arrives inside a finalizer, such as those of joblib's
-    # processes. A user would then press Ctrl-C again.
-    global sent
-    sent = time.monotonic()
-    signal.raise_signal(signal.SIGINT)
-    while not stopped.wait(1.0):
-        signal.raise_signal(signal.SIGINT)
-
 took = {}
 for name, decode in cases.items():
-    stopped = threading.Event()
-    timer = threading.Timer(0.3, interrupt, [stopped])
+    # Count from when the interrupt is due: a call that holds Python's lock also delays the timer.
+    due = time.monotonic() + 0.5
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     timer.start()
     try:
         decode()
-        stopped.set()
         took[name] = "finished"
     except KeyboardInterrupt:
-        stopped.set()
-        took[name] = time.monotonic() - sent
-    timer.join()
+        took[name] = time.monotonic() - due
 print(json.dumps(took))
 """
 
 
 def test_interrupts():
     """Stopping took at most 0.1 s, where the linear program of 100 documents once took 100 s."""
-    run = run_python(INTERRUPTED, timeout=240)
+    run = run_python(INTERRUPTED, timeout=90)
     assert run.returncode == 0, run.stderr
     took = json.loads(run.stdout)
-    assert len(took) == (6 if KERNELS == "compiled" else 5)
+    assert len(took) == 6
     for seconds in took.values():
-        assert seconds != "finished" and seconds < 20 * STATED, took
+        assert seconds != "finished" and seconds < 5 * STATED, took
 
 
 class Clock:
@@ -141,7 +134,7 @@ def test_time_limits_of_large_queries(decode, method, r):
         for limit in (0.01, 0.3):
             began = time.monotonic()
             result = decode(u, method, time_limit=limit)
-            assert time.monotonic() - began < limit + 20 * (STATED + passes)
+            assert time.monotonic() - began < limit + 5 * (STATED + passes)
             assert not result.optimal
 
 
