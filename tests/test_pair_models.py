@@ -292,6 +292,22 @@ def circle(n_queries, r, rng):
     return angle, np.sin(angle[:, None, :] - angle[:, :, None])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_differences_of_scores_leave_no_residuals(data, weighted):
+    """The scores are those of least squares: the relevance, less its mean over the query."""
+    X, y, groups, weight = data
+    queries, weight = Queries.from_groups(groups), weight if weighted else None
+    assert len(set(queries.sizes.tolist())) > 1  # the sizes divide the row sums
+    memory = DocumentModel(DecisionTreeRegressor(random_state=0), center=False)
+    targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
+    model = ResidualPairModel(memory).fit(X, targets, queries, weight)
+    np.testing.assert_allclose(
+        model.scores_.predict(X, queries), queries.center(y.astype(float), weight), atol=1e-12
+    )
+    np.testing.assert_allclose(model.pairs_.matrix_, 0.0, atol=1e-12)
+    np.testing.assert_allclose(model.predict(X, queries), targets.flat(), atol=1e-12)
+
+
 def test_cycles_need_more_than_a_score():
     """Models of pairs fit cyclic preferences, and a score does not.
 
