@@ -444,7 +444,7 @@ def test_softmax_in_the_1_norm():
         ),
         (
             lambda: regret_bound("auc", 1.0, 3, surrogate="softmax", best_value=1),
-            "needs discounts >= 0",
+            "needs a measure with discounts >= 0",
         ),
         (
             lambda: regret_bound("ndcg", 1.0, 3, surrogate="pointwise_logistic", best_value=1),

@@ -21,7 +21,6 @@ References
 from sklearn_rankcal.consistency._bounds import (
     bregman_regret_bound,
     discount_constant,
-    misordered_pairs,
     regret_bound,
 )
 from sklearn_rankcal.consistency._calibration import (
@@ -37,6 +36,7 @@ from sklearn_rankcal.consistency._conditions import (
 )
 from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
 from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
+from sklearn_rankcal.consistency._misordered import misordered_pairs
 from sklearn_rankcal.consistency._order_maps import OrderPreservingMap, order_preserving_map
 from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
 from sklearn_rankcal.consistency._surrogate_risks import (

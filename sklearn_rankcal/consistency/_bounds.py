@@ -278,73 +278,6 @@ def discount_constant(loss: str | Loss, n_documents: ArrayLike, p: float = 2.0) 
     return _number_or_array(np.array(constants).reshape(sizes.shape))
 
 
-def misordered_pairs(ranks: ArrayLike, expected: ArrayLike) -> list[tuple[int, int]]:
-    """Find separate pairs of documents in the wrong order that account for the regret of a ranking.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (r,)
-        The position of each document, 1 = top.
-    expected : array-like of shape (r,)
-        The expected utility E[v_i] of each document.
-
-    Returns
-    -------
-    pairs : list of tuples (i, j)
-        Documents, numbered from 0, with E[v_i] > E[v_j], where i is ranked below j. No document is
-        in two pairs. For every positional measure, the regret of the ranking is at most the sum
-        over the pairs of (E[v_i] - E[v_j]) (phi(nu_i) - phi(nu_j)), where phi are the discounts and
-        nu are the positions if documents are sorted by expected utility (ties by their number).
-
-    Raises
-    ------
-    ValueError
-        If `ranks` is not a permutation of 1 .. r, or if the shapes differ.
-
-    Notes
-    -----
-    This is lemma 4.1 of Calauzènes et al. (2013). Its proof takes the best document i and, among
-    the documents ranked above it, the worst one j. It exchanges j with the document at the top, and
-    i with the document at the place nu_j. After this, other documents can be in a wrong order that
-    are in the right order in the ranking itself: for the documents 2, 3, 4, 1, numbered from the
-    best to the worst, the proof leads to the pairs (1, 4) and (2, 3). The lemma is true
-    nevertheless. It is enough to move j to the top and i to the place nu_j, so that the documents
-    in between keep their order, which does not raise the value of the ranking either. The pairs
-    that are left then come from the ranking without i and j.
-
-    The time is O(r^2).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.consistency import misordered_pairs
-    >>> misordered_pairs([4, 1, 2, 3], [0.9, 0.5, 0.4, 0.1])
-    [(0, 3)]
-    """
-    u = read_numbers(expected, "expected")
-    positions = read_whole(ranks, "ranks")
-    if u.ndim != 1 or positions.shape != u.shape or not np.isfinite(u).all():
-        raise ValueError(
-            "ranks and expected must hold one number for each document, and expected must be "
-            f"finite; they have shapes {positions.shape} and {u.shape}."
-        )
-    if sorted(positions.tolist()) != list(range(1, len(u) + 1)):
-        raise ValueError(f"ranks must be a permutation of 1 .. {len(u)}; got {ranks!r}.")
-    best_first = np.argsort(-u, kind="stable").tolist()
-    place = {document: k for k, document in enumerate(best_first)}
-    ranking = np.argsort(positions).tolist()
-    pairs = []
-    while best_first:
-        i = best_first[0]
-        above = ranking[: ranking.index(i) + 1]
-        j = max(above, key=place.__getitem__)
-        if u[i] > u[j]:
-            pairs.append((i, j))
-        for document in {i, j}:
-            ranking.remove(document)
-            best_first.remove(document)
-    return pairs
-
-
 def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], NDArray[np.int64]]:
     """Read sizes, and numbers that are finite and >= 0. Numbers that are None are left out."""
     sizes = read_whole(n_documents, "n_documents")
@@ -418,22 +351,28 @@ def _surrogate_constants(
             raise ValueError("best_value replaces largest and total; pass one or the other.")
         if getattr(surrogate, "eta", 1.0) is None:
             raise ValueError(f"best_value does not determine eta; pass {name}(eta=...).")
-    columns = [given.get(key, np.array(np.nan)) for key in ("largest", "total", "best_value")]
+    # The distinct rows of size, largest, total and best value, where -1 stands for a missing one.
+    columns = [given.get(key, np.array(-1.0)) for key in ("largest", "total", "best_value")]
     full = np.broadcast_arrays(sizes.astype(np.float64), *columns)
     rows = np.column_stack([column.ravel() for column in full])
-    unique, inverse = np.unique(rows, axis=0, return_inverse=True, equal_nan=True)
+    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+    discounts = {r: loss.measure.discounts(r) for r in set(sizes.ravel().tolist())}
+    of_discounts = {r: loss.discount_constant(r) for r in discounts}
     constants = np.empty(len(unique))
-    for k, (size, largest, total, best) in enumerate(unique):
+    for k, (size, largest, total, best) in enumerate(unique.tolist()):
         r = int(size)
-        if not np.isnan(best):
-            phi = loss.measure.discounts(r)
+        if best >= 0:
+            phi = discounts[r]
             if phi[0] <= 0 or phi.min() < 0:
                 raise ValueError(
-                    f"best_value needs discounts >= 0; {type(loss).__name__} has negative ones, or "
-                    "a constant added to the measure. Pass largest or total."
+                    "best_value needs a measure with discounts >= 0 and no constant term; those of "
+                    f"{type(loss).__name__} are negative. Pass largest or total."
                 )
-            largest, total = best / phi[0], best / phi.mean()
-        constant = surrogate.constant(r, largest, None if np.isnan(total) else total)
+            largest, total = best / float(phi[0]), best / float(phi.mean())
+        # The constant is NaN if it depends on a utility that is missing.
+        constant = surrogate.constant(
+            r, largest if largest >= 0 else np.nan, total if total >= 0 else None
+        )
         if constant is None:
             raise ValueError(f"{surrogate!r} has no regret bound of the form of table 2.")
         if np.isnan(constant):
@@ -441,5 +380,5 @@ def _surrogate_constants(
                 f"The constant of {name} depends on the expected utilities; pass largest, total or "
                 "best_value."
             )
-        constants[k] = constant * loss.discount_constant(r)
+        constants[k] = constant * of_discounts[r]
     return constants[np.ravel(inverse)].reshape(full[0].shape)
