@@ -106,7 +106,7 @@ def order_preserving_map(s: ArrayLike, r: ArrayLike) -> OrderPreservingMap:
     -----
     This is lemma 2 of Ravikumar et al. (2011). If s and r have the same ties, g applies a piecewise
     linear function to each entry, and is continuous. If their ties differ, no invertible function
-    with this property is continuous at r.
+    that preserves the order is continuous.
 
     For all cases, the proof of the lemma uses the function
 
