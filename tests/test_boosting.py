@@ -141,7 +141,14 @@ def test_the_weight_of_a_query_is_the_mean_of_its_rows():
     one, other = (objective(DATA.y, SCORES, w, SIZES) for w in (rows, mean))
     np.testing.assert_allclose(one, other, rtol=1e-12)
     plain = objective(DATA.y, SCORES, None, SIZES)
-    ratio = one[0] / plain[0]
+    for number in (0, 1):
+        ratio = one[number] / plain[number]
+        np.testing.assert_allclose(ratio / ratio[0], mean / mean[0], rtol=1e-9)
+    for name in ("softmax", "pointwise_squared"):
+        _, curvature = lightgbm_objective(name)(DATA.y, np.zeros(N), rows, SIZES)
+        assert curvature.mean() == pytest.approx(1.0)
+    floor = lightgbm_objective("ranksvm")(DATA.y, SCORES, rows, SIZES)[1]
+    ratio = floor / lightgbm_objective("ranksvm")(DATA.y, SCORES, None, SIZES)[1]
     np.testing.assert_allclose(ratio / ratio[0], mean / mean[0], rtol=1e-9)
 
 

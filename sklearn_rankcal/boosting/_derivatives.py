@@ -60,6 +60,25 @@ class Derivatives:
     Gradients and curvatures above 1e12 are cut off there. Surrogates of which that is true, sums of
     exponentials, have gradients about as large as their curvatures, so that the step has a length
     of about 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter of the surrogate is out of range, or if it does not take the targets.
+
+    Examples
+    --------
+    The squared error has the gradient s - v and the curvature 1, and starts at the mean utility:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import Derivatives
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PointwiseSquared
+    >>> v = np.array([1.0, 0.0, 0.0, 3.0])
+    >>> derivatives = Derivatives(PointwiseSquared(), v, Queries.uniform(2, 2))
+    >>> gradient, curvature = derivatives(np.zeros(4))
+    >>> derivatives.start, gradient.tolist(), curvature.tolist()
+    (1.0, [0.0, 1.0, 1.0, -2.0], [1.0, 1.0, 1.0, 1.0])
     """
 
     def __init__(
@@ -69,18 +88,16 @@ class Derivatives:
         self._targets = targets
         self._queries = queries
         self._factor = np.ones(queries.n_queries) if weight is None else weight / weight.max()
-        self._least = np.zeros(queries.n_queries)
         mass = queries.broadcast(self._factor)
         self.start = _constant_score(self._surrogate, targets, mass)
         gradient, curvature = self._evaluate(np.zeros(queries.n_rows))
         bend, slope = queries.mean(np.maximum(curvature, 0.0)), queries.mean(np.abs(gradient))
         unit = np.where(bend > 0, bend, slope)
-        mean = float(np.average(unit, weights=queries.sizes))
+        mean = float(np.average(unit * self._factor, weights=queries.sizes))
         if mean > 0:
             self._factor = self._factor / mean
-            self._least = np.where(bend > 0, _LEAST_CURVATURE * bend, slope) / mean
-        self._factor = queries.broadcast(self._factor)
-        self._least = queries.broadcast(self._least)
+        least = np.where(bend > 0, _LEAST_CURVATURE * bend, slope) * self._factor
+        self._factor, self._least = queries.broadcast(self._factor), queries.broadcast(least)
 
     def _evaluate(self, scores: Floats) -> tuple[Floats, Floats]:
         _, gradient, curvature = self._surrogate.evaluate(

@@ -87,9 +87,6 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     calibrated_over_ : str
         The distributions of the labels over which the surrogate is calibrated for the loss. If the
         surrogate is not order preserving, it says so, with the theorem.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        The importances of the regressor. Those of context columns are added to those of the columns
-        that they describe.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
