@@ -3,9 +3,12 @@
 solvers
     `LinearRanker("pairwise_logistic")` on float32 features of queries of 120 documents: L-BFGS with
     one and with several threads, and the stochastic gradient method with one and with ten passes.
-    Each row has the seconds of `fit`, of which the last column is the ratio to L-BFGS with one
-    thread in the same run, and how good the fit is: the share of the fall of the objective from
-    w = 0 that is left, and NDCG@10 of other queries.
+    Each row has the seconds of `fit` and the processor seconds of all threads, and how good the fit
+    is: the share of the fall of the objective from w = 0 that is left, and NDCG@10 of other
+    queries. The last column is the ratio of processor seconds to L-BFGS with one thread in the same
+    run, because other processes change the seconds. There is a table for columns as they are drawn,
+    which are not correlated inside a query, and one for mixed columns of other units. Their
+    correlations have the condition number of `--conditions`, squared, which is harder for both.
 pairs
     The same objective as scikit-learn's `LinearSVC`, the squared hinge of all preferred pairs, on
     as many queries as have a million preferred pairs. `LinearSVC` gets the differences of the
@@ -36,27 +39,45 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import WeightedComparisons
 
 PARTS = ("solvers", "pairs")
-QUERY_SIZE = 120
+QUERY_SIZE, CHUNK = 120, 1 << 14
 
 
-def timed(call: Any) -> tuple[Any, float]:
-    started = time.perf_counter()
+def timed(call: Any) -> tuple[Any, float, float]:
+    """The result of a call, its seconds, and the processor seconds of all threads."""
+    started, busy = time.perf_counter(), time.process_time()
     result = call()
-    return result, time.perf_counter() - started
+    return result, time.perf_counter() - started, time.process_time() - busy
 
 
 def objective(ranker: LinearRanker, data: Bunch, coef: np.ndarray) -> float:
     """The objective of a fitted ranker at other coefficients."""
     queries = Queries.from_groups(data.groups)
     targets = ranker.surrogate_.targets(ranker.loss_, data.y, queries)
-    scores = data.X @ coef.astype(np.float32)
-    values = ranker.surrogate_.value(targets, scores.astype(np.float64), queries)
+    blocks = (data.X[start : start + CHUNK] for start in range(0, len(data.y), CHUNK))
+    scores = np.concatenate([block.astype(np.float64) @ coef for block in blocks])
+    values = ranker.surrogate_.value(targets, scores, queries)
     return float(values.sum() + ranker.alpha / 2 * coef @ coef)
 
 
-def report_solvers(arguments: argparse.Namespace) -> None:
+def mix_columns(X: np.ndarray, condition: float) -> None:
+    """Replace the columns by mixtures of them, of which the scores are still linear functions."""
+    n_features = X.shape[1]
+    rng = np.random.default_rng(0)
+    rotation, _ = np.linalg.qr(rng.normal(size=(n_features, n_features)))
+    spread = np.logspace(0, -np.log10(condition), n_features)
+    again, _ = np.linalg.qr(rng.normal(size=(n_features, n_features)))
+    units = 10.0 ** rng.uniform(-3, 3, n_features)
+    mixture = (rotation * spread) @ again * units
+    for start in range(0, len(X), CHUNK):
+        X[start : start + CHUNK] = X[start : start + CHUNK] @ mixture
+
+
+def report_solvers(arguments: argparse.Namespace, condition: float) -> None:
     data = make_data(arguments.documents, arguments.features, shuffled=False)
     test = make_data(120_000, arguments.features, shuffled=False, seed=1)
+    if condition > 1:
+        mix_columns(data.X, condition)
+        mix_columns(test.X, condition)
     stochastic = {"solver": "sgd", "random_state": 0}
     tasks = {
         "L-BFGS, 1 thread": {"n_jobs": 1},
@@ -66,13 +87,15 @@ def report_solvers(arguments: argparse.Namespace) -> None:
     }
     fits = {}
     for name, options in tasks.items():
-        ranker = LinearRanker("pairwise_logistic", verbose=arguments.verbose, **options)
+        ranker = LinearRanker(
+            "pairwise_logistic", alpha=arguments.alpha, verbose=arguments.verbose, **options
+        )
         fits[name] = timed(lambda ranker=ranker: ranker.fit(data.X, data.y, groups=data.groups))
     reference = fits["L-BFGS, 1 thread"][0]
     best = objective(reference, data, reference.coef_)
     fall = objective(reference, data, np.zeros(arguments.features)) - best
     rows = []
-    for name, (ranker, seconds) in fits.items():
+    for name, (ranker, seconds, busy) in fits.items():
         left = (objective(ranker, data, ranker.coef_) - best) / fall
         scores = ranker.decision_function(test.X, groups=test.groups)
         ndcg = ndcg_score(test.y, scores, groups=test.groups, k=10)
@@ -80,17 +103,18 @@ def report_solvers(arguments: argparse.Namespace) -> None:
             [
                 name,
                 f"{seconds:.1f}",
+                f"{busy:.1f}",
                 str(ranker.n_iter_),
                 f"{left:.1e}",
                 f"{ndcg:.4f}",
-                f"{seconds / fits['L-BFGS, 1 thread'][1]:.2f}",
+                f"{busy / fits['L-BFGS, 1 thread'][2]:.2f}",
             ]
         )
     n_pairs = len(data.y) * (QUERY_SIZE - 1) // 2
     print_table(
         f"Pairwise logistic, {len(data.y)} x {arguments.features} float32, "
-        f"{n_pairs / 1e6:.0f} million pairs",
-        ["solver", "fit, s", "iterations", "left", "NDCG@10", "ratio"],
+        f"{n_pairs / 1e6:.0f} million pairs, condition {condition:g}",
+        ["solver", "fit, s", "processors, s", "iterations", "left", "NDCG@10", "ratio"],
         rows,
     )
 
@@ -116,8 +140,8 @@ def report_pairs(arguments: argparse.Namespace) -> None:
     ranker = LinearRanker(surrogate, alpha=1.0, n_jobs=1, verbose=arguments.verbose)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        _, of_peer = timed(lambda: peer.fit(table, sign))
-    _, ours = timed(lambda: ranker.fit(subset.X, subset.y, groups=subset.groups))
+        _, _, of_peer = timed(lambda: peer.fit(table, sign))
+    _, _, ours = timed(lambda: ranker.fit(subset.X, subset.y, groups=subset.groups))
     values = [objective(ranker, subset, coef) for coef in (peer.coef_[0], ranker.coef_)]
     all_pairs = n_pairs * arguments.documents / used
     note = " (not converged)" if caught else ""
@@ -155,14 +179,19 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_200_000, help="(default: 1200000)")
     parser.add_argument("--features", type=int, default=136, help="(default: 136)")
     parser.add_argument("--pairs", type=int, default=1_000_000, help="(default: 1000000)")
+    parser.add_argument("--alpha", type=float, default=1e-6, help="the penalty (default: 1e-6)")
     parser.add_argument("--n-jobs", type=int, default=2, help="threads (default: 2)")
     parser.add_argument("--verbose", type=int, default=0, help="of the rankers (default: 0)")
+    parser.add_argument(
+        "--conditions", nargs="+", type=float, default=[1, 100], help="(default: 1 100)"
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
     arguments = parser.parse_args()
     if hasattr(os, "getloadavg"):
         print(f"load of the last minute: {os.getloadavg()[0]:.1f}, of {os.cpu_count()} processors")
     if "solvers" in arguments.parts:
-        report_solvers(arguments)
+        for condition in arguments.conditions:
+            report_solvers(arguments, condition)
     if "pairs" in arguments.parts:
         report_pairs(arguments)
 
