@@ -122,6 +122,10 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     every scale of the labels and weights. Where the curvature of a surrogate is 0 or negative, it
     has a floor. `boosting.Derivatives` describes this.
 
+    Gradients take O(r) or O(r log r) time for a query of r documents with pointwise surrogates,
+    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others. Those
+    use as many threads as a `joblib.parallel_config` says, by default 1.
+
     Scores of softmax and of other surrogates with exponentials have no bound if a document's
     utility is 0 in every query; the penalty ``reg_lambda`` and the number of trees keep them small.
 
