@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._linear_descent import Point, descend, find_origin
-from sklearn_rankcal.models._linear_objective import LinearObjective, Scales
+from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_objective import LinearObjective
 from sklearn_rankcal.models._query_batches import QueryBatches, linear_table, row_scores
 from sklearn_rankcal.models._stochastic import (
     STEP_SIZES,
@@ -184,9 +185,9 @@ class LinearModel(VersionedPickle, BaseEstimator):
             objective = self._objective(data, surrogate, self.alpha)
             state = self._make_state(data, surrogate, *find_origin(objective, self.alpha), order)
             self.n_iter_ = 0
-        elif data.n_features != len(state.coef):
+        elif data.n_features != len(state.y):
             raise ValueError(
-                f"X has {data.n_features} columns, but earlier calls had {len(state.coef)}."
+                f"X has {data.n_features} columns, but earlier calls had {len(state.y)}."
             )
         else:
             # Parameters that depend on data, such as eta, are those of the first call.
@@ -232,11 +233,11 @@ class LinearModel(VersionedPickle, BaseEstimator):
         penalty = 0.0 if surrogate.scale_invariant else self.alpha
         objective = self._objective(data, surrogate, penalty)
         origin = self._least_squares(data) if surrogate.scale_invariant else None
-        origin, scales = find_origin(objective, self.alpha, origin)
+        origin, metric = find_origin(objective, self.alpha, origin)
         (self.coef_, self.intercept_), minimum = descend(
             objective,
             origin,
-            scales,
+            metric,
             _start(objective, origin, given),
             tol=self.tol,
             max_iter=self._max_iter,
@@ -258,8 +259,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
     def _least_squares(self, data: QueryBatches) -> Point:
         """Fit least squares with the penalty, from which other surrogates can start."""
         squared = LinearObjective(data, PointwiseSquared(), self.alpha, self.n_jobs)
-        origin, scales = find_origin(squared, self.alpha)
-        return descend(squared, origin, scales, origin, tol=self.tol, max_iter=self._max_iter)[0]
+        origin, metric = find_origin(squared, self.alpha)
+        return descend(squared, origin, metric, origin, tol=self.tol, max_iter=self._max_iter)[0]
 
     def _fit_sgd(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
         if surrogate.scale_invariant:
@@ -269,11 +270,11 @@ class LinearModel(VersionedPickle, BaseEstimator):
             )
         random = check_random_state(self.random_state)
         objective = self._objective(data, surrogate, self.alpha)
-        origin, scales = find_origin(objective, self.alpha)
+        origin, metric = find_origin(objective, self.alpha)
         point = _start(objective, origin, given)
         start = objective.evaluate(*point).value
         order = random.permutation(data.n_queries)
-        state = self._make_state(data, surrogate, point, scales, order)
+        state = self._make_state(data, surrogate, point, metric, order)
         self.n_iter_ = 0
         for number in range(self._max_iter):
             self._pass(state, data, order if number == 0 else random.permutation(data.n_queries))
@@ -288,13 +289,13 @@ class LinearModel(VersionedPickle, BaseEstimator):
         data: QueryBatches,
         surrogate: Surrogate,
         start: Point,
-        scales: Scales,
+        metric: Metric,
         order: NDArray[np.int64],
     ) -> StochasticGradient:
         def make(largest_step: float) -> StochasticGradient:
             return StochasticGradient(
                 surrogate,
-                scales,
+                metric,
                 float(data.weight.sum()),
                 data.n_queries,
                 self.alpha,

@@ -1,8 +1,8 @@
 """Minimise the objective of a linear model by L-BFGS, in coordinates without units.
 
-The curvature by each coefficient at the origin gives the units. In these coordinates all second
-derivatives are about 1 and the gradient at the origin has length 1, so that a tolerance means the
-same for every surrogate, data set and penalty.
+The curvature at the origin gives the coordinates. In these all second derivatives are about 1 and
+the gradient at the origin has length 1. A tolerance then means the same for every surrogate, data
+set and penalty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.models._lbfgs import Minimum, minimize_smooth
-from sklearn_rankcal.models._linear_objective import LinearObjective, Scales
+from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_objective import LinearObjective
 
 Floats = NDArray[np.float64]
 #: Coefficients and intercept.
@@ -26,8 +27,8 @@ _INTERCEPT_TOLERANCE, _INTERCEPT_ITERATIONS = 1e-6, 100
 
 def find_origin(
     objective: LinearObjective, alpha: float, origin: Point | None = None
-) -> tuple[Point, Scales]:
-    """Return the point to start from, and the scales of the columns there.
+) -> tuple[Point, Metric]:
+    """Return the point to start from, and the coordinates that the curvature there defines.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def find_origin(
             f"{type(objective.surrogate).__name__} or its gradient is not finite for equal scores. "
             "Scale the labels, the weights or the columns of X."
         )
-    return origin, objective.scales(*origin, alpha)
+    return origin, objective.metric(*origin, alpha)
 
 
 def _best_constant(objective: LinearObjective) -> float:
@@ -77,7 +78,7 @@ def _best_constant(objective: LinearObjective) -> float:
 def descend(
     objective: LinearObjective,
     origin: Point,
-    scales: Scales,
+    metric: Metric,
     start: Point,
     *,
     tol: float,
@@ -91,8 +92,8 @@ def descend(
     objective : LinearObjective
     origin : tuple of ndarray and float
         The point at which the length of the gradient is taken as the unit.
-    scales : Scales
-        Those at the origin.
+    metric : Metric
+        That at the origin.
     start : tuple of ndarray and float
         The first iterate.
     tol : float
@@ -108,7 +109,7 @@ def descend(
     minimum : Minimum
     """
     n_features = objective.data.n_features
-    by_column, by_intercept = np.sqrt(scales.column), np.sqrt(scales.intercept)
+    by_intercept = np.sqrt(metric.intercept)
 
     def scaled_gradient(point: Point) -> tuple[float, Floats]:
         found = objective.evaluate(*point)
@@ -116,9 +117,10 @@ def descend(
             return np.inf, np.full(n_features + objective.fits_intercept, np.nan)
         slopes = found.of_coef
         if objective.fits_intercept:
-            slopes = slopes - scales.center * found.of_intercept
-            return found.value, np.append(slopes / by_column, found.of_intercept / by_intercept)
-        return found.value, slopes / by_column
+            slopes = slopes - metric.center * found.of_intercept
+            scaled_slope = found.of_intercept / by_intercept
+            return found.value, np.append(metric.slopes(slopes), scaled_slope)
+        return found.value, metric.slopes(slopes)
 
     base, slopes = scaled_gradient(origin)
     unit = float(np.linalg.norm(slopes[:n_features]))
@@ -127,10 +129,10 @@ def descend(
         return start, Minimum(np.zeros(0), base, 0, True, "")
 
     def to_point(x: Floats) -> Point:
-        coef = x[:n_features] * (unit / by_column)
+        coef = metric.coef(x[:n_features] * unit)
         if not objective.fits_intercept:
             return coef, 0.0
-        return coef, float(x[-1] * unit / by_intercept) - float(scales.center @ coef)
+        return coef, float(x[-1] * unit / by_intercept) - float(metric.center @ coef)
 
     def scaled(x: Floats) -> tuple[float, Floats]:
         value, slopes = scaled_gradient(to_point(x))
@@ -141,9 +143,9 @@ def descend(
             progress(number, base + value * unit**2, slope)
 
     coef, intercept = start
-    x = coef * by_column / unit
+    x = metric.coordinates(coef) / unit
     if objective.fits_intercept:
-        x = np.append(x, (intercept + float(scales.center @ coef)) * by_intercept / unit)
+        x = np.append(x, (intercept + float(metric.center @ coef)) * by_intercept / unit)
     found = minimize_smooth(
         scaled,
         x,

@@ -1,7 +1,7 @@
 """The objective of linear models: a surrogate of linear scores, summed over queries, and a penalty.
 
-Batches of queries come in. The value and the gradient at given coefficients go out, and a scale for
-each column, with which solvers converge whatever the units of the columns are.
+Batches of queries come in. The value and the gradient at given coefficients go out, and coordinates
+in which solvers converge.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy import sparse
 from threadpoolctl import threadpool_limits  # scikit-learn depends on it
 
+from sklearn_rankcal.models._linear_metric import Metric, make_metric
 from sklearn_rankcal.models._query_batches import Batch, QueryBatches
 from sklearn_rankcal.surrogates import Surrogate
 
@@ -28,25 +28,6 @@ class Value(NamedTuple):
     of_coef: Floats
     of_intercept: float
     finite: bool
-
-
-class Scales(NamedTuple):
-    """What solvers know about the columns.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        Weighted means of the columns. Solvers use the intercept of centred columns. It is 0 without
-        an intercept.
-    column : ndarray of shape (n_features,)
-        About the second derivative of the objective by each coefficient, the penalty included.
-    intercept : float
-        The same for the intercept.
-    """
-
-    center: Floats
-    column: Floats
-    intercept: float
 
 
 class LinearObjective:
@@ -110,38 +91,22 @@ class LinearObjective:
             slope += float(batch.row_weight() @ gradient)
         return value, slope
 
-    def scales(self, coef: Floats, intercept: float, penalty: float) -> Scales:
-        """Compute the scales of the columns from the curvature at given coefficients.
+    def metric(self, coef: Floats, intercept: float, penalty: float) -> Metric:
+        """Return coordinates for solvers, from the curvature at given coefficients.
 
-        Second derivatives by two scores are left out. Columns are centred in each query if the
-        surrogate is shift invariant, and on all rows otherwise.
-
-        Raises
-        ------
-        ValueError
-            If the square of a column or the curvature overflows.
+        Parameters
+        ----------
+        coef : ndarray of shape (n_features,)
+        intercept : float
+        penalty : float
+            A positive number that is added to the second derivative by each coefficient.
         """
-        n_features = self.data.n_features
-        first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
-        for batch in self._batches:
-            bend = batch.row_weight() * _curvature(
-                self.data, self.surrogate, batch, coef, intercept
-            )
-            total += float(bend.sum())
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums, squares = _moments(self.data, batch, bend, within=not self.fits_intercept)
-            first += sums
-            second += squares
-        if not (np.isfinite(total) and np.isfinite(second).all()):
-            raise ValueError(
-                "The squares of a column of X, times the curvature of the surrogate, are infinite. "
-                "Scale the columns or the labels."
-            )
-        center = np.zeros(n_features)
-        if self.fits_intercept and total > 0:
-            center = first / total
-            second = np.maximum(second - center * first, 0.0)
-        return Scales(center, second + penalty, total if total > 0 else 1.0)
+
+        def curvature(batch: Batch) -> Floats:
+            own = _curvature(self.data, self.surrogate, batch, coef, intercept)
+            return batch.row_weight() * own
+
+        return make_metric(self.data, self._batches, curvature, penalty, self.fits_intercept)
 
 
 def _add(
@@ -206,46 +171,3 @@ def _curvature(
             return bend
     assert result.gradient is not None
     return np.abs(result.gradient)
-
-
-def _moments(data: QueryBatches, batch: Batch, bend: Floats, within: bool) -> tuple[Floats, Floats]:
-    """Return the weighted sums of the columns and of their squares.
-
-    If `within`, columns are first centred in each query, by their weighted means.
-    """
-    queries = batch.queries
-    first, second = np.zeros(data.n_features), np.zeros(data.n_features)
-    blocks = list(data.blocks(batch))
-    if within and len(blocks) == 1 and not sparse.issparse(data.X):
-        block = data.read(batch.rows)
-        mass = queries.reduce(np.add, bend)
-        means = queries.reduce(np.add, bend[:, None] * block)
-        means /= np.where(mass > 0, mass, 1.0)[:, None]
-        block = block - queries.repeat(means)
-        return first, bend @ np.square(block)
-    # The squares of the means are subtracted at the end, which is less accurate.
-    means_of_query = 0.0
-    for inside, rows in blocks:
-        block = data.read(rows)
-        if sparse.issparse(block):
-            second += block.multiply(block).T @ bend[inside]
-        else:
-            second += bend[inside] @ np.square(block)
-        first += block.T @ bend[inside]
-        if within:
-            code = np.repeat(np.arange(queries.n_queries), queries.sizes)[inside]
-            shape = (queries.n_queries, inside.stop - inside.start)
-            place = np.arange(shape[1])
-            means_of_query = means_of_query + (
-                sparse.csr_array((bend[inside], (code, place)), shape=shape) @ block
-            )
-    if within:
-        mass = queries.reduce(np.add, bend)
-        inverse = np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
-        square: Any = means_of_query
-        if sparse.issparse(square):
-            square = square.multiply(square)
-        else:
-            square = np.square(square)
-        second = np.maximum(second - square.T @ inverse, 0.0)
-    return first, second

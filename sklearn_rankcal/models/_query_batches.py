@@ -105,7 +105,7 @@ class QueryBatches:
                     grouped, place[targets.winner], place[targets.loser], targets.weight
                 )
         else:
-            targets = queries.gather(targets)
+            targets = queries.gather(np.asarray(targets, dtype=np.float64))
         self.targets = targets
         self._of_size: dict[int, Queries] = {}
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.models._linear_objective import LinearObjective, Scales, batch_gradient
+from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_objective import LinearObjective, batch_gradient
 from sklearn_rankcal.models._query_batches import QueryBatches
 from sklearn_rankcal.surrogates import Surrogate
 
@@ -40,15 +41,17 @@ class StochasticGradient:
     The objective is the mean over queries of w_q psi_q / (mean of the w_q), plus
     lambda / 2 ||w||^2. A step minimises the tangent of the surrogate at the queries of the step,
     plus the penalty itself, plus the squared distance from the iterate divided by twice the step
-    size (Duchi et al., 2013, equation 25). The distance is sqrt(sum_k h_k (w_k - w'_k)^2), where
-    h_k is the scale of column k, so that units do not matter.
+    size (Duchi et al., 2013, equation 25). The distance is sqrt((w - w')' H (w - w')), where H
+    approximates the second derivatives of the objective, so that units and correlations of the
+    columns do not matter. The state has the coordinates y of a `Metric`, in which H and the penalty
+    are diagonal.
 
     Parameters
     ----------
     surrogate : Surrogate
         With all parameters set.
-    scales : Scales
-        Those of the sum over queries.
+    metric : Metric
+        That of the sum over queries.
     total_weight : float
         The sum of the weights of the queries that count the penalty once.
     n_queries : int
@@ -65,7 +68,7 @@ class StochasticGradient:
     def __init__(
         self,
         surrogate: Surrogate,
-        scales: Scales,
+        metric: Metric,
         total_weight: float,
         n_queries: int,
         alpha: float,
@@ -79,23 +82,26 @@ class StochasticGradient:
         self.largest_step = largest_step
         self.fits_intercept = not surrogate.shift_invariant
         self.mean_weight = total_weight / n_queries
-        self.penalty = alpha / total_weight  # lambda
-        self.center = scales.center
-        self.inverse = total_weight / scales.column
-        self.inverse_of_intercept = total_weight / scales.intercept
-        # lambda ||w||^2 >= mu sum_k h_k w_k^2
-        self.convexity = self.penalty * float(self.inverse.min())
+        self.metric = metric
+        # H of the mean is H of the sum divided by the total weight.
+        self.factor = total_weight
+        # lambda, in each coordinate; lambda ||w||^2 is at least mu times the squared length in H
+        self.shrinkage = alpha * metric.squares
+        self.convexity = float(self.shrinkage.min())
         self.n_steps = 0
-        self.coef = coef.copy()
-        self.shift = intercept + float(self.center @ coef)  # the intercept of centred columns
+        self.y = metric.coordinates(coef)
+        self.shift = intercept + float(metric.center @ coef)  # the intercept of centred columns
         self.mass = 0.0  # the sum of the weights of the average
-        self.mean_coef = self.coef.copy()
+        self.mean_y = self.y.copy()
         self.mean_shift = self.shift
 
     def result(self) -> tuple[Floats, float]:
         """The averaged coefficients and intercept, of columns that are not centred."""
-        intercept = self.mean_shift - float(self.center @ self.mean_coef)
-        return self.mean_coef.copy(), intercept if self.fits_intercept else 0.0
+        return self._point(self.mean_y, self.mean_shift)
+
+    def _point(self, y: Floats, shift: float) -> tuple[Floats, float]:
+        coef = self.metric.coef(y)
+        return coef, shift - float(self.metric.center @ coef) if self.fits_intercept else 0.0
 
     def pass_over(self, data: QueryBatches, order: Ints, batch_size: int) -> None:
         """Make steps with the queries in this order, `batch_size` of them at a time.
@@ -110,24 +116,24 @@ class StochasticGradient:
 
     def _step(self, data: QueryBatches, numbers: Ints) -> None:
         batch = data.take(numbers)
-        intercept = self.shift - float(self.center @ self.coef) if self.fits_intercept else 0.0
-        _, slopes, of_shift = batch_gradient(data, self.surrogate, batch, self.coef, intercept)
+        point = self._point(self.y, self.shift)
+        _, slopes, of_shift = batch_gradient(data, self.surrogate, batch, *point)
         self.n_steps += 1
         size_of, weight_of = STEP_SIZES[self.rule]
         size = size_of(self.n_steps, self.largest_step, self.convexity)
-        factor = size / (self.mean_weight * len(numbers))
+        factor = size * self.factor / (self.mean_weight * len(numbers))
         with np.errstate(over="ignore", invalid="ignore"):
             if self.fits_intercept:
-                slopes = slopes - self.center * of_shift
-                self.shift -= factor * of_shift * self.inverse_of_intercept
-            self.coef -= factor * slopes * self.inverse
-            self.coef /= 1.0 + (size * self.penalty) * self.inverse
-            if not np.isfinite(self.coef @ self.coef + self.shift):
+                slopes = slopes - self.metric.center * of_shift
+                self.shift -= factor * of_shift / self.metric.intercept
+            self.y -= factor * self.metric.slopes(slopes)
+            self.y /= 1.0 + size * self.shrinkage
+            if not np.isfinite(self.y @ self.y + self.shift):
                 raise Diverged
         weight = weight_of(self.n_steps, self.largest_step, self.convexity)
         self.mass += weight
         share = weight / self.mass
-        self.mean_coef += share * (self.coef - self.mean_coef)
+        self.mean_y += share * (self.y - self.mean_y)
         self.mean_shift += share * (self.shift - self.mean_shift)
 
 

@@ -69,7 +69,7 @@ class LinearRanker(QueryRanker):
         passes of ``"sgd"`` over the queries, of which None means 10.
     tol : float, default=1e-4
         ``"lbfgs"`` ends if no entry of the gradient is larger than `tol` times the length of the
-        gradient at w = 0, both in the scaled coordinates of the notes.
+        gradient at w = 0, both in the coordinates of the notes.
     step_size : {"sqrt", "inverse"}, default="sqrt"
         The steps of ``"sgd"``. ``"sqrt"`` is c / sqrt(t) at step t, and the result is the mean of
         all iterates. ``"inverse"`` is 1 / (mu t + 1 / c), where mu is the strong convexity of the
@@ -129,15 +129,14 @@ class LinearRanker(QueryRanker):
     *Weights.* The weight w_q of a query is the mean of the weights of its rows, without those of
     weight 0, which are left out. A query of weight 2 counts as two equal queries.
 
-    *Units.* The solvers divide each column by about the square root of the second derivative of the
-    objective by its coefficient, so that columns of different units do not slow them down. The
-    penalty is on the coefficients of X as given. X of float32 and sparse X are not converted as a
-    whole. The objective is computed in float64.
+    *Units.* The solvers work in coordinates in which the second derivatives at w = 0 are about 1,
+    so that neither the units of the columns nor, for up to 512 columns, their correlations slow
+    them down. The penalty is on the coefficients of X as given. X of float32 and sparse X are not
+    converted as a whole. The objective is computed in float64.
 
     *Stochastic gradients.* A step minimises the tangent of the surrogate at its queries, plus the
-    penalty, plus the squared distance from the last iterate, divided by twice the step size
-    (equation (25) of [1]_). The distance is that of the scaled coefficients. `fit` draws a new
-    order of the queries for each pass.
+    penalty, plus the squared distance from the last iterate in these coordinates, divided by twice
+    the step size (equation (25) of [1]_). `fit` draws a new order of the queries for each pass.
 
     *Not convex.* For ``"cosine"``, the scale of the scores does not matter, so that a penalty would
     be made 0 by scaling w down. Its `fit` starts from the least squares solution with the penalty
@@ -283,15 +282,16 @@ class LinearRanker(QueryRanker):
     ) -> LinearRanker:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
-        The queries are taken in the order in which they first appear. Steps, averages and the
-        scales of the columns continue from earlier calls of `partial_fit` or from a `fit`, so that
-        two batches have the result of one batch that contains both, if `batch_size` divides the
-        number of queries of the first.
+        The queries are taken in the order in which they first appear. Steps and averages continue
+        from earlier calls of `partial_fit` or from a `fit`: later batches have the same result
+        whether they come in one call or in several, if `batch_size` divides their numbers of
+        queries.
 
-        The scales, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are those of
-        the first call. The penalty is `alpha` for as many queries as the first call has: repeated
-        calls with the same queries tend to what `fit` finds for them. Divide `alpha` by the number
-        of batches in order to find what `fit` finds for all batches of equal size together.
+        The coordinates, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are
+        those of the first call, which should have many more rows than columns. The penalty is
+        `alpha` for as many queries as the first call has: repeated calls with the same queries tend
+        to what `fit` finds for them. Divide `alpha` by the number of batches in order to find what
+        `fit` finds for all batches of equal size together.
 
         Utilities are computed from the batch alone. Those of normalized losses depend on the number
         of its queries, unless ``shrinkage=0`` (`losses.NormalizedLoss`).

@@ -1,0 +1,206 @@
+"""Coordinates of linear models in which second derivatives are about 1.
+
+Batches of queries and the curvature of the surrogate at given scores come in. A linear map from
+coordinates to coefficients goes out, with which solvers converge whatever the units of the columns
+and their correlations are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sklearn_rankcal.models._query_batches import Batch, QueryBatches
+
+Floats = NDArray[np.float64]
+#: Correlations are estimated for up to so many columns, from about this many rows for each.
+_MAX_CORRELATED, _ROWS_PER_COLUMN = 512, 200
+
+
+class Metric(NamedTuple):
+    """The map w = T y from coordinates to coefficients, where T'HT = 1.
+
+    H is an approximation of the second derivatives of the objective, with the penalty. T'T is
+    diagonal too, so that the penalty is a sum over the coordinates.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        Weighted means of the columns. Solvers use the intercept of centred columns. It is 0 without
+        an intercept.
+    intercept : float
+        The second derivative by the intercept.
+    squares : ndarray of shape (n_features,)
+        The diagonal of T'T.
+    matrix, inverse : ndarray of shape (n_features, n_features) or None
+        T and its inverse. None stands for a diagonal matrix, the root of `squares`.
+    """
+
+    center: Floats
+    intercept: float
+    squares: Floats
+    matrix: Floats | None
+    inverse: Floats | None
+
+    def coef(self, y: Floats) -> Floats:
+        """Return T y."""
+        return np.sqrt(self.squares) * y if self.matrix is None else self.matrix @ y
+
+    def slopes(self, of_coef: Floats) -> Floats:
+        """Return T' times a gradient: the derivatives by the coordinates."""
+        return np.sqrt(self.squares) * of_coef if self.matrix is None else self.matrix.T @ of_coef
+
+    def coordinates(self, coef: Floats) -> Floats:
+        """Return the inverse of T, times coefficients."""
+        return coef / np.sqrt(self.squares) if self.inverse is None else self.inverse @ coef
+
+
+def make_metric(
+    data: QueryBatches,
+    batches: Sequence[Batch],
+    curvature: Callable[[Batch], Floats],
+    penalty: float,
+    fits_intercept: bool,
+) -> Metric:
+    """Compute the metric from the curvature by each score.
+
+    Second derivatives by two scores are left out, but columns are centred in each query without an
+    intercept, and on all rows with one. The sums of squares of the columns are those of all rows.
+    For up to 512 columns, their correlations are those of about 200 rows for each column.
+
+    Parameters
+    ----------
+    data : QueryBatches
+    batches : sequence of Batch
+    curvature : callable
+        Returns the weighted curvature of each row of a batch.
+    penalty : float
+        A positive number that is added to the second derivatives by the coefficients.
+    fits_intercept : bool
+
+    Returns
+    -------
+    metric : Metric
+
+    Raises
+    ------
+    ValueError
+        If the square of a column or the curvature overflows.
+    """
+    n_features = data.n_features
+    first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
+    products, n_sampled = np.zeros((0, 0)), 0
+    sampled_first, sampled_total = np.zeros(n_features), 0.0
+    correlated = 1 < n_features <= _MAX_CORRELATED
+    if correlated:
+        products = np.zeros((n_features, n_features))
+    every = max(1, data.queries.n_rows // (_ROWS_PER_COLUMN * n_features))
+    for number, batch in enumerate(batches):
+        bend = curvature(batch)
+        total += float(bend.sum())
+        sampled = correlated and number % every == 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, squares = _moments(data, batch, bend, not fits_intercept, sampled)
+            if sampled:
+                products += squares
+                sampled_first += sums
+                sampled_total += float(bend.sum())
+                n_sampled += batch.queries.n_rows
+                squares = np.diagonal(squares)
+            first += sums
+            second += squares
+    if not (np.isfinite(total) and np.isfinite(second).all() and np.isfinite(products).all()):
+        raise ValueError(
+            "The squares of a column of X, times the curvature of the surrogate, are infinite. "
+            "Scale the columns or the labels."
+        )
+    center = np.zeros(n_features)
+    if fits_intercept and total > 0:
+        center = first / total
+        second = np.maximum(second - center * first, 0.0)
+        if sampled_total > 0:
+            products -= np.outer(sampled_first / sampled_total, sampled_first)
+    intercept = total if total > 0 else 1.0
+    if not correlated:
+        return Metric(center, intercept, 1.0 / (second + penalty), None, None)
+    matrix, inverse, squares = _diagonalise(products, second, penalty, n_sampled)
+    return Metric(center, intercept, squares, matrix, inverse)
+
+
+def _diagonalise(
+    products: Floats, second: Floats, penalty: float, n_rows: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return T, its inverse and the diagonal of T'T.
+
+    H has the correlations of `products` and the diagonal `second`, plus the penalty.
+    """
+    n_features = len(second)
+    size = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    inverse_size = np.divide(1.0, size, out=np.zeros(n_features), where=size > 0)
+    correlations = products * inverse_size * inverse_size[:, None]
+    # Estimates from few rows have directions without any variance. A large share of the diagonal
+    # matrix is added there, and hardly any where rows are many.
+    correlations *= 1.0 - (n_features / (n_features + n_rows)) ** 2
+    np.fill_diagonal(correlations, 1.0)
+    # Without units: the diagonal is 1.
+    unit = np.sqrt(second + penalty)
+    share = np.sqrt(second) / unit
+    scaled = correlations * share * share[:, None]
+    np.fill_diagonal(scaled, 1.0)
+    values, vectors = np.linalg.eigh(scaled)
+    roots = np.sqrt(np.maximum(values, 1e-10))  # rounding can leave small negative numbers
+    matrix = (vectors / roots) / unit[:, None]
+    inverse = (vectors * roots).T * unit
+    # A rotation of the coordinates makes the penalty diagonal.
+    _, rotation = np.linalg.eigh(matrix.T @ matrix)
+    matrix = matrix @ rotation
+    return matrix, rotation.T @ inverse, np.square(matrix).sum(axis=0)
+
+
+def _moments(
+    data: QueryBatches, batch: Batch, bend: Floats, within: bool, products: bool
+) -> tuple[Floats, Floats]:
+    """Return the weighted sums of the columns, and of their squares or of all their products.
+
+    If `within`, columns are centred in each query by their weighted means.
+    """
+    queries, blocks = batch.queries, list(data.blocks(batch))
+    mass = queries.reduce(np.add, bend)
+    inverse = np.divide(1.0, mass, out=np.zeros(len(mass)), where=mass > 0)
+    if within and len(blocks) == 1 and not sparse.issparse(data.X):
+        block = data.read(batch.rows)
+        means = queries.reduce(np.add, bend[:, None] * block) * inverse[:, None]
+        return np.zeros(data.n_features), _second(block - queries.repeat(means), bend, products)
+    first: Any = 0.0
+    second: Any = 0.0
+    of_query: Any = 0.0
+    # The squares of the means are subtracted at the end, which is less accurate.
+    for inside, rows in blocks:
+        block = data.read(rows)
+        first = first + block.T @ bend[inside]
+        second = second + _second(block, bend[inside], products)
+        if within:
+            code = np.repeat(np.arange(queries.n_queries), queries.sizes)[inside]
+            place = np.arange(len(code))
+            shape = (queries.n_queries, len(code))
+            of_query = of_query + sparse.csr_array((bend[inside], (code, place)), shape) @ block
+    if within:
+        second = second - _second(of_query, inverse, products)
+        if not products:
+            second = np.maximum(second, 0.0)
+    return first, second
+
+
+def _second(table: Any, weight: Floats, products: bool) -> Floats:
+    """Return the weighted sums of the squares of columns, or of the products of all pairs."""
+    if sparse.issparse(table):
+        if products:
+            return (table.T @ table.multiply(weight[:, None]).tocsr()).toarray()
+        return table.multiply(table).T @ weight
+    if products:
+        return table.T @ (weight[:, None] * table)
+    return weight @ np.square(table)
