@@ -144,9 +144,9 @@ class LinearRanker(QueryRanker):
     result is a local minimum. Other surrogates that are not convex, such as `Bregman` with
     functions of your own, start from w = 0 and keep the penalty.
 
-    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS has no theory. On sums of many
-    pairs it stops close to the minimum; a squared or smooth hinge has no such problem
-    (``WeightedComparisons("squared_hinge", "binary")``).
+    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS has no theory. It can need
+    many iterations there, or stop a little above the minimum. A squared hinge has no such problem:
+    ``WeightedComparisons("squared_hinge", "binary")``.
 
     References
     ----------
