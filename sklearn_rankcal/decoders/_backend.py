@@ -7,24 +7,19 @@ kernels run although nobody asked for them, `warn_if_slow` warns once about thei
 
 from __future__ import annotations
 
-import os
 import warnings
 
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
+from sklearn_rankcal.utils._kernels import WANTED
 
-_wanted = os.environ.get("SKLEARN_RANKCAL_KERNELS", "")
-if _wanted not in ("", "numpy", "compiled"):
-    raise ImportError(
-        f"SKLEARN_RANKCAL_KERNELS must be 'numpy', 'compiled' or unset; it is {_wanted!r}."
-    )
 KERNELS = "numpy"
-if _wanted != "numpy":
+if WANTED != "numpy":
     try:
         from sklearn_rankcal.decoders import _kernels_compiled as kernels
 
         KERNELS = "compiled"
     except ImportError as error:
-        if _wanted == "compiled":
+        if WANTED == "compiled":
             raise ImportError(
                 "SKLEARN_RANKCAL_KERNELS is 'compiled', but the kernels were not built. Install "
                 "the package with a C compiler (pip install --no-binary sklearn_rankcal "
@@ -45,7 +40,7 @@ def warn_if_slow(seconds: float) -> None:
     warn if the compiled kernels run, or if SKLEARN_RANKCAL_KERNELS=numpy asked for NumPy.
     """
     global _expected
-    if KERNELS == "compiled" or _wanted == "numpy" or _expected > WORTH_A_WARNING:
+    if KERNELS == "compiled" or WANTED == "numpy" or _expected > WORTH_A_WARNING:
         return
     _expected += seconds
     if _expected > WORTH_A_WARNING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,19 +9,18 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import _numpy_pair_sums
 from sklearn_rankcal.surrogates._margins import Margin
+from sklearn_rankcal.utils._kernels import WANTED
 
 kernel: Any = None
-try:
-    if KERNELS != "compiled":
-        raise ImportError("The kernels in NumPy run.")
-    from sklearn_rankcal.surrogates import _compiled_pair_sums as kernel
-except ImportError:
-    if os.environ.get("SKLEARN_RANKCAL_KERNELS") == "compiled":
-        raise
+if WANTED != "numpy":
+    try:
+        from sklearn_rankcal.surrogates import _compiled_pair_sums as kernel
+    except ImportError:
+        if WANTED == "compiled":
+            raise
 
 Floats = NDArray[np.float64]
 #: With fewer pairs, starting threads takes longer than adding the pairs.
