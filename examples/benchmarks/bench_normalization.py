@@ -12,6 +12,8 @@ world
     the other by the surrogate's own. The labels of a query are one of two pairs, chosen for each
     surrogate so that the two differ most. The columns say which document is which, with noise.
 
+A last table counts the differences as table 1 of their supplement does, with its column for MQ2008.
+
 NDCG@1 to @10 are means over queries. The test of a difference is a paired permutation test over
 queries: its p-value is the chance of a difference at least as large if the two versions are
 interchangeable in every query.
@@ -24,7 +26,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Cosine, PointwiseSquared, Softmax
 
 CUTOFFS = range(1, 11)
+SHOWN = (1, 5, 10)  # the cutoffs of the paper's table 1
 LISTWISE = {"squared error": PointwiseSquared, "cosine": Cosine, "cross-entropy": Softmax}
 NORMALIZATIONS = {"NDCG": "loss", "own": "own"}
 
@@ -133,7 +136,9 @@ def compare(
     }
 
 
-def rows_of_table(what: str, values: dict[str, np.ndarray], cutoffs: list[int]) -> list[list[str]]:
+def rows_of_table(
+    what: str, values: dict[str, np.ndarray], cutoffs: Iterable[int]
+) -> list[list[str]]:
     """One row for each cutoff. Values of a single cutoff have one row too."""
     rows = []
     for k in cutoffs:
@@ -152,19 +157,37 @@ def rows_of_table(what: str, values: dict[str, np.ndarray], cutoffs: list[int]) 
     return rows
 
 
+def summary(values: dict[str, dict[str, np.ndarray]]) -> list[str]:
+    """How many comparisons differ at the 5 % level, and the mean relative change, in percent."""
+    better = same = worse = 0
+    changes = []
+    for one in values.values():
+        for k in SHOWN:
+            ndcg, own = (one[name][k - 1] for name in NORMALIZATIONS)
+            difference = (ndcg - own)[~np.isnan(ndcg)]
+            clear = permutation_p(difference) < 0.05
+            better += clear and difference.mean() > 0
+            worse += clear and difference.mean() < 0
+            same += not clear
+            changes.append(100 * difference.mean() / np.nanmean(own))
+    return [str(better), str(same), str(worse), f"{np.mean(changes):+.2f} %"]
+
+
 def plot(found: dict[str, dict[str, np.ndarray]], file: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        1, len(found), figsize=(3.2 * len(found), 3.2), sharey=True, layout="constrained"
+        2, len(found) // 2, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
     )
-    for axis, (what, values) in zip(np.atleast_1d(axes), found.items(), strict=True):
+    for axis, (what, values) in zip(axes.flat, found.items(), strict=True):
         for name, style in zip(NORMALIZATIONS, ("o-", "s--"), strict=True):
             axis.plot(list(CUTOFFS), np.nanmean(values[name], axis=1), style, label=name)
-        axis.set(title=what, xlabel="cutoff k", xticks=[1, 3, 5, 10])
-    first = np.atleast_1d(axes)[0]
-    first.set_ylabel("NDCG@k")
-    first.legend(title="normalization", loc="best")
+        axis.set(title=what, xticks=[1, 3, 5, 10])
+    for axis in axes[-1]:
+        axis.set_xlabel("cutoff k")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("NDCG@k")
+    axes[0, 0].legend(title="normalization", loc="lower right")
     figure.savefig(file)
 
 
@@ -192,9 +215,18 @@ def main() -> None:
                 values = {name: _mean_of_shuffles(data, one, arguments.shuffles)
                           for name, one in values.items()}  # fmt: skip
                 found[f"{what}, {kind}"] = values
-                rows += rows_of_table(f"{what}, {kind}", values, [1, 5, 10])
+                rows += rows_of_table(f"{what}, {kind}", values, SHOWN)
         print_table(
             f"MQ2008, {N_PARTS} parts, {arguments.shuffles} shuffles of the queries", header, rows
+        )
+        print_table(
+            "NDCG's normalization against their own, at NDCG@1, @5 and @10",
+            ["", "better", "same", "worse", "mean change"],
+            [["P4, table 1", "0", "4", "5", "-2.02 %"]]
+            + [
+                [f"ours, {kind}", *summary({w: v for w, v in found.items() if w.endswith(kind)})]
+                for kind in ("linear", "boosted")
+            ],
         )
         if arguments.plot is not None:
             plot(found, arguments.plot)
@@ -209,7 +241,7 @@ def main() -> None:
             lambda name, surrogate=surrogate: rankers("linear", surrogate(name)),
             [2],  # all documents
         )
-        rows += rows_of_table(f"{what}, {_shown(labels)} with p = {p:.2f}", values, [2])
+        rows += rows_of_table(f"{what}, {_shown(labels)} with p = {p:.2f}", values, (2,))
     print_table(
         f"The world in which the normalizations disagree, {arguments.queries} queries, linear",
         header,
