@@ -189,7 +189,8 @@ def add_context(
     several = "rank" not in kinds and n_rows > _FEWEST_BLOCKS * step
     for slopes in map_in_order(fill, queries.chunks(step), allowed_threads() if several else 1):
         # `accumulate` adds one query after the other, so that blocks do not change the last digit.
-        slope = np.add.accumulate(np.vstack([slope, slopes]), axis=0)[-1]
+        slopes[0] += slope
+        slope = np.add.accumulate(slopes, axis=0)[-1]
     slope /= queries.n_queries
     if not frame:
         return table, slope
