@@ -1,5 +1,7 @@
 """Surrogates to test, and data on which they are defined."""
 
+import re
+
 import numpy as np
 
 from sklearn_rankcal.queries import Queries
@@ -47,8 +49,8 @@ EVERY = (
 
 
 def name_of(surrogate):
-    """A short name for the report of pytest."""
-    return repr(surrogate).replace("\n", "").replace(" ", "")[:60]
+    """A short name for the report of pytest, which is the same in every process."""
+    return re.sub(r"at0x\w+", "", re.sub(r"\s", "", repr(surrogate)))[:60]
 
 
 def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
