@@ -380,11 +380,11 @@ def test_excess_error_is_at_most_that_of_the_best_member():
     assert all(together <= error([member]) + 1e-12 for member in members)
 
 
-def test_a_classifier_learns_no_targets():
+def test_members_without_a_loss_of_their_own_learn_the_targets():
     assert StackedModel().learns_targets
     assert StackedModel(MEMBERS).learns_targets
     assert not StackedModel(MEMBERS[1:]).learns_targets
-    assert not StackedModel([("a", None, DocumentModel(LogisticRegression()))]).learns_targets
+    assert StackedModel([("a", None, DocumentModel(LogisticRegression()))]).learns_targets
 
 
 # -------------------------------------------------------------------- as an estimator

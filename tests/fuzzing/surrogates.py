@@ -1,4 +1,4 @@
-"""Surrogates, and the linear rankers that minimise them."""
+"""Surrogates, linear rankers that minimise them, their regrets, and objectives of libraries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from . import public
 from .rankers import WIDTH
 from .values import draw_codes
 
-_SURROGATES = public.surrogates.SURROGATES
+_C, _SURROGATES = public.consistency, public.surrogates.SURROGATES
 COVERS = ("LinearRanker", "LinearModel", "get_surrogate", "SURROGATES",
           *(kind.__name__ for kind in _SURROGATES.values()))  # fmt: skip
+
+COVERS_REGRETS = ("surrogate_risk", "surrogate_regret", "suboptimality", "discount_constant",
+                  "misordered_pairs", "order_preserving_map", "OrderPreservingMap")  # fmt: skip
+COVERS_OBJECTIVES = ("lightgbm_objective", "lightgbm_metric", "xgboost_objective",
+                     "xgboost_metric", "Derivatives")  # fmt: skip
 
 
 def _draw(case):
@@ -73,3 +78,64 @@ def linear_ranker(case):
         found = ranker.surrogate_.value(targets, scores, queries)[defined].sum()
         found += ranker.alpha / 2 * (ranker.coef_ @ ranker.coef_)
         case.expect(found <= start + 1e-9 * abs(start), "objective rises", repr(surrogate))
+
+
+def regrets(case):
+    """Regrets of scores follow their bounds, and no scores are better than `suboptimality`."""
+    surrogate, _, _, _ = _draw(case)
+    r, m = case.whole(2, 3), case.whole(1, 3)
+    labels = case.rng.integers(0, 4, (m, r)).astype(float)
+    labels[:, 0] += ~labels.any(axis=1)
+    chances = case.rng.integers(1, 7, m)
+    world = labels, chances / chances.sum()
+    scores = case.rng.normal(size=r)
+    ranks = np.argsort(np.argsort(-scores)) + 1
+    # labels that are relevance have the gains 2^y - 1
+    expected = world[1] @ (2.0**labels - 1)
+    regret = case.call(_C.ranking_regret, ranks, world, "dcg")
+    risk = case.call(_C.surrogate_risk, scores, world, "dcg", surrogate)
+    excess = case.call(_C.surrogate_regret, scores, world, "dcg", surrogate)
+    case.expect(excess >= 0 and excess <= risk + 1e3, "no regret", repr(surrogate))
+    if surrogate.order_preserving and surrogate.constant(r, 1.0) is not None:
+        bound = case.call(
+            _C.regret_bound, "dcg", excess, r, surrogate=surrogate, largest=expected.max(),
+            total=expected.sum(),
+        )  # fmt: skip
+        if getattr(surrogate, "eta", 1.0) is not None:
+            case.expect(regret <= bound + 1e-6, "regret above its bound", repr(surrogate))
+    if surrogate.convex and regret > 1e-6:
+        least = case.call(_C.suboptimality, regret / 2, world, "dcg", surrogate)
+        case.expect(least <= excess + 1e-5 * (1 + excess), "not the least", repr(surrogate))
+    phi = case.call(_C.discount_constant, "dcg", r)
+    u = np.sort(expected)[::-1]
+    pairs = case.call(_C.misordered_pairs, ranks, expected)
+    flat = [document for pair in pairs for document in pair]
+    case.expect(len(set(flat)) == len(flat), "pairs share a document")
+    squares = sum((expected[i] - expected[j]) ** 2 for i, j in pairs)
+    case.expect(regret <= phi * np.sqrt(squares) + 1e-9, "pairs do not account for the regret")
+    order = case.call(_C.order_preserving_map, u, np.sort(scores)[::-1])
+    case.equal(order(np.sort(scores)[::-1]), u, "the map misses its value")
+
+
+def objectives(case):
+    """Objectives of libraries return finite numbers, and their metrics are ours."""
+    surrogate, _, codes, _ = _draw(case)
+    codes = np.sort(codes)
+    sizes = np.bincount(codes)[np.unique(codes)]
+    y = case.rng.integers(0, 4, len(codes)).astype(float)
+    y[np.unique(codes, return_index=True)[1]] = 1.0  # NDCG is defined for every query
+    s = case.rng.normal(size=len(y)) * 10.0 ** case.whole(-2, 3)
+    own = case.call(public.boosting.lightgbm_objective, surrogate, "dcg")
+    other = case.call(public.boosting.xgboost_objective, surrogate, "dcg", codes)
+    outcome = case.attempt(own, y, s, None, sizes)
+    if outcome.error is not None:
+        return  # the surrogate does not take these utilities
+    for one, two in zip(outcome.value, case.call(other, y, s), strict=True):
+        case.expect(np.isfinite(one).all(), "not finite", repr(surrogate))
+        case.equal(one, two, "the libraries differ")
+    case.expect((outcome.value[1] >= 0).all(), "negative curvature", repr(surrogate))
+    wanted = public.metrics.ndcg_score(y, s, groups=codes)
+    by_lightgbm = case.call(public.boosting.lightgbm_metric("ndcg"), y, s, None, sizes)[1]
+    case.equal(by_lightgbm, wanted, "the metric of LightGBM differs")
+    by_xgboost = case.call(public.boosting.xgboost_metric("ndcg", codes), y, s)
+    case.equal(by_xgboost, wanted, "the metric of XGBoost differs")
