@@ -278,6 +278,10 @@ def discount_constant(loss: str | Loss, n_documents: ArrayLike, p: float = 2.0) 
     return _number_or_array(np.array(constants).reshape(sizes.shape))
 
 
+#: Numbers that may be None.
+_OPTIONAL = ("largest", "total", "best_value")
+
+
 def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], NDArray[np.int64]]:
     """Read sizes, and numbers that are finite and >= 0. Numbers that are None are left out."""
     sizes = read_whole(n_documents, "n_documents")
@@ -285,7 +289,7 @@ def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], ND
         raise ValueError(f"n_documents must be whole numbers >= 1; got {n_documents!r}.")
     given = {}
     for name, values in numbers.items():
-        if values is None:
+        if values is None and name in _OPTIONAL:
             continue
         given[name] = read_numbers(values, name)
         if not ((given[name] >= 0) & np.isfinite(given[name])).all():
