@@ -97,7 +97,7 @@ class LinearRanker(QueryRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (`n_features_in_`,)
         The coefficients w, with 0 for `group_column`.
     intercept_ : float
         b, which has no penalty. It is 0 if adding a number to all scores does not change the
