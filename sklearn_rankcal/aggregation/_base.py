@@ -1,0 +1,88 @@
+"""The base class of structures: many partial judgements of a query become one score per item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sklearn_rankcal.labels import Preferences
+
+Floats = NDArray[np.float64]
+
+
+class Structure(BaseEstimator):
+    """Base class of structures, functions from the judgements of a query to one score per item.
+
+    The name is that of Duchi, Mackey and Jordan (2013), section 2, who call s(Y_1, ..., Y_k) the
+    structure function of the judgements Y_1, ..., Y_k.
+
+    Attributes
+    ----------
+    takes : {"comparisons", "orders", "clicks"}
+        What the structure needs of the judgements: how often each item was preferred to each other
+        item, the orders themselves, or what was shown and clicked.
+    """
+
+    takes: str = "comparisons"
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError unless the parameters are valid."""
+
+    def scores(self, judgements: Any) -> Floats:
+        """Compute one score per item; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements or Clicks
+            The judgements of all queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+            NaN for items about which the judgements contain nothing that the structure uses, if it
+            has no other answer for them.
+        """
+        raise NotImplementedError
+
+
+class ComparisonStructure(Structure):
+    """Base class of structures that depend only on how often each item beat each other item.
+
+    A subclass implements `_scores`.
+    """
+
+    def scores(self, judgements: Any) -> Floats:
+        """Compute one score per item; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements
+            The judgements of all queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+        """
+        self.check()
+        return self._scores(judgements.preferences(), judgements.per_query)
+
+    def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        """Compute scores from the sums of the weights of all comparisons.
+
+        Parameters
+        ----------
+        preferences : Preferences
+            ``weight`` is the total weight with which `winner` was preferred to `loser`; the sum of
+            the weights of all comparisons, not their mean. Weights can be 0.
+        n_judgements : ndarray of shape (n_queries,)
+            The number k of judgements of each query, which can be 0.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+            In row layout.
+        """
+        raise NotImplementedError
