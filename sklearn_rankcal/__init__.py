@@ -8,7 +8,7 @@ from sklearn_rankcal._version import __version__
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.labels import preference_labels, relevance_labels
+from sklearn_rankcal.labels import Judgements, preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.models._context import context_columns
 from sklearn_rankcal.queries import order_to_ranks, ranks_to_order, sizes_to_groups
@@ -31,6 +31,7 @@ __all__ = [
     "CalibratedLabelRanker",
     "CalibratedRanker",
     "Diagnosis",
+    "Judgements",
     "LinearRanker",
     "LowRankClassifier",
     "MissingGroupsWarning",

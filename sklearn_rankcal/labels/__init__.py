@@ -7,6 +7,7 @@ scikit-learn.
 """
 
 from sklearn_rankcal.labels._edges import read_edges
+from sklearn_rankcal.labels._judgements import Comparisons, Judgements, Orders
 from sklearn_rankcal.labels._labels import Labels
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
 from sklearn_rankcal.labels._preflib import PrefLibOrders, read_preflib
@@ -14,7 +15,10 @@ from sklearn_rankcal.labels._rankings import ranking_labels, rankings_to_prefere
 from sklearn_rankcal.labels._relevance import relevance_labels
 
 __all__ = [
+    "Comparisons",
+    "Judgements",
     "Labels",
+    "Orders",
     "PrefLibOrders",
     "Preferences",
     "preference_labels",

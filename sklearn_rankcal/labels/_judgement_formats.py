@@ -1,0 +1,459 @@
+"""The formats of judgements: what a user hands in becomes the arguments of `Judgements`.
+
+Each function checks its arguments and returns a dictionary of the arguments of the constructor.
+`Judgements` documents the formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.labels import _judgements
+from sklearn_rankcal.labels._item_ids import (
+    number_ids,
+    number_items,
+    read_id_pairs,
+    read_ids,
+    show_id,
+)
+from sklearn_rankcal.labels._preferences import read_preferences
+from sklearn_rankcal.labels._preflib import PrefLibOrders
+from sklearn_rankcal.labels._rankings import check_ranks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import check_groups
+from sklearn_rankcal.utils._numbers import (
+    LARGEST_WHOLE,
+    frame_columns,
+    is_missing,
+    read_array,
+    read_numbers,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Arguments = dict[str, Any]
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def from_pairs(
+    pairs: Any,
+    groups: ArrayLike | None,
+    weight: ArrayLike | None,
+    tied: ArrayLike | None,
+    count: ArrayLike | None,
+    judgement: ArrayLike | None,
+    judge: ArrayLike | None,
+) -> Arguments:
+    ids = read_id_pairs(pairs)
+    n = len(ids) // 2
+    codes, different = number_ids(ids, "pairs")
+    itself = codes[::2] == codes[1::2]
+    if itself.any():
+        k = int(np.argmax(itself))
+        raise ValueError(f"Pair {k} compares item {show_id(different[codes[2 * k]])} with itself.")
+    query, group_ids = _read_groups(groups, n, "pairs")
+    rows, item_code, _, sizes = number_items(
+        codes, len(different), np.repeat(query, 2), len(group_ids)
+    )
+    winner, loser = rows[::2], rows[1::2]
+    weights = None if weight is None else _read_weight(weight, n)
+    if count is not None and (judgement is not None or judge is not None):
+        raise ValueError(
+            "count cannot be combined with judgement or judge: a pair with a count stands for "
+            "several judgements of different judges."
+        )
+    judge_code, judges = _read_judges(judge, n, "pairs")
+    owner = offsets = None
+    if judgement is not None:
+        owner, query, order = _number_judgements(judgement, query, n)
+        winner, loser = winner[order], loser[order]
+        weights = None if weights is None else weights[order]
+        offsets = np.append(0, np.cumsum(np.bincount(owner)))
+        if judge_code is not None:
+            judge_code = _one_judge(judge_code[order], offsets, judges)
+    if tied is not None:
+        both = _read_tied(tied, n)
+        both = both if owner is None else both[order]
+        owner = np.arange(n) if owner is None else owner
+        winner, loser, weights, offsets = _split_ties(winner, loser, weights, both, owner)
+    return {
+        "queries": Queries(np.append(0, np.cumsum(sizes)), None, group_ids),
+        "items": different[item_code],
+        "query": query,
+        "comparisons": _judgements.Comparisons(winner, loser, weights, offsets),
+        "count": None if count is None else _read_count(count, n, "pairs"),
+        "judge": judge_code,
+        "judges": judges,
+    }
+
+
+def _number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+    """Return the judgement of each pair, ascending, the queries of judgements, and the order."""
+    codes, ids = number_ids(read_ids(judgement, "judgement"), "judgement")
+    _check_length(codes, n, "judgement", "pairs")
+    # The same id in two queries means two judgements.
+    numbers, keys = number_ids(query * len(ids) + codes, "judgement")
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], keys // len(ids), order
+
+
+def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
+    """Return the judge of each judgement; all of its pairs must have the same."""
+    first = judge[offsets[:-1]]
+    other = judge != np.repeat(first, np.diff(offsets))
+    if other.any():
+        k = int(np.argmax(other))
+        owner = int(np.searchsorted(offsets, k, side="right")) - 1
+        one, two = show_id(judges[first[owner]]), show_id(judges[judge[k]])
+        raise ValueError(
+            f"A judgement has the judges {one} and {two}. All pairs of a judgement come from one "
+            "judge."
+        )
+    return first
+
+
+def _split_ties(
+    winner: Ints, loser: Ints, weight: Floats | None, tied: NDArray[np.bool_], owner: Ints
+) -> tuple[Ints, Ints, Floats, Ints]:
+    """Replace each tie by two opposite comparisons of half the weight."""
+    weights = np.ones(len(winner)) if weight is None else weight
+    copies = np.where(tied, 2, 1)
+    at = np.repeat(np.arange(len(winner)), copies)
+    second = np.append(False, at[1:] == at[:-1])
+    return (
+        np.where(second, loser[at], winner[at]),
+        np.where(second, winner[at], loser[at]),
+        np.where(tied, weights / 2, weights)[at],
+        np.append(0, np.cumsum(np.bincount(owner[at]))),
+    )
+
+
+# ---------------------------------------------------------------- orders
+
+
+def from_orders(
+    orders: Any,
+    groups: ArrayLike | None,
+    count: ArrayLike | None,
+    judge: ArrayLike | None,
+    items: Any,
+    unlisted: str,
+    ties: str,
+) -> Arguments:
+    listed = _sequences(orders, "orders")
+    flat: list[Any] = []
+    tiers: list[int] = []
+    sizes = np.zeros(len(listed), dtype=np.int64)
+    for m, order in enumerate(listed):  # a loop over a list of the user's
+        tier = -1
+        for tier, entry in enumerate(order):
+            if isinstance(entry, (list, tuple, set, frozenset)):
+                if not entry:
+                    raise ValueError(f"Order {m} has an empty tier: {order!r}.")
+                flat.extend(entry)
+                tiers.extend([tier] * len(entry))
+            else:
+                flat.append(entry)
+                tiers.append(tier)
+        if tier < 0:
+            raise ValueError(f"Order {m} lists no item.")
+        sizes[m] = len(flat)
+    sizes = np.diff(sizes, prepend=0)
+    ids = read_ids(flat, "orders")
+    tier_of = np.array(tiers, dtype=np.int64)
+    return _of_entries(ids, tier_of, sizes, "orders", groups, count, judge, items, unlisted, ties)
+
+
+def from_ranks(
+    ranks: Any,
+    groups: ArrayLike | None,
+    count: ArrayLike | None,
+    judge: ArrayLike | None,
+    items: Any,
+    unlisted: str,
+    ties: str,
+) -> Arguments:
+    columns = frame_columns(ranks)
+    if columns is not None and items is None:
+        items = list(ranks.columns)
+    positions = check_ranks(ranks)
+    if positions.ndim != 2:
+        raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")
+    names = np.arange(positions.shape[1]) if items is None else read_ids(items, "items")
+    if len(names) != positions.shape[1]:
+        raise ValueError(f"items has {len(names)} ids, but ranks has {positions.shape[1]} columns.")
+    present = ~np.isnan(positions)
+    sizes = present.sum(axis=1)
+    if (sizes == 0).any():
+        raise ValueError(f"Row {int(np.argmin(sizes))} of ranks lists no item: it is all NaN.")
+    # the columns of each row in the order of their positions; NaN is last
+    order = np.argsort(positions, axis=1, kind="stable")
+    sorted_ranks = np.take_along_axis(positions, order, axis=1)
+    new_tier = np.zeros(positions.shape, dtype=np.int64)
+    new_tier[:, 1:] = sorted_ranks[:, 1:] != sorted_ranks[:, :-1]
+    listed = np.arange(positions.shape[1]) < sizes[:, None]
+    ids, tier_of = names[order[listed]], np.cumsum(new_tier, axis=1)[listed]
+    known = names if groups is None else None
+    return _of_entries(ids, tier_of, sizes, "ranks", groups, count, judge, known, unlisted, ties)
+
+
+def from_selections(
+    shown: Any,
+    selected: Any,
+    groups: ArrayLike | None,
+    count: ArrayLike | None,
+    judge: ArrayLike | None,
+) -> Arguments:
+    lists = _sequences(shown, "shown")
+    chosen = list(selected) if isinstance(selected, Iterable) else []
+    if isinstance(selected, (str, bytes, Mapping)) or len(chosen) != len(lists):
+        raise ValueError(
+            f"selected must have one entry for each of the {len(lists)} entries of shown; got "
+            f"{len(chosen)}."
+        )
+    flat: list[Any] = []
+    tiers: list[int] = []
+    sizes = np.zeros(len(lists), dtype=np.int64)
+    for m, (items, choice) in enumerate(zip(lists, chosen, strict=True)):
+        items = list(items)
+        if not items:
+            raise ValueError(f"Entry {m} of shown is empty: nothing could be selected.")
+        many = isinstance(choice, (list, tuple, set, frozenset, np.ndarray))
+        if not many and is_missing(choice):
+            raise ValueError(
+                f"Entry {m} of selected is {choice!r}. If nothing was selected, pass an empty list."
+            )
+        winners = list(choice) if many else [choice]
+        rest = [item for item in items if item not in winners]
+        if len(set(winners)) < len(winners):
+            raise ValueError(f"Entry {m} of selected has an item twice: {choice!r}.")
+        if len(rest) + len(winners) != len(items) or any(w not in items for w in winners):
+            unknown = [item for item in winners if item not in items]
+            problem = f"{unknown[0]!r}, which was not shown" if unknown else "an item shown twice"
+            raise ValueError(f"Entry {m} of shown and selected has {problem}: {items!r}.")
+        flat += winners + rest
+        tiers += [0] * len(winners) + [1] * len(rest)
+        sizes[m] = len(flat)
+    sizes = np.diff(sizes, prepend=0)
+    ids, tier_of = read_ids(flat, "shown"), np.array(tiers, dtype=np.int64)
+    return _of_entries(ids, tier_of, sizes, "shown", groups, count, judge, None, "ignore", "ignore")
+
+
+def from_preflib(instance: Any, unlisted: str, ties: str) -> Arguments:
+    if isinstance(instance, PrefLibOrders):
+        names = np.empty(len(instance.alternatives), dtype=object)
+        names[:] = instance.alternatives
+        orders, counts, numbers = instance.orders, instance.counts, list(range(len(names)))
+    elif all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name")):
+        # preflibtools: an order is a tuple of tiers, which are tuples of numbers
+        orders = list(dict.fromkeys(instance.orders))
+        counts = np.array([instance.multiplicity[order] for order in orders])
+        numbers = list(instance.alternatives_name)
+        names = np.empty(len(numbers), dtype=object)
+        names[:] = [instance.alternatives_name[number] for number in numbers]
+    else:
+        raise TypeError(
+            "from_preflib needs what read_preflib returns, or an OrdinalInstance of preflibtools; "
+            f"got {type(instance).__name__}."
+        )
+    found = from_orders(orders, None, counts, None, numbers, unlisted, ties)
+    # Two alternatives may have the same name, so the orders refer to their numbers.
+    found["items"] = names
+    return found
+
+
+def _of_entries(
+    ids: NDArray[Any],
+    tier: Ints,
+    sizes: Ints,
+    name: str,
+    groups: ArrayLike | None,
+    count: ArrayLike | None,
+    judge: ArrayLike | None,
+    items: Any,
+    unlisted: str,
+    ties: str,
+) -> Arguments:
+    """Make the arguments from the entries of orders: ids and tiers, those of order 0 first."""
+    for option, value, known in (
+        ("unlisted", unlisted, ("ignore", "last")),
+        ("ties", ties, ("ignore", "half")),
+    ):
+        if value not in known:
+            raise ValueError(f"Unknown {option} {value!r}. Known: {', '.join(map(repr, known))}.")
+    n = len(sizes)
+    query, group_ids = _read_groups(groups, n, name)
+    offsets = np.append(0, np.cumsum(sizes))
+    owner = np.repeat(np.arange(n), sizes)
+    if items is None:
+        codes, different = number_ids(ids, name)
+        rows, item_code, _, n_items = number_items(
+            codes, len(different), query[owner], len(group_ids)
+        )
+        different = different[item_code]
+    else:
+        if groups is not None:
+            raise ValueError("items can only be passed without groups, for a single query.")
+        different, rows = _known_items(items, ids, name)
+        n_items = np.array([len(different)])
+    # An item occurs once in each order.
+    key = np.sort(owner * len(different) + rows)
+    twice = np.flatnonzero(key[1:] == key[:-1])
+    if len(twice):
+        m, row = divmod(int(key[twice[0]]), len(different))
+        raise ValueError(f"Entry {m} of {name} has item {show_id(different[row])} twice.")
+    queries = Queries(np.append(0, np.cumsum(n_items)), None, group_ids)
+    if unlisted == "last":
+        rows, tier, offsets = _list_all(rows, tier, owner, query, queries)
+    judge_code, judges = _read_judges(judge, n, name)
+    if judge is not None and count is not None:
+        raise ValueError("count cannot be combined with judge: an order comes from one judge.")
+    return {
+        "queries": queries,
+        "items": different,
+        "query": query,
+        "orders": _judgements.Orders(rows, tier, offsets),
+        "half_ties": ties == "half",
+        "count": None if count is None else _read_count(count, n, name),
+        "judge": judge_code,
+        "judges": judges,
+    }
+
+
+def _known_items(items: Any, ids: NDArray[Any], name: str) -> tuple[NDArray[Any], Ints]:
+    """Return the ids of all items, and the item of each entry."""
+    known = read_ids(items, "items")
+    if len(known) == 0:
+        raise ValueError("items is empty: at least one item is needed.")
+    both = np.concatenate([known.astype(object), ids.astype(object)])
+    codes, different = number_ids(both, "items")
+    if (codes[: len(known)] != np.arange(len(known))).any():
+        raise ValueError("items has an id twice.")
+    if len(different) > len(known):
+        raise ValueError(
+            f"{name} has the item {show_id(different[len(known)])}, which is not in items."
+        )
+    return known, codes[len(known) :]
+
+
+def _list_all(
+    rows: Ints, tier: Ints, owner: Ints, query: Ints, queries: Queries
+) -> tuple[Ints, Ints, Ints]:
+    """Add the items that an order does not list as its last tier."""
+    sizes = queries.sizes[query]
+    offsets = np.append(0, np.cumsum(sizes))
+    tiers = np.full(offsets[-1], np.iinfo(np.int64).max)
+    first = queries.offsets[query]
+    tiers[offsets[owner] + rows - first[owner]] = tier
+    every = np.repeat(np.arange(len(query)), sizes)
+    items = np.arange(offsets[-1]) - offsets[every] + first[every]
+    order = np.lexsort((tiers, every))
+    return items[order], tiers[order], offsets
+
+
+# ---------------------------------------------------------------- labels
+
+
+def from_labels(y: Any, n_rows: int | None) -> Arguments:
+    preferences = read_preferences(y, n_rows)  # checks the labels
+    queries = preferences.queries
+    here = np.full(int(y["row"].max()) + 1, -1)
+    here[y["row"]] = np.arange(len(y))
+    winner = np.repeat(np.arange(len(y)), [len(wins) for wins in y["wins"]])
+    loser = here[np.concatenate(y["wins"])]
+    weights = np.concatenate(y["weights"])
+    query = queries.codes[winner]
+    given = None if any(one is None for one in y["judgement"]) else np.concatenate(y["judgement"])
+    arguments = {"queries": queries, "items": np.arange(queries.n_rows)}
+    weight = None if (weights == 1).all() else weights
+    if given is None:
+        comparisons = _judgements.Comparisons(winner, loser, weight, None)
+        return {**arguments, "query": query, "comparisons": comparisons}
+    owner, query, order = _number_judgements(given, query, len(winner))
+    comparisons = _judgements.Comparisons(
+        winner[order],
+        loser[order],
+        None if weight is None else weight[order],
+        np.append(0, np.cumsum(np.bincount(owner))),
+    )
+    return {**arguments, "query": query, "comparisons": comparisons}
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _sequences(values: Any, name: str) -> list[Any]:
+    """Return a user's sequence of sequences as a list."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a sequence of sequences of items; got {values!r}.")
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if not listed:
+        raise ValueError(f"{name} is empty: at least one entry is needed.")
+    for m, order in enumerate(listed):
+        if isinstance(order, (str, bytes, Mapping, set)) or not isinstance(order, Iterable):
+            raise ValueError(f"Entry {m} of {name} is {order!r}, which is not a list of items.")
+    return listed
+
+
+def _read_groups(groups: ArrayLike | None, n: int, name: str) -> tuple[Ints, NDArray[Any]]:
+    if groups is None:
+        return np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    values = check_groups(groups, None)
+    _check_length(values, n, "groups", name)
+    queries = Queries.from_groups(values)
+    return queries.codes, queries.ids
+
+
+def _read_judges(
+    judge: ArrayLike | None, n: int, name: str
+) -> tuple[Ints | None, NDArray[Any] | None]:
+    if judge is None:
+        return None, None
+    codes, judges = number_ids(read_ids(judge, "judge"), "judge")
+    _check_length(codes, n, "judge", name)
+    return codes, judges
+
+
+def _read_weight(weight: ArrayLike, n: int) -> Floats:
+    weights = read_numbers(weight, "weight")
+    _check_length(weights, n, "weight", "pairs")
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
+    if weights.max() > np.finfo(np.float64).max / len(weights):
+        raise ValueError("The sum of the weights overflows float64. Scale the weights down.")
+    return weights
+
+
+def _read_tied(tied: ArrayLike, n: int) -> NDArray[np.bool_]:
+    values = read_array(tied, "tied")
+    _check_length(values, n, "tied", "pairs")
+    if values.dtype != bool:
+        raise ValueError(f"tied must be True or False for each pair; its dtype is {values.dtype}.")
+    return values
+
+
+def _read_count(count: ArrayLike, n: int, name: str) -> Floats:
+    counts = read_numbers(count, "count")
+    _check_length(counts, n, "count", name)
+    bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
+    if counts.sum() > LARGEST_WHOLE:
+        raise ValueError("The sum of the counts is beyond 2^53.")
+    return counts
+
+
+def _check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} entries, but {other} has {n}.")

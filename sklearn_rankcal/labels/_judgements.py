@@ -1,0 +1,587 @@
+"""Judgements: many partial opinions about the items of each query, before they are aggregated.
+
+A judgement comes from one person, session or match. It compares two items, or orders several, or
+selects some of those that were shown. The constructors of `Judgements` read all of these formats.
+What comes out for the structures of `aggregation` is the comparisons that each judgement contains.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.labels import _judgement_formats as formats
+from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._rankings import relevance_preferences
+from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Comparisons(NamedTuple):
+    """The comparisons of all judgements, those of judgement 0 first.
+
+    Attributes
+    ----------
+    winner, loser : ndarray of shape (n_comparisons,)
+        Rows of the preferred and of the other item.
+    weight : ndarray of shape (n_comparisons,) or None
+        Weight of each comparison; None means 1 for each. A tie between two items is two opposite
+        comparisons of weight 1/2.
+    offsets : ndarray of shape (n_judgements + 1,) or None
+        Judgement m has the comparisons ``offsets[m]`` to ``offsets[m + 1] - 1``. None means that
+        each judgement has exactly one.
+    """
+
+    winner: Ints
+    loser: Ints
+    weight: Floats | None
+    offsets: Ints | None
+
+
+class Orders(NamedTuple):
+    """The orders of all judgements, those of judgement 0 first.
+
+    Attributes
+    ----------
+    item : ndarray of shape (n_entries,)
+        Rows of the items that each judgement orders, best first.
+    tier : ndarray of shape (n_entries,)
+        The tier of the item in its judgement, 0 = best; tied items are in the same tier.
+    offsets : ndarray of shape (n_judgements + 1,)
+        Judgement m has the entries ``offsets[m]`` to ``offsets[m + 1] - 1``, at least one.
+    """
+
+    item: Ints
+    tier: Ints
+    offsets: Ints
+
+
+class Judgements:
+    """Partial judgements about items, each about items of one query.
+
+    Use one of the constructors `from_pairs`, `from_orders`, `from_ranks`, `from_selections`,
+    `from_preflib` and `from_labels`; they check their arguments. `aggregation.aggregate` turns
+    judgements into one ranking of the items of each query.
+
+    Attributes
+    ----------
+    queries : Queries
+        The partition of the n_items rows into queries. A query of judgements is a set of items
+        that are compared with each other, such as the documents of a search or the candidates of
+        an election. Its rows are next to each other.
+    items : ndarray of shape (n_items,)
+        The id of each item.
+    n_judgements : int
+        The number of different judgements.
+    query : ndarray of shape (n_judgements,)
+        Query number of each judgement.
+    count : ndarray of shape (n_judgements,) or None
+        How often each judgement was made; None means once each.
+    judge : ndarray of shape (n_judgements,) or None
+        The number of the judge who made each judgement, if judges were given.
+    judges : ndarray of shape (n_judges,) or None
+        The id of each judge.
+    orders : Orders or None
+        The orders, if the judgements are orders or selections.
+
+    Examples
+    --------
+    Three votes between models, the last of them a tie:
+
+    >>> from sklearn_rankcal import Judgements
+    >>> votes = [("owl", "cat"), ("owl", "cat"), ("cat", "owl")]
+    >>> judgements = Judgements.from_pairs(votes, tied=[False, False, True])
+    >>> judgements
+    Judgements(n_judgements=3, n_items=2, n_queries=1)
+    >>> preferences = judgements.preferences()
+    >>> judgements.items[preferences.winner].tolist(), preferences.weight.tolist()
+    (['owl', 'cat'], [2.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        items: NDArray[Any],
+        query: Ints,
+        *,
+        comparisons: Comparisons | None = None,
+        orders: Orders | None = None,
+        half_ties: bool = False,
+        count: Floats | None = None,
+        judge: Ints | None = None,
+        judges: NDArray[Any] | None = None,
+    ) -> None:
+        self.queries = queries
+        self.items = items
+        self.query = query
+        self.orders = orders
+        self.count = count
+        self.judge = judge
+        self.judges = judges
+        self.n_judgements = len(query)
+        self._comparisons = comparisons
+        self._half_ties = half_ties
+        self._preferences: Preferences | None = None
+
+    def __repr__(self) -> str:
+        judges = "" if self.judges is None else f", n_judges={len(self.judges)}"
+        return (
+            f"Judgements(n_judgements={self.n_judgements}, n_items={self.queries.n_rows}, "
+            f"n_queries={self.queries.n_queries}{judges})"
+        )
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Any,
+        groups: ArrayLike | None = None,
+        *,
+        weight: ArrayLike | None = None,
+        tied: ArrayLike | None = None,
+        count: ArrayLike | None = None,
+        judgement: ArrayLike | None = None,
+        judge: ArrayLike | None = None,
+    ) -> Judgements:
+        """Read comparisons of two items.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2)
+            Ids of the preferred and of the other item, of any hashable type: a list of tuples, an
+            array or a data frame with two columns.
+        groups : array-like of shape (n_pairs,), default=None
+            Query id of each pair. The same item id in two queries means two different items. None
+            means that all pairs belong to one query.
+        weight : array-like of shape (n_pairs,), default=None
+            Strength of each preference, finite and >= 0. None means 1 for each.
+        tied : array-like of bool of shape (n_pairs,), default=None
+            Whether the two items were judged equally good. A tie counts as half a preference in
+            each direction. None means that there are no ties.
+        count : array-like of shape (n_pairs,), default=None
+            How many judges made this judgement, a whole number >= 0. None means 1 for each. It
+            excludes `judgement` and `judge`.
+        judgement : array-like of shape (n_pairs,), default=None
+            Id of the judgement that each pair belongs to, for example a session. The same id in
+            two queries means two judgements. None means that each pair is a judgement of its own.
+        judge : array-like of shape (n_pairs,), default=None
+            Id of the judge of each pair, for the bootstrap over judges.
+
+        Returns
+        -------
+        judgements : Judgements
+            Queries and the items of a query are in order of first appearance.
+
+        Raises
+        ------
+        ValueError
+            If there are no pairs, if shapes or lengths differ, if an item is compared with itself,
+            if an id is missing, if a weight is negative, NaN or infinite, if a count is not a whole
+            number, or if a judgement has two judges.
+
+        Notes
+        -----
+        The cost is O(n_pairs) for ids that are integers in a small range, or for other ids that are
+        not numbers (a look-up in a dictionary for each). Other numbers are sorted.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements
+        >>> Judgements.from_pairs([(7, 3), (3, 5)], judge=["ann", "bob"])
+        Judgements(n_judgements=2, n_items=3, n_queries=1, n_judges=2)
+        """
+        return cls(**formats.from_pairs(pairs, groups, weight, tied, count, judgement, judge))
+
+    @classmethod
+    def from_orders(
+        cls,
+        orders: Any,
+        groups: ArrayLike | None = None,
+        *,
+        count: ArrayLike | None = None,
+        judge: ArrayLike | None = None,
+        items: Any = None,
+        unlisted: str = "ignore",
+        ties: str = "ignore",
+    ) -> Judgements:
+        """Read orders of items, which can be partial and can contain ties.
+
+        Parameters
+        ----------
+        orders : sequence of sequences
+            Each order lists items, best first. An entry is the id of an item, or a list, tuple or
+            set of ids that are tied.
+        groups : array-like of shape (n_orders,), default=None
+            Query id of each order. None means that all orders belong to one query.
+        count : array-like of shape (n_orders,), default=None
+            How many judges gave each order, a whole number >= 0. None means 1 for each.
+        judge : array-like of shape (n_orders,), default=None
+            Id of the judge of each order, for the bootstrap over judges.
+        items : sequence of shape (n_items,), default=None
+            The ids of all items, if some may be in no order. It excludes `groups`.
+        unlisted : {"ignore", "last"}, default="ignore"
+            What an order says about the items of its query that it does not list: nothing, or that
+            they are tied below all that it lists.
+        ties : {"ignore", "half"}, default="ignore"
+            Whether tied items are not compared, or count as half a preference in each direction.
+
+        Returns
+        -------
+        judgements : Judgements
+
+        Raises
+        ------
+        ValueError
+            If there are no orders, if an order or a tier is empty or lists an item twice, if an id
+            is missing or not in `items`, if lengths differ, if a count is not a whole number, or if
+            an option is unknown.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements
+        >>> Judgements.from_orders([["tea", ["milk", "juice"]], ["juice", "tea"]], count=[3, 1])
+        Judgements(n_judgements=2, n_items=3, n_queries=1)
+        """
+        return cls(**formats.from_orders(orders, groups, count, judge, items, unlisted, ties))
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Any,
+        groups: ArrayLike | None = None,
+        *,
+        count: ArrayLike | None = None,
+        judge: ArrayLike | None = None,
+        items: Any = None,
+        unlisted: str = "ignore",
+        ties: str = "ignore",
+    ) -> Judgements:
+        """Read orders that are given as a table of ranks, with one column per item.
+
+        Parameters
+        ----------
+        ranks : array-like of shape (n_orders, n_columns)
+            Position of each item, 1 = best. Only the order of the positions counts, and equal
+            positions are ties. NaN means that the order does not list the item. Every row must
+            list an item. A data frame gives the ids of the items by the names of its columns.
+        groups, count, judge, unlisted, ties
+            As in `from_orders`. A query has the items that one of its orders lists.
+        items : sequence of shape (n_columns,), default=None
+            Ids of the items. None means the column names of a data frame, else 0, 1, 2, and so on.
+
+        Returns
+        -------
+        judgements : Judgements
+
+        Raises
+        ------
+        ValueError
+            As in `from_orders`, or if a rank is below 1 or infinite, or if a row is all NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rankcal import Judgements
+        >>> table = [[1, 2, np.nan], [2, 1, 3]]
+        >>> Judgements.from_ranks(table, items=["tea", "milk", "juice"]).preferences().total()
+        array([4.])
+        """
+        return cls(**formats.from_ranks(ranks, groups, count, judge, items, unlisted, ties))
+
+    @classmethod
+    def from_selections(
+        cls,
+        shown: Any,
+        selected: Any,
+        groups: ArrayLike | None = None,
+        *,
+        count: ArrayLike | None = None,
+        judge: ArrayLike | None = None,
+    ) -> Judgements:
+        """Read which of the shown items were selected, if their places do not matter.
+
+        A selection prefers each selected item to each item that was shown and not selected. Where
+        people see a list from the top, use `click_labels`: they may not have seen the lower items.
+
+        Parameters
+        ----------
+        shown : sequence of sequences
+            The ids of the items that were shown each time.
+        selected : sequence
+            For each time the id of the selected item, or a list, tuple or set of ids. An empty list
+            means that nothing was selected.
+        groups, count, judge
+            As in `from_orders`.
+
+        Returns
+        -------
+        judgements : Judgements
+
+        Raises
+        ------
+        ValueError
+            If nothing was shown or an item was shown twice, if a selected item was not shown, if
+            lengths differ, if an id is missing, or if a count is not a whole number.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements
+        >>> judgements = Judgements.from_selections([["a", "b", "c"], ["b", "c"]], ["b", ["b"]])
+        >>> judgements.preferences().total()
+        array([3.])
+        """
+        return cls(**formats.from_selections(shown, selected, groups, count, judge))
+
+    @classmethod
+    def from_preflib(
+        cls, instance: Any, *, unlisted: str = "ignore", ties: str = "ignore"
+    ) -> Judgements:
+        """Read an election of PrefLib.
+
+        Parameters
+        ----------
+        instance : PrefLibOrders or preflibtools.instances.OrdinalInstance
+            What `read_preflib` returns, or an instance of the package preflibtools.
+        unlisted, ties
+            As in `from_orders`.
+
+        Returns
+        -------
+        judgements : Judgements
+            One query, with all alternatives as its items. Each different order is a judgement, and
+            `count` is the number of its voters.
+
+        Raises
+        ------
+        ValueError
+            As in `from_orders`.
+        TypeError
+            If `instance` is something else.
+        """
+        return cls(**formats.from_preflib(instance, unlisted, ties))
+
+    @classmethod
+    def from_labels(cls, y: Any, n_rows: int | None = None) -> Judgements:
+        """Read an array of `preference_labels`, or its entries for some whole queries.
+
+        Parameters
+        ----------
+        y : structured ndarray of shape (n_rows,)
+            The labels. If they were made with ``judgement=``, the pairs of a query with the same
+            number are one judgement. Otherwise each pair is a judgement of its own.
+        n_rows : int, default=None
+            The expected length.
+
+        Returns
+        -------
+        judgements : Judgements
+            The items are the rows of `y`, in their order.
+
+        Raises
+        ------
+        ValueError
+            As in `read_preferences`.
+        """
+        return cls(**formats.from_labels(y, n_rows))
+
+    # ---------------------------------------------------------------- what structures use
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """The comparisons of all judgements. Orders are converted when they are first needed."""
+        if self._comparisons is None:
+            assert self.orders is not None
+            self._comparisons = _compare(self.orders, self._half_ties)
+        return self._comparisons
+
+    @property
+    def per_query(self) -> Floats:
+        """The number of judgements of each query, of shape (n_queries,), with their counts."""
+        numbers = np.bincount(self.query, self.count, self.queries.n_queries)
+        return numbers.astype(np.float64, copy=False)
+
+    @property
+    def of_comparison(self) -> Ints | None:
+        """The judgement of each comparison; None if comparison m is all of judgement m."""
+        offsets = self.comparisons.offsets
+        return (
+            None if offsets is None else np.repeat(np.arange(self.n_judgements), np.diff(offsets))
+        )
+
+    def preferences(self) -> Preferences:
+        """Add up the weights of the comparisons of all judgements.
+
+        Returns
+        -------
+        preferences : Preferences
+            ``weight`` is the total weight with which each item was preferred to each other one. The
+            cost is O(n_comparisons log n_comparisons) at most; the result is kept.
+        """
+        if self._preferences is None:
+            winner, loser, weight, _ = self.comparisons
+            if self.count is not None:
+                owner = self.of_comparison
+                count = self.count if owner is None else self.count[owner]
+                weight = count if weight is None else weight * count
+            if weight is None:
+                weight = np.ones(len(winner))
+            self._preferences = Preferences.from_pairs(winner, loser, weight, self.queries)
+        return self._preferences
+
+    # ---------------------------------------------------------------- parts
+
+    def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Judgements:
+        """Take judgements, possibly several times, each into a copy of its query.
+
+        A structure that receives the result computes the scores of all copies at once.
+
+        Parameters
+        ----------
+        judgements : ndarray of shape (n_taken,)
+            Numbers of judgements.
+        copy : ndarray of shape (n_taken,)
+            The copy that each one is taken into, below n_copies.
+        parent : ndarray of shape (n_copies,)
+            The query that each copy is a copy of.
+
+        Returns
+        -------
+        judgements : Judgements
+            Its queries are the copies, each with the items of its parent. A count applies to every
+            taking of the judgement.
+        """
+        sizes = self.queries.sizes[parent]
+        offsets = np.append(0, np.cumsum(sizes))
+        # What is added to a row of the parent is the same for all rows of a copy.
+        shift = offsets[:-1] - self.queries.offsets[parent]
+        places = np.arange(offsets[-1]) - np.repeat(shift, sizes)
+        place = self.queries.scatter(np.arange(self.queries.n_rows))
+        moved = shift[copy]
+        comparisons, orders = self._comparisons, self.orders
+        if orders is not None:
+            entries, starts = _ranges(orders.offsets, judgements)
+            owner = np.repeat(moved, np.diff(starts))
+            orders = Orders(place[orders.item[entries]] + owner, orders.tier[entries], starts)
+            comparisons = None
+        if comparisons is not None:
+            taken, owner, ends = judgements, moved, None
+            if comparisons.offsets is not None:
+                taken, ends = _ranges(comparisons.offsets, judgements)
+                owner = np.repeat(moved, np.diff(ends))
+            comparisons = Comparisons(
+                place[comparisons.winner[taken]] + owner,
+                place[comparisons.loser[taken]] + owner,
+                None if comparisons.weight is None else comparisons.weight[taken],
+                ends,
+            )
+        return Judgements(
+            Queries(offsets),
+            self.items[places if self.queries.order is None else self.queries.order[places]],
+            copy,
+            comparisons=comparisons,
+            orders=orders,
+            half_ties=self._half_ties,
+            count=None if self.count is None else self.count[judgements],
+            judge=None if self.judge is None else self.judge[judgements],
+            judges=self.judges,
+        )
+
+    def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
+        """Take some items. Comparisons with an item that is not taken are dropped.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_taken,)
+            Row numbers.
+        queries : Queries
+            The partition of the taken rows into queries, which are parts of the present ones.
+
+        Returns
+        -------
+        judgements : Judgements
+            Judgements of which nothing is left are dropped.
+        """
+        new = np.full(self.queries.n_rows, -1)
+        new[rows] = np.arange(len(rows))
+        number = np.full(self.queries.n_queries, -1)  # the new number of each query
+        number[self.queries.codes[rows]] = queries.codes
+        query = number[self.query]
+        winner, loser, weight, offsets = self.comparisons
+        winner, loser = new[winner], new[loser]
+        inside = (winner >= 0) & (loser >= 0)
+        owner = self.of_comparison
+        owner = np.arange(self.n_judgements) if owner is None else owner
+        counts = np.bincount(owner[inside], minlength=self.n_judgements)
+        # A judgement that contained no comparison before, such as a single tier, still counts.
+        left = counts > 0
+        if offsets is not None:
+            left |= np.diff(offsets) == 0
+        if self.orders is not None:
+            entry_owner = np.repeat(np.arange(self.n_judgements), np.diff(self.orders.offsets))
+            listed = np.bincount(entry_owner, new[self.orders.item] >= 0, self.n_judgements)
+            left &= listed > 0
+        kept = np.flatnonzero((query >= 0) & left)
+        counts = counts[kept]
+        comparisons = Comparisons(
+            winner[inside],
+            loser[inside],
+            None if weight is None else weight[inside],
+            None if (counts == 1).all() else np.append(0, np.cumsum(counts)),
+        )
+        orders = None if self.orders is None else _take_entries(self.orders, new, kept)
+        return Judgements(
+            queries,
+            self.items[rows],
+            query[kept],
+            comparisons=comparisons,
+            orders=orders,
+            half_ties=self._half_ties,
+            count=None if self.count is None else self.count[kept],
+            judge=None if self.judge is None else self.judge[kept],
+            judges=self.judges,
+        )
+
+
+def _compare(orders: Orders, half_ties: bool) -> Comparisons:
+    """Compare all items of different tiers of each order, and tied ones if `half_ties`."""
+    item, tier, offsets = orders
+    found = relevance_preferences(-tier.astype(np.float64), Queries(offsets))
+    winner, loser, ends = found.winner, found.loser, found.pair_offsets
+    if not half_ties:
+        return Comparisons(item[winner], item[loser], None, ends)
+    # Each tier is treated as a query whose entries have different relevance.
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    new = np.append(True, (owner[1:] != owner[:-1]) | (tier[1:] != tier[:-1]))
+    tiers = Queries(np.append(np.flatnonzero(new), len(item)))
+    ties = relevance_preferences(np.arange(len(item), dtype=np.float64), tiers)
+    of_pair = np.repeat(np.arange(len(offsets) - 1), np.diff(ends))
+    judgement = np.concatenate([of_pair, owner[ties.winner], owner[ties.winner]])
+    order = np.argsort(judgement, kind="stable")
+    counts = np.bincount(judgement, minlength=len(offsets) - 1)
+    return Comparisons(
+        item[np.concatenate([winner, ties.winner, ties.loser])][order],
+        item[np.concatenate([loser, ties.loser, ties.winner])][order],
+        np.repeat([1.0, 0.5], [len(winner), 2 * len(ties.winner)])[order],
+        np.append(0, np.cumsum(counts)),
+    )
+
+
+def _ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the entries of some judgements, one after the other, and where each begins."""
+    counts = offsets[numbers + 1] - offsets[numbers]
+    starts = np.append(0, np.cumsum(counts))
+    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
+
+
+def _take_entries(orders: Orders, new: Ints, kept: Ints) -> Orders:
+    """Renumber the items of the kept judgements, each of which has an item left."""
+    entries, starts = _ranges(orders.offsets, kept)
+    item = new[orders.item[entries]]
+    owner = np.repeat(np.arange(len(kept)), np.diff(starts))[item >= 0]
+    counts = np.bincount(owner, minlength=len(kept))
+    return Orders(item[item >= 0], orders.tier[entries][item >= 0], np.append(0, np.cumsum(counts)))

@@ -1,0 +1,361 @@
+"""Judgements: every format gives the comparisons that it contains, and bad input is refused."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal import Judgements
+from sklearn_rankcal.labels import preference_labels, ranking_labels, read_preflib
+
+RNG = np.random.RandomState(0)
+QUERY_IDS = np.array(["b", "a", "c"], dtype=object)
+
+
+def totals(judgements):
+    """{(query, preferred item, other item): weight}, without weights of 0."""
+    preferences = judgements.preferences()
+    query = judgements.queries.ids[judgements.queries.codes[preferences.winner]]
+    keys = zip(
+        query.tolist(),
+        judgements.items[preferences.winner].tolist(),
+        judgements.items[preferences.loser].tolist(),
+        strict=True,
+    )
+    weights = dict(zip(keys, preferences.weight.tolist(), strict=True))
+    return {key: weight for key, weight in weights.items() if weight}
+
+
+def literal_order(tiers, count, query, half=False):
+    """The comparisons of one order, tier by tier."""
+    found = Counter()
+    for t, tier in enumerate(tiers):
+        for one in tier:
+            for lower in tiers[t + 1 :]:
+                for other in lower:
+                    found[query, one, other] += count
+            if half:
+                for other in tier:
+                    if other != one:
+                        found[query, one, other] += count / 2
+    return found
+
+
+def random_tiers(random, names):
+    """A random partial order with ties of some of the names, as a list of tiers."""
+    listed = random.permutation(names)[: random.randint(1, len(names) + 1)].tolist()
+    tiers = []
+    while listed:
+        size = random.randint(1, min(3, len(listed)) + 1)
+        tiers.append(listed[:size])
+        listed = listed[size:]
+    return tiers
+
+
+def random_pairs(random, n=200):
+    pairs = [tuple(random.permutation(5)[:2].tolist()) for _ in range(n)]
+    groups = QUERY_IDS[random.randint(3, size=n)]
+    return pairs, groups
+
+
+@pytest.mark.parametrize("kind", ["integers", "text", "mixed", "floats", "frame", "objects"])
+def test_pairs_with_weights_and_ties(kind):
+    random = np.random.RandomState(1)
+    pairs, groups = random_pairs(random)
+    names = {
+        "integers": [10, 20, 30, 40, 50],
+        "text": ["v", "w", "x", "y", "z"],
+        "mixed": [1, "one", 2.5, ("t", 1), None.__class__],
+        "floats": [0.5, 1.5, 2.0, 3.0, 4.0],
+        "frame": ["v", "w", "x", "y", "z"],
+        "objects": [frozenset({1}), 2**70, "x", b"y", 0],
+    }[kind]
+    weight = random.randint(0, 4, size=len(pairs)).astype(float)
+    tied = random.uniform(size=len(pairs)) < 0.3
+    named = [(names[i], names[j]) for i, j in pairs]
+    expected = Counter()
+    for (i, j), query, w, tie in zip(named, groups, weight, tied, strict=True):
+        expected[query, i, j] += w / 2 if tie else w
+        if tie:
+            expected[query, j, i] += w / 2
+    given = named
+    if kind == "frame":
+        given = pytest.importorskip("pandas").DataFrame(named)
+    elif kind in ("integers", "floats"):
+        given = np.array(named)
+    judgements = Judgements.from_pairs(given, groups, weight=weight, tied=tied)
+    assert totals(judgements) == {k: v for k, v in expected.items() if v}
+    assert judgements.n_judgements == len(pairs)
+    # the items of a query are next to each other
+    assert (np.diff(judgements.queries.codes) >= 0).all()
+    numbers = dict(zip(judgements.queries.ids, judgements.per_query, strict=True))
+    assert numbers == Counter(groups)
+
+
+def test_pairs_of_one_judgement_and_their_judges():
+    random = np.random.RandomState(2)
+    pairs, groups = random_pairs(random, 60)
+    session = random.randint(12, size=60)
+    judgements = Judgements.from_pairs(
+        pairs, groups, judgement=session, judge=session % 5, weight=np.arange(60.0)
+    )
+    assert judgements.n_judgements == len(set(zip(groups, session, strict=True)))
+    comparisons = judgements.comparisons
+    for m in range(judgements.n_judgements):
+        mine = slice(comparisons.offsets[m], comparisons.offsets[m + 1])
+        weights = comparisons.weight[mine].astype(int)  # the weight is the number of the pair
+        query = judgements.queries.ids[judgements.query[m]]
+        assert {(groups[k], session[k]) for k in weights} == {(query, session[weights[0]])}
+        assert judgements.judges[judgements.judge[m]] == session[weights[0]] % 5
+        assert judgements.items[comparisons.winner[mine]].tolist() == [pairs[k][0] for k in weights]
+        assert judgements.items[comparisons.loser[mine]].tolist() == [pairs[k][1] for k in weights]
+
+
+@pytest.mark.parametrize("ties", ["ignore", "half"])
+@pytest.mark.parametrize("unlisted", ["ignore", "last"])
+def test_orders_with_ties(ties, unlisted):
+    random = np.random.RandomState(3)
+    names = ["v", "w", "x", "y", "z"]
+    orders = [random_tiers(random, names) for _ in range(40)]
+    groups = QUERY_IDS[random.randint(3, size=40)]
+    count = random.randint(0, 4, size=40)
+    known = {q: set() for q in QUERY_IDS}
+    for tiers, query in zip(orders, groups, strict=True):
+        known[query].update(*tiers)
+    expected = Counter()
+    for tiers, query, n in zip(orders, groups, count, strict=True):
+        rest = sorted(known[query].difference(*tiers))
+        full = [*tiers, rest] if unlisted == "last" and rest else tiers
+        expected += literal_order(full, n, query, ties == "half")
+    written = [[t[0] if len(t) == 1 else tuple(t) for t in tiers] for tiers in orders]
+    found = Judgements.from_orders(written, groups, count=count, unlisted=unlisted, ties=ties)
+    assert totals(found) == {k: v for k, v in expected.items() if v}
+    tiers = found.orders.tier
+    same = np.repeat(np.arange(40), np.diff(found.orders.offsets))
+    assert ((np.diff(tiers) >= 0) | (np.diff(same) > 0)).all()
+
+
+def test_ranks_are_orders():
+    table = np.array([[2, 1, np.nan, 2], [1, np.nan, np.nan, np.nan], [4, 3, 2, 1]])
+    orders = [["b", ["a", "d"]], ["a"], ["d", "c", "b", "a"]]
+    expected = totals(Judgements.from_orders(orders, ties="half", unlisted="last"))
+    names = ["a", "b", "c", "d"]
+    options = {"ties": "half", "unlisted": "last"}
+    assert totals(Judgements.from_ranks(table, items=names, **options)) == expected
+    frame = pytest.importorskip("pandas").DataFrame(table, columns=names)
+    assert totals(Judgements.from_ranks(frame, **options)) == expected
+    numbers = Judgements.from_ranks(table)
+    assert numbers.items.tolist() == [0, 1, 2, 3]
+
+
+def test_selections():
+    shown = [["a", "b", "c"], ["b", "c"], ["a", "c"]]
+    judgements = Judgements.from_selections(shown, ["b", ["c"], []], [1, 1, 2], count=[2, 1, 5])
+    assert totals(judgements) == {(1, "b", "a"): 2, (1, "b", "c"): 2, (1, "c", "b"): 1}
+    assert judgements.per_query.tolist() == [3, 5]  # a selection of nothing counts
+    assert totals(Judgements.from_selections([[5, 6]], [(5, 6)])) == {}
+
+
+@pytest.mark.parametrize("unlisted", ["ignore", "last"])
+def test_preflib_files_and_instances(tmp_path, unlisted):
+    text = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: tea\n"
+    text += "# ALTERNATIVE NAME 3: milk\n# ALTERNATIVE NAME 4: ale\n"
+    path = tmp_path / "drinks.toi"
+    path.write_text(text + "3: 1,{2,3}\n2: 3\n")
+    orders = read_preflib(path)
+    judgements = Judgements.from_preflib(orders, unlisted=unlisted)
+    assert judgements.items.tolist() == ["tea", "tea", "milk", "ale"]
+    assert judgements.per_query.tolist() == [5]
+    preferences = judgements.preferences()
+    matrix = np.zeros((4, 4))
+    matrix[preferences.winner, preferences.loser] = preferences.weight
+    assert matrix.tolist() == orders.preferences(unlisted).tolist()
+
+    class Instance:  # the attributes of preflibtools.instances.OrdinalInstance
+        orders = [((1,), (2, 3)), ((3,),), ((1,), (2, 3))]
+        multiplicity = {((1,), (2, 3)): 3, ((3,),): 2}
+        alternatives_name = {1: "tea", 2: "tea", 3: "milk", 4: "ale"}
+
+    same = Judgements.from_preflib(Instance(), unlisted=unlisted).preferences()
+    assert (same.winner == preferences.winner).all() and (same.weight == preferences.weight).all()
+    with pytest.raises(TypeError, match="OrdinalInstance of preflibtools; got list"):
+        Judgements.from_preflib([[0, 1]])
+
+
+def test_preflibtools(tmp_path):
+    instances = pytest.importorskip("preflibtools.instances")
+    path = tmp_path / "drinks.toi"
+    path.write_text(
+        "# DATA TYPE: toi\n# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 5\n"
+        "# NUMBER UNIQUE ORDERS: 2\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n"
+        "# ALTERNATIVE NAME 3: ale\n3: 1,{2,3}\n2: 3\n"
+    )
+    instance = instances.OrdinalInstance()
+    instance.parse_file(str(path))
+    found = Judgements.from_preflib(instance)
+    assert totals(found) == totals(Judgements.from_preflib(read_preflib(path)))
+    assert found.per_query.tolist() == [5]
+
+
+def test_labels_of_rows():
+    random = np.random.RandomState(4)
+    groups = random.permutation(np.repeat([3, 1, 2], [4, 5, 3]))
+    by_query = {q: np.flatnonzero(groups == q) for q in (1, 2, 3)}
+    pairs = [random.permutation(by_query[q])[:2] for q in random.randint(1, 4, size=50)]
+    weight = random.uniform(size=50)
+    session = random.randint(8, size=50)
+    for judgement in (None, session):
+        labels = preference_labels(pairs, groups, weight, judgement)
+        found = Judgements.from_labels(labels)
+        query = groups[np.array(pairs)[:, 0]]
+        expected = Judgements.from_pairs(pairs, query, weight=weight, judgement=judgement)
+        assert found.n_judgements == expected.n_judgements
+        names = found.queries.ids  # labels number the queries in order of first appearance
+        original = groups[[np.flatnonzero(labels["query"] == q)[0] for q in names]]
+        renamed = {
+            (original[names.tolist().index(q)], i, j): w for (q, i, j), w in totals(found).items()
+        }
+        assert renamed == pytest.approx(totals(expected))
+        kept = labels[groups != 1]
+        part = Judgements.from_labels(kept)
+        assert len(part.items) == 7
+        assert part.n_judgements == (expected.query != list(expected.queries.ids).index(1)).sum()
+    ranks = ranking_labels([[1, 2], [2, np.nan], [3, 1]], [0, 0, 0])
+    assert Judgements.from_labels(ranks).per_query.tolist() == [2]
+
+
+def some_judgements(kind, random):
+    if kind == "pairs":
+        pairs, groups = random_pairs(random, 80)
+        tied = random.uniform(size=80) < 0.2
+        return Judgements.from_pairs(pairs, groups, tied=tied, weight=random.uniform(size=80))
+    if kind == "plain pairs":
+        return Judgements.from_pairs(*random_pairs(random, 80))
+    orders = [random_tiers(random, list("vwxyz")) for _ in range(30)]
+    groups = QUERY_IDS[random.randint(3, size=30)]
+    count = random.randint(1, 4, size=30)
+    return Judgements.from_orders(orders, groups, count=count, ties="half")
+
+
+@pytest.mark.parametrize("kind", ["pairs", "plain pairs", "orders"])
+def test_resampling_copies_queries(kind):
+    random = np.random.RandomState(5)
+    judgements = some_judgements(kind, random)
+    parent = random.randint(3, size=7)
+    copy = np.sort(random.randint(7, size=100))
+    taken = np.array(
+        [random.choice(np.flatnonzero(judgements.query == parent[c])) for c in copy.tolist()]
+    )
+    found = judgements.resample(taken, copy, parent)
+    assert found.queries.sizes.tolist() == judgements.queries.sizes[parent].tolist()
+    for c in range(7):
+        inside = slice(found.queries.offsets[c], found.queries.offsets[c + 1])
+        rows = judgements.queries.offsets[parent[c]] + np.arange(
+            judgements.queries.sizes[parent[c]]
+        )
+        assert found.items[inside].tolist() == judgements.items[rows].tolist()
+        mine = taken[copy == c]
+        expected = Counter()
+        for m in mine:  # one judgement at a time
+            alone = judgements.resample(np.array([m]), np.array([0]), parent[[c]])
+            for (_, i, j), w in totals(alone).items():
+                expected[i, j] += w
+        one = {(i, j): w for (q, i, j), w in totals(found).items() if q == c}
+        assert one == pytest.approx(expected)
+        count = np.ones(judgements.n_judgements) if judgements.count is None else judgements.count
+        assert found.per_query[c] == count[mine].sum()
+    everything = judgements.resample(
+        np.arange(judgements.n_judgements), judgements.query, np.arange(3)
+    )
+    assert np.allclose(everything.preferences().weight, judgements.preferences().weight)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "plain pairs", "orders"])
+def test_taking_rows(kind):
+    from sklearn_rankcal.queries import Queries
+
+    random = np.random.RandomState(6)
+    judgements = some_judgements(kind, random)
+    codes = judgements.queries.codes
+    rows = np.flatnonzero((codes != 1) & (random.uniform(size=len(codes)) < 0.8))
+    part = judgements.take_rows(rows, Queries.from_groups(codes[rows]))
+    place = {row: k for k, row in enumerate(rows.tolist())}
+    before = judgements.preferences()
+    expected = {
+        (place[i], place[j]): w
+        for i, j, w in zip(
+            before.winner.tolist(), before.loser.tolist(), before.weight.tolist(), strict=True
+        )
+        if i in place and j in place
+    }
+    after = part.preferences()
+    pairs = zip(after.winner.tolist(), after.loser.tolist(), strict=True)
+    assert dict(zip(pairs, after.weight.tolist(), strict=True)) == pytest.approx(expected)
+    if part.orders is not None:
+        assert part.items[part.orders.item].size == part.orders.offsets[-1]
+
+
+PAIRS = [(0, 1), (1, 2)]
+BAD = [
+    (lambda: Judgements.from_pairs([]), "pairs is empty"),
+    (lambda: Judgements.from_pairs(np.zeros((0, 2))), "pairs is empty"),
+    (lambda: Judgements.from_pairs("ab"), "sequence of \\(preferred, other\\); got 'ab'"),
+    (lambda: Judgements.from_pairs([(1, 2, 3)]), "Entry 0 of pairs is \\(1, 2, 3\\)"),
+    (lambda: Judgements.from_pairs([(1, 2), 5]), "Entry 1 of pairs is 5"),
+    (lambda: Judgements.from_pairs(np.zeros((2, 3))), "shape \\(2, 3\\)"),
+    (lambda: Judgements.from_pairs([(1, 2), (3, 3)]), "Pair 1 compares item 3 with itself"),
+    (lambda: Judgements.from_pairs([(1, None)]), "missing or infinite id \\(None, entry 1\\)"),
+    (lambda: Judgements.from_pairs([(1.0, np.nan)]), "missing or infinite id"),
+    (lambda: Judgements.from_pairs(np.array([[1.0, np.inf]])), "missing or infinite id"),
+    (lambda: Judgements.from_pairs([([], 1)]), "hashable"),
+    (lambda: Judgements.from_pairs(PAIRS, [1]), "groups has 1 entries, but pairs has 2"),
+    (lambda: Judgements.from_pairs(PAIRS, weight=[1]), "weight has 1 entries, but pairs has 2"),
+    (lambda: Judgements.from_pairs(PAIRS, weight=[1, -1]), "weight of pair 1 is -1"),
+    (lambda: Judgements.from_pairs(PAIRS, weight=[1, np.nan]), "weight of pair 1 is nan"),
+    (lambda: Judgements.from_pairs(PAIRS, weight=[1e308, 1e308]), "overflows"),
+    (lambda: Judgements.from_pairs(PAIRS, tied=[0, 1]), "True or False"),
+    (lambda: Judgements.from_pairs(PAIRS, tied=[True]), "tied has 1 entries"),
+    (lambda: Judgements.from_pairs(PAIRS, count=[1, 0.5]), "count must be whole numbers"),
+    (lambda: Judgements.from_pairs(PAIRS, count=[1, -1]), "count must be whole numbers"),
+    (lambda: Judgements.from_pairs(PAIRS, count=[2**53, 2**53]), "beyond 2\\^53"),
+    (lambda: Judgements.from_pairs(PAIRS, count=[1, 1], judge=[1, 1]), "cannot be combined"),
+    (lambda: Judgements.from_pairs(PAIRS, judgement=[0]), "judgement has 1 entries"),
+    (lambda: Judgements.from_pairs(PAIRS, judge=[0]), "judge has 1 entries"),
+    (
+        lambda: Judgements.from_pairs(PAIRS, judgement=[0, 0], judge=["x", "y"]),
+        "A judgement has the judges 'x' and 'y'",
+    ),
+    (lambda: Judgements.from_orders([]), "orders is empty"),
+    (lambda: Judgements.from_orders([[]]), "Order 0 lists no item"),
+    (lambda: Judgements.from_orders(["ab"]), "Entry 0 of orders is 'ab'"),
+    (lambda: Judgements.from_orders([{1, 2}]), "which is not a list of items"),
+    (lambda: Judgements.from_orders([[1, []]]), "Order 0 has an empty tier"),
+    (lambda: Judgements.from_orders([[1], [1, 2, 1]]), "Entry 1 of orders has item 1 twice"),
+    (lambda: Judgements.from_orders([[1, [2, 2]]]), "Entry 0 of orders has item 2 twice"),
+    (lambda: Judgements.from_orders([[1, np.nan]]), "missing or infinite id"),
+    (lambda: Judgements.from_orders([[1, 2]], items=[1]), "the item 2, which is not in items"),
+    (lambda: Judgements.from_orders([[1]], items=[1, 1]), "items has an id twice"),
+    (lambda: Judgements.from_orders([[1]], [0], items=[1]), "without groups"),
+    (lambda: Judgements.from_orders([[1]], unlisted="top"), "Unknown unlisted 'top'"),
+    (lambda: Judgements.from_orders([[1]], ties="keep"), "Unknown ties 'keep'"),
+    (lambda: Judgements.from_orders([[1]], count=[1], judge=[0]), "cannot be combined"),
+    (lambda: Judgements.from_ranks([[np.nan, np.nan]]), "lists no item"),
+    (lambda: Judgements.from_ranks([[0, 1]]), "ranks start at 1"),
+    (lambda: Judgements.from_ranks([1, 2]), "ranks must have shape"),
+    (lambda: Judgements.from_ranks([[1, 2]], items=["a"]), "items has 1 ids, but ranks has 2"),
+    (lambda: Judgements.from_selections([[1, 2]], [3]), "3, which was not shown"),
+    (lambda: Judgements.from_selections([[1, 2, 2]], [1]), "twice"),
+    (lambda: Judgements.from_selections([[1, 2]], [[1, 1]]), "has an item twice"),
+    (lambda: Judgements.from_selections([[]], [[]]), "Entry 0 of shown is empty"),
+    (lambda: Judgements.from_selections([[1, 2]], [None]), "pass an empty list"),
+    (lambda: Judgements.from_selections([[1, 2]], [1, 2]), "one entry for each of the 1"),
+    (lambda: Judgements.from_labels([1, 2]), "does not contain preferences"),
+    (lambda: Judgements.from_labels(None), "requires y"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(BAD)))
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()
