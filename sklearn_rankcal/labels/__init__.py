@@ -6,8 +6,9 @@ entry also contains the query of its row, so the array can be used as `y` with e
 scikit-learn.
 """
 
+from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._edges import read_edges
-from sklearn_rankcal.labels._judgements import Comparisons, Judgements, Orders
+from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._labels import Labels
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
 from sklearn_rankcal.labels._preflib import PrefLibOrders, read_preflib

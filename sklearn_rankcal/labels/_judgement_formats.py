@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels import _judgements
+from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._item_ids import (
     number_ids,
     number_items,
@@ -20,17 +20,22 @@ from sklearn_rankcal.labels._item_ids import (
     read_ids,
     show_id,
 )
+from sklearn_rankcal.labels._judgement_columns import (
+    check_length,
+    read_count,
+    read_groups,
+    read_judges,
+    read_tied,
+    read_weight,
+    sequences,
+)
 from sklearn_rankcal.labels._preferences import read_preferences
 from sklearn_rankcal.labels._preflib import PrefLibOrders
 from sklearn_rankcal.labels._rankings import check_ranks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import check_groups
 from sklearn_rankcal.utils._numbers import (
-    LARGEST_WHOLE,
     frame_columns,
     is_missing,
-    read_array,
-    read_numbers,
 )
 
 Floats = NDArray[np.float64]
@@ -57,18 +62,18 @@ def from_pairs(
     if itself.any():
         k = int(np.argmax(itself))
         raise ValueError(f"Pair {k} compares item {show_id(different[codes[2 * k]])} with itself.")
-    query, group_ids = _read_groups(groups, n, "pairs")
+    query, group_ids = read_groups(groups, n, "pairs")
     rows, item_code, _, sizes = number_items(
         codes, len(different), np.repeat(query, 2), len(group_ids)
     )
     winner, loser = rows[::2], rows[1::2]
-    weights = None if weight is None else _read_weight(weight, n)
+    weights = None if weight is None else read_weight(weight, n)
     if count is not None and (judgement is not None or judge is not None):
         raise ValueError(
             "count cannot be combined with judgement or judge: a pair with a count stands for "
             "several judgements of different judges."
         )
-    judge_code, judges = _read_judges(judge, n, "pairs")
+    judge_code, judges = read_judges(judge, n, "pairs")
     owner = offsets = None
     if judgement is not None:
         owner, query, order = _number_judgements(judgement, query, n)
@@ -78,7 +83,7 @@ def from_pairs(
         if judge_code is not None:
             judge_code = _one_judge(judge_code[order], offsets, judges)
     if tied is not None:
-        both = _read_tied(tied, n)
+        both = read_tied(tied, n)
         both = both if owner is None else both[order]
         owner = np.arange(n) if owner is None else owner
         winner, loser, weights, offsets = _split_ties(winner, loser, weights, both, owner)
@@ -86,8 +91,8 @@ def from_pairs(
         "queries": Queries(np.append(0, np.cumsum(sizes)), None, group_ids),
         "items": different[item_code],
         "query": query,
-        "comparisons": _judgements.Comparisons(winner, loser, weights, offsets),
-        "count": None if count is None else _read_count(count, n, "pairs"),
+        "comparisons": Comparisons(winner, loser, weights, offsets),
+        "count": None if count is None else read_count(count, n, "pairs"),
         "judge": judge_code,
         "judges": judges,
     }
@@ -96,7 +101,7 @@ def from_pairs(
 def _number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, Ints, Ints]:
     """Return the judgement of each pair, ascending, the queries of judgements, and the order."""
     codes, ids = number_ids(read_ids(judgement, "judgement"), "judgement")
-    _check_length(codes, n, "judgement", "pairs")
+    check_length(codes, n, "judgement", "pairs")
     # The same id in two queries means two judgements.
     numbers, keys = number_ids(query * len(ids) + codes, "judgement")
     order = np.argsort(numbers, kind="stable")
@@ -146,7 +151,7 @@ def from_orders(
     unlisted: str,
     ties: str,
 ) -> Arguments:
-    listed = _sequences(orders, "orders")
+    listed = sequences(orders, "orders")
     flat: list[Any] = []
     tiers: list[int] = []
     sizes = np.zeros(len(listed), dtype=np.int64)
@@ -210,7 +215,7 @@ def from_selections(
     count: ArrayLike | None,
     judge: ArrayLike | None,
 ) -> Arguments:
-    lists = _sequences(shown, "shown")
+    lists = sequences(shown, "shown")
     chosen = list(selected) if isinstance(selected, Iterable) else []
     if isinstance(selected, (str, bytes, Mapping)) or len(chosen) != len(lists):
         raise ValueError(
@@ -288,7 +293,7 @@ def _of_entries(
         if value not in known:
             raise ValueError(f"Unknown {option} {value!r}. Known: {', '.join(map(repr, known))}.")
     n = len(sizes)
-    query, group_ids = _read_groups(groups, n, name)
+    query, group_ids = read_groups(groups, n, name)
     offsets = np.append(0, np.cumsum(sizes))
     owner = np.repeat(np.arange(n), sizes)
     if items is None:
@@ -311,16 +316,16 @@ def _of_entries(
     queries = Queries(np.append(0, np.cumsum(n_items)), None, group_ids)
     if unlisted == "last":
         rows, tier, offsets = _list_all(rows, tier, owner, query, queries)
-    judge_code, judges = _read_judges(judge, n, name)
+    judge_code, judges = read_judges(judge, n, name)
     if judge is not None and count is not None:
         raise ValueError("count cannot be combined with judge: an order comes from one judge.")
     return {
         "queries": queries,
         "items": different,
         "query": query,
-        "orders": _judgements.Orders(rows, tier, offsets),
+        "orders": Orders(rows, tier, offsets),
         "half_ties": ties == "half",
-        "count": None if count is None else _read_count(count, n, name),
+        "count": None if count is None else read_count(count, n, name),
         "judge": judge_code,
         "judges": judges,
     }
@@ -373,87 +378,13 @@ def from_labels(y: Any, n_rows: int | None) -> Arguments:
     arguments = {"queries": queries, "items": np.arange(queries.n_rows)}
     weight = None if (weights == 1).all() else weights
     if given is None:
-        comparisons = _judgements.Comparisons(winner, loser, weight, None)
+        comparisons = Comparisons(winner, loser, weight, None)
         return {**arguments, "query": query, "comparisons": comparisons}
     owner, query, order = _number_judgements(given, query, len(winner))
-    comparisons = _judgements.Comparisons(
+    comparisons = Comparisons(
         winner[order],
         loser[order],
         None if weight is None else weight[order],
         np.append(0, np.cumsum(np.bincount(owner))),
     )
     return {**arguments, "query": query, "comparisons": comparisons}
-
-
-# ---------------------------------------------------------------- columns
-
-
-def _sequences(values: Any, name: str) -> list[Any]:
-    """Return a user's sequence of sequences as a list."""
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a sequence of sequences of items; got {values!r}.")
-    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if not listed:
-        raise ValueError(f"{name} is empty: at least one entry is needed.")
-    for m, order in enumerate(listed):
-        if isinstance(order, (str, bytes, Mapping, set)) or not isinstance(order, Iterable):
-            raise ValueError(f"Entry {m} of {name} is {order!r}, which is not a list of items.")
-    return listed
-
-
-def _read_groups(groups: ArrayLike | None, n: int, name: str) -> tuple[Ints, NDArray[Any]]:
-    if groups is None:
-        return np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    values = check_groups(groups, None)
-    _check_length(values, n, "groups", name)
-    queries = Queries.from_groups(values)
-    return queries.codes, queries.ids
-
-
-def _read_judges(
-    judge: ArrayLike | None, n: int, name: str
-) -> tuple[Ints | None, NDArray[Any] | None]:
-    if judge is None:
-        return None, None
-    codes, judges = number_ids(read_ids(judge, "judge"), "judge")
-    _check_length(codes, n, "judge", name)
-    return codes, judges
-
-
-def _read_weight(weight: ArrayLike, n: int) -> Floats:
-    weights = read_numbers(weight, "weight")
-    _check_length(weights, n, "weight", "pairs")
-    bad = ~np.isfinite(weights) | (weights < 0)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
-    if weights.max() > np.finfo(np.float64).max / len(weights):
-        raise ValueError("The sum of the weights overflows float64. Scale the weights down.")
-    return weights
-
-
-def _read_tied(tied: ArrayLike, n: int) -> NDArray[np.bool_]:
-    values = read_array(tied, "tied")
-    _check_length(values, n, "tied", "pairs")
-    if values.dtype != bool:
-        raise ValueError(f"tied must be True or False for each pair; its dtype is {values.dtype}.")
-    return values
-
-
-def _read_count(count: ArrayLike, n: int, name: str) -> Floats:
-    counts = read_numbers(count, "count")
-    _check_length(counts, n, "count", name)
-    bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts))
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
-    if counts.sum() > LARGEST_WHOLE:
-        raise ValueError("The sum of the counts is beyond 2^53.")
-    return counts
-
-
-def _check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:
-    if values.ndim != 1:
-        raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
-    if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} entries, but {other} has {n}.")

@@ -7,57 +7,24 @@ What comes out for the structures of `aggregation` is the comparisons that each 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
+from sklearn_rankcal.labels._comparisons import (
+    Comparisons,
+    Orders,
+    compare_tiers,
+    ranges,
+    take_entries,
+)
 from sklearn_rankcal.labels._preferences import Preferences
-from sklearn_rankcal.labels._rankings import relevance_preferences
 from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-class Comparisons(NamedTuple):
-    """The comparisons of all judgements, those of judgement 0 first.
-
-    Attributes
-    ----------
-    winner, loser : ndarray of shape (n_comparisons,)
-        Rows of the preferred and of the other item.
-    weight : ndarray of shape (n_comparisons,) or None
-        Weight of each comparison; None means 1 for each. A tie between two items is two opposite
-        comparisons of weight 1/2.
-    offsets : ndarray of shape (n_judgements + 1,) or None
-        Judgement m has the comparisons ``offsets[m]`` to ``offsets[m + 1] - 1``. None means that
-        each judgement has exactly one.
-    """
-
-    winner: Ints
-    loser: Ints
-    weight: Floats | None
-    offsets: Ints | None
-
-
-class Orders(NamedTuple):
-    """The orders of all judgements, those of judgement 0 first.
-
-    Attributes
-    ----------
-    item : ndarray of shape (n_entries,)
-        Rows of the items that each judgement orders, best first.
-    tier : ndarray of shape (n_entries,)
-        The tier of the item in its judgement, 0 = best; tied items are in the same tier.
-    offsets : ndarray of shape (n_judgements + 1,)
-        Judgement m has the entries ``offsets[m]`` to ``offsets[m + 1] - 1``, at least one.
-    """
-
-    item: Ints
-    tier: Ints
-    offsets: Ints
 
 
 class Judgements:
@@ -123,6 +90,8 @@ class Judgements:
         self.judge = judge
         self.judges = judges
         self.n_judgements = len(query)
+        #: What aggregates of all judgements, such as those of `AggregatedLoss`, keep for later.
+        self.cache: dict[str, Any] = {}
         self._comparisons = comparisons
         self._half_ties = half_ties
         self._preferences: Preferences | None = None
@@ -396,7 +365,7 @@ class Judgements:
         """The comparisons of all judgements. Orders are converted when they are first needed."""
         if self._comparisons is None:
             assert self.orders is not None
-            self._comparisons = _compare(self.orders, self._half_ties)
+            self._comparisons = compare_tiers(self.orders, self._half_ties)
         return self._comparisons
 
     @property
@@ -464,14 +433,14 @@ class Judgements:
         moved = shift[copy]
         comparisons, orders = self._comparisons, self.orders
         if orders is not None:
-            entries, starts = _ranges(orders.offsets, judgements)
+            entries, starts = ranges(orders.offsets, judgements)
             owner = np.repeat(moved, np.diff(starts))
             orders = Orders(place[orders.item[entries]] + owner, orders.tier[entries], starts)
             comparisons = None
         if comparisons is not None:
             taken, owner, ends = judgements, moved, None
             if comparisons.offsets is not None:
-                taken, ends = _ranges(comparisons.offsets, judgements)
+                taken, ends = ranges(comparisons.offsets, judgements)
                 owner = np.repeat(moved, np.diff(ends))
             comparisons = Comparisons(
                 place[comparisons.winner[taken]] + owner,
@@ -533,7 +502,7 @@ class Judgements:
             None if weight is None else weight[inside],
             None if (counts == 1).all() else np.append(0, np.cumsum(counts)),
         )
-        orders = None if self.orders is None else _take_entries(self.orders, new, kept)
+        orders = None if self.orders is None else take_entries(self.orders, new, kept)
         return Judgements(
             queries,
             self.items[rows],
@@ -545,43 +514,3 @@ class Judgements:
             judge=None if self.judge is None else self.judge[kept],
             judges=self.judges,
         )
-
-
-def _compare(orders: Orders, half_ties: bool) -> Comparisons:
-    """Compare all items of different tiers of each order, and tied ones if `half_ties`."""
-    item, tier, offsets = orders
-    found = relevance_preferences(-tier.astype(np.float64), Queries(offsets))
-    winner, loser, ends = found.winner, found.loser, found.pair_offsets
-    if not half_ties:
-        return Comparisons(item[winner], item[loser], None, ends)
-    # Each tier is treated as a query whose entries have different relevance.
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    new = np.append(True, (owner[1:] != owner[:-1]) | (tier[1:] != tier[:-1]))
-    tiers = Queries(np.append(np.flatnonzero(new), len(item)))
-    ties = relevance_preferences(np.arange(len(item), dtype=np.float64), tiers)
-    of_pair = np.repeat(np.arange(len(offsets) - 1), np.diff(ends))
-    judgement = np.concatenate([of_pair, owner[ties.winner], owner[ties.winner]])
-    order = np.argsort(judgement, kind="stable")
-    counts = np.bincount(judgement, minlength=len(offsets) - 1)
-    return Comparisons(
-        item[np.concatenate([winner, ties.winner, ties.loser])][order],
-        item[np.concatenate([loser, ties.loser, ties.winner])][order],
-        np.repeat([1.0, 0.5], [len(winner), 2 * len(ties.winner)])[order],
-        np.append(0, np.cumsum(counts)),
-    )
-
-
-def _ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of some judgements, one after the other, and where each begins."""
-    counts = offsets[numbers + 1] - offsets[numbers]
-    starts = np.append(0, np.cumsum(counts))
-    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
-
-
-def _take_entries(orders: Orders, new: Ints, kept: Ints) -> Orders:
-    """Renumber the items of the kept judgements, each of which has an item left."""
-    entries, starts = _ranges(orders.offsets, kept)
-    item = new[orders.item[entries]]
-    owner = np.repeat(np.arange(len(kept)), np.diff(starts))[item >= 0]
-    counts = np.bincount(owner, minlength=len(kept))
-    return Orders(item[item >= 0], orders.tier[entries][item >= 0], np.append(0, np.cumsum(counts)))
