@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._checks import check_judgement, check_pairs, check_weight
+from sklearn_rankcal.labels._merged_pairs import merge_pairs
 from sklearn_rankcal.labels._relevance import bare_pairs, is_structured, put_together, whole_queries
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask
@@ -234,7 +235,7 @@ class Preferences:
 
     @classmethod
     def from_pairs(cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries) -> Preferences:
-        """Sort pairs of rows, and add up the weights of equal pairs. O(n_pairs log n_pairs).
+        """Sort pairs of rows, and add up the weights of equal pairs.
 
         Parameters
         ----------
@@ -246,18 +247,19 @@ class Preferences:
         Returns
         -------
         preferences : Preferences
+
+        Notes
+        -----
+        The cost is O(n_pairs log n_pairs), and O(n_pairs) if most possible pairs are given.
         """
         place = queries.scatter(np.arange(queries.n_rows))
+        first, second = place[winner], place[loser]
         # Keys are in the order of (query, winner, loser). If they ascend strictly, the pairs are
         # sorted already and no pair occurs twice.
-        key = place[winner] * queries.n_rows + loser
+        key = first * queries.n_rows + second
         if (key[1:] <= key[:-1]).any():
-            order = np.argsort(key, kind="stable")
-            key = key[order]
-            starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-            first = order[starts]
-            winner, loser = winner[first], loser[first]
-            weight = np.add.reduceat(weight[order], starts)
+            chosen, (weight,) = merge_pairs(first, second, (weight,), queries)
+            winner, loser = winner[chosen], loser[chosen]
         return cls(queries, winner, loser, weight)
 
     @property
