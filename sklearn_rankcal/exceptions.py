@@ -11,3 +11,10 @@ class PositionsAsScoresWarning(UserWarning):
 
 class UncompiledKernelsWarning(RuntimeWarning):
     """The decoders run without compiled kernels, and will take seconds for the input."""
+
+
+class DisconnectedComparisonsWarning(UserWarning):
+    """The comparisons of a query do not connect all of its items.
+
+    Scores of items that no chain of comparisons connects cannot be compared.
+    """

@@ -47,7 +47,9 @@ def merge_pairs(
     >>> from sklearn_rankcal.labels._merged_pairs import merge_pairs
     >>> from sklearn_rankcal.queries import Queries
     >>> first, second = np.array([1, 0, 1]), np.array([0, 2, 0])
-    >>> chosen, (sums,) = merge_pairs(first, second, (np.array([1.0, 2.0, 4.0]),), Queries.single(3))
+    >>> chosen, (sums,) = merge_pairs(
+    ...     first, second, (np.array([1.0, 2.0, 4.0]),), Queries.single(3)
+    ... )
     >>> first[chosen].tolist(), second[chosen].tolist(), sums.tolist()
     ([0, 1], [2, 0], [2.0, 5.0])
     """
@@ -62,7 +64,10 @@ def merge_pairs(
         table = np.full(length, -1)
         table[key] = np.arange(n_pairs)
         kept = np.flatnonzero(table >= 0)
-        sums = tuple(np.bincount(key, weight, length)[kept] for weight in weights)
+        # without pairs, bincount returns integers
+        sums = tuple(
+            np.bincount(key, weight, length)[kept].astype(np.float64) for weight in weights
+        )
         return table[kept], sums
     key = first * queries.n_rows + second
     order = np.argsort(key, kind="stable")

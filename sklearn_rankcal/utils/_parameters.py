@@ -6,10 +6,13 @@ scikit-learn's constraints are more generous: its ``Interval`` accepts True as a
 
 from __future__ import annotations
 
-from numbers import Integral
+from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from sklearn_rankcal.utils._names import did_you_mean
 
 
 def check_count(value: Any, name: str, or_none: bool = False) -> None:
@@ -19,6 +22,25 @@ def check_count(value: Any, name: str, or_none: bool = False) -> None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
         known = "a whole number >= 1, or None" if or_none else "a whole number >= 1"
         raise ValueError(f"{name} must be {known}; got {value!r}.")
+
+
+def check_number(value: Any, name: str, positive: bool = True, also: str = "") -> None:
+    """Raise an error unless the value is a finite number, positive or at least not negative.
+
+    `also` describes other values that the caller accepts, for the message, such as ``"'auto' or"``.
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not np.isfinite(value) or value < 0 or (positive and value == 0):
+        known = f"{also} a finite number {'> 0' if positive else '>= 0'}".strip()
+        raise ValueError(f"{name} must be {known}; got {value!r}.")
+
+
+def check_choice(value: Any, name: str, known: Iterable[str]) -> None:
+    """Raise an error unless the value is one of some names."""
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        hint = did_you_mean(value, names) if isinstance(value, str) else ""
+        raise ValueError(f"Unknown {name} {value!r}.{hint} Known: {', '.join(names)}.")
 
 
 def check_flag(value: Any, name: str) -> None:

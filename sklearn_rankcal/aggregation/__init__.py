@@ -1,0 +1,38 @@
+"""Aggregation: from many partial judgements of a query to one score per item.
+
+judgements -> **structure** -> scores
+
+A `Structure` computes the scores of the items of many queries from their judgements. `STRUCTURES`
+maps names to classes, and `get_structure` makes structures from names.
+
+References
+----------
+.. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms. Annals
+   of Statistics 41, 2292-2323.
+"""
+
+from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
+from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland, mean_adjacency
+from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
+from sklearn_rankcal.aggregation._least_squares import LeastSquares
+from sklearn_rankcal.aggregation._log_odds import LogOdds
+from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
+from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
+
+__all__ = [
+    "STRUCTURES",
+    "Borda",
+    "BradleyTerry",
+    "BudgetedBorda",
+    "ComparisonStructure",
+    "Copeland",
+    "LeastSquares",
+    "LogOdds",
+    "PlackettLuce",
+    "PrincipalEigenvector",
+    "RankCentrality",
+    "Structure",
+    "get_structure",
+    "mean_adjacency",
+]

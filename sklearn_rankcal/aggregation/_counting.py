@@ -1,0 +1,201 @@
+"""Structures that count: mean adjacency, the Borda count and Copeland's rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.aggregation._graphs import compared_pairs
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._parameters import check_flag
+
+Floats = NDArray[np.float64]
+
+
+def mean_adjacency(judgements: Any) -> Preferences:
+    """Return the mean of the judgements of each query, as weighted preferences.
+
+    Parameters
+    ----------
+    judgements : Judgements
+        The judgements of all queries.
+
+    Returns
+    -------
+    preferences : Preferences
+        The weight y_ij is the sum of the weights with which row i was preferred to row j, divided
+        by the number k of judgements of the query. It is 0 where a query has none.
+
+    Notes
+    -----
+    Losses on preferences, such as the pairwise disagreement, take these preferences as labels. The
+    cost is linear in the number of comparisons.
+
+    References
+    ----------
+    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
+       Annals of Statistics 41, 2292-2323. Section 5.3.
+    """
+    preferences = judgements.preferences()
+    queries = preferences.queries
+    inverse = _inverse(np.asarray(judgements.per_query, dtype=np.float64))
+    weight = preferences.weight * inverse[queries.codes[preferences.winner]]
+    return Preferences(queries, preferences.winner, preferences.loser, weight)
+
+
+class Borda(ComparisonStructure):
+    """Net Borda count: the mean number of comparisons won in a judgement, minus those lost.
+
+    Attributes
+    ----------
+    takes : str
+        ``"comparisons"``.
+
+    See Also
+    --------
+    BudgetedBorda : The sum of the probabilities of winning.
+
+    Notes
+    -----
+    The scores are s = A 1, where A_ij is the weight with which item i was preferred to item j,
+    minus the reverse, divided by the number k of judgements of the query. They add up to 0 over
+    each query.
+
+    If items are not compared equally often, the order depends on how often they are compared: an
+    item that wins 60 of 100 comparisons has a larger score than one that wins all of 10. Even as
+    the number of judgements grows, the scores then need not recover the true order.
+
+    The cost is linear in the number of comparisons.
+
+    References
+    ----------
+    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
+       Annals of Statistics 41, 2292-2323. Section 5.1, "Borda count and budgeted aggregation".
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import Borda
+    >>> from sklearn_rankcal.labels import Judgements
+    >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
+    >>> judgements.items.tolist(), Borda().scores(judgements).tolist()
+    (['a', 'b', 'c'], [0.25, 0.0, -0.25])
+    """
+
+    def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        queries, pairs = preferences.queries, compared_pairs(preferences)
+        net = pairs.sum_skew(pairs.wins - pairs.losses, queries.n_rows)
+        return queries.scatter(net * queries.repeat(_inverse(n_judgements)))
+
+
+class BudgetedBorda(ComparisonStructure):
+    """Budgeted Borda count: the probability of winning against an opponent drawn at random.
+
+    Parameters
+    ----------
+    conditional : bool, default=False
+        Whether the probability that item j is preferred to item l is estimated among the
+        comparisons of j and l. Otherwise it is estimated among all k judgements of the query, and a
+        judgement that does not compare j and l counts as one that does not prefer j.
+
+    Attributes
+    ----------
+    takes : str
+        ``"comparisons"``.
+
+    Notes
+    -----
+    The scores are s_j = (1 / (r - 1)) sum over l != j of P(j preferred to l), for a query of r
+    items. A pair that was never compared contributes 0 in either case. The scores are not negative,
+    and they are not centred. The query's only item has the score 0.
+
+    The two kinds of probabilities can order items differently. If pairs are not compared equally
+    often, only the conditional ones recover the true order as the number of judgements grows, and
+    only if all pairs are compared.
+
+    The cost is linear in the number of comparisons.
+
+    References
+    ----------
+    .. [1] A. Ammar and D. Shah (2011). Ranking: compare, don't score. Allerton Conference.
+    .. [2] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
+       Annals of Statistics 41, 2292-2323. Section 5.1, "Borda count and budgeted aggregation".
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import BudgetedBorda
+    >>> from sklearn_rankcal.labels import Judgements
+    >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a")] * 2 + [("c", "b")])
+    >>> BudgetedBorda().scores(judgements).tolist()
+    [0.2, 0.2, 0.1]
+    >>> BudgetedBorda(conditional=True).scores(judgements).tolist()
+    [0.25, 0.25, 0.5]
+    """
+
+    def __init__(self, conditional: bool = False) -> None:
+        self.conditional = conditional
+
+    def check(self) -> None:
+        """Raise ValueError unless the parameters are valid."""
+        check_flag(self.conditional, "conditional")
+
+    def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        queries, pairs = preferences.queries, compared_pairs(preferences)
+        share = 1 / pairs.total if self.conditional else np.ones(len(pairs.first))
+        sums = pairs.sum_over(pairs.wins * share, pairs.losses * share, queries.n_rows)
+        if not self.conditional:
+            sums = sums * queries.repeat(_inverse(n_judgements))
+        return queries.scatter(sums / others(queries))
+
+
+class Copeland(ComparisonStructure):
+    """Copeland's rule: the number of items that an item beats, minus the number that beat it.
+
+    Attributes
+    ----------
+    takes : str
+        ``"comparisons"``.
+
+    Notes
+    -----
+    Item i beats item j if i was preferred to j with more weight than j to i. A tie counts 0 for
+    both, as does a pair that was not compared. The scores add up to 0 over each query.
+
+    If every pair is compared and every pair has a winner in expectation, and if the winners are
+    those of an order, the scores recover this order as the number of judgements grows, however
+    unequally often the pairs are compared. This is not true if some pairs are not compared or are
+    tied in expectation.
+
+    The cost is linear in the number of comparisons.
+
+    References
+    ----------
+    .. [1] A. H. Copeland (1951). A reasonable social welfare function. Seminar on Applications of
+       Mathematics to the Social Sciences, University of Michigan.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import Copeland
+    >>> from sklearn_rankcal.labels import Judgements
+    >>> Copeland().scores(
+    ...     Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
+    ... ).tolist()
+    [1.0, 0.0, -1.0]
+    """
+
+    def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        queries, pairs = preferences.queries, compared_pairs(preferences)
+        return queries.scatter(pairs.sum_skew(np.sign(pairs.wins - pairs.losses), queries.n_rows))
+
+
+def others(queries: Queries) -> Floats:
+    """Return how many other items the query of each item has, at least 1, in grouped layout."""
+    return queries.repeat(np.maximum(queries.sizes - 1, 1)).astype(np.float64)
+
+
+def _inverse(n_judgements: Floats) -> Floats:
+    """Return 1 / k for each query, and 0 for a query without judgements."""
+    return np.divide(1.0, n_judgements, out=np.zeros(len(n_judgements)), where=n_judgements > 0)

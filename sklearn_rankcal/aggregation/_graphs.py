@@ -1,0 +1,275 @@
+"""The graph of the comparisons of all queries: its pairs, its components and linear systems on it.
+
+Two items are neighbours in this graph if they were compared, with positive weight. An edge never
+joins items of different queries, so that one graph contains all queries. Its connected components
+are the sets of items whose scores can be compared: a chain of comparisons leads from each item of
+a component to each other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._merged_pairs import merge_pairs
+from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class ComparedPairs(NamedTuple):
+    """The unordered pairs of items that were compared, each of them once.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Two items, with ``first < second``. The pairs ascend by `first`, then by `second`.
+    wins, losses : ndarray of shape (n_pairs,)
+        The total weight with which `first` was preferred to `second`, and the reverse. Their sum is
+        positive.
+    """
+
+    first: Ints
+    second: Ints
+    wins: Floats
+    losses: Floats
+
+    @property
+    def total(self) -> Floats:
+        """The total weight of the comparisons of each pair, of shape (n_pairs,)."""
+        return self.wins + self.losses
+
+    def sum_over(self, of_first: Floats, of_second: Floats, n_items: int) -> Floats:
+        """Add up over the pairs of each item: `of_first` if it is first, else `of_second`."""
+        return _add_up(self.first, of_first, n_items) + _add_up(self.second, of_second, n_items)
+
+    def sum_skew(self, values: Floats, n_items: int) -> Floats:
+        """Add up over the pairs of each item: `values` if it is first, else ``-values``."""
+        return _add_up(self.first, values, n_items) - _add_up(self.second, values, n_items)
+
+    def take(self, chosen: Ints | Bools) -> ComparedPairs:
+        """Keep only some pairs, or sort them."""
+        first, second = self.first[chosen], self.second[chosen]
+        return ComparedPairs(first, second, self.wins[chosen], self.losses[chosen])
+
+
+def compared_pairs(preferences: Preferences) -> ComparedPairs:
+    """Return the unordered pairs with positive weight.
+
+    Parameters
+    ----------
+    preferences : Preferences
+
+    Returns
+    -------
+    pairs : ComparedPairs
+        Items are numbered by their places in the grouped layout of ``preferences.queries``, so that
+        the pairs ascend by query. The cost is that of `merge_pairs`.
+    """
+    queries = preferences.queries
+    place = queries.scatter(np.arange(queries.n_rows))
+    winner, loser = place[preferences.winner], place[preferences.loser]
+    first, second = np.minimum(winner, loser), np.maximum(winner, loser)
+    forward = winner < loser
+    weight = preferences.weight
+    weights = (np.where(forward, weight, 0.0), np.where(forward, 0.0, weight))
+    chosen, (wins, losses) = merge_pairs(first, second, weights, queries)
+    kept = wins + losses > 0
+    chosen = chosen[kept]
+    return ComparedPairs(first[chosen], second[chosen], wins[kept], losses[kept])
+
+
+class ComparisonGraph:
+    """The compared items and pairs, sorted by connected component.
+
+    Items that were not compared with any other are left out.
+
+    Parameters
+    ----------
+    parts : Queries
+        The partition of the nodes into connected components, with contiguous nodes.
+    pairs : ComparedPairs
+        Numbers of nodes.
+    rows : ndarray of shape (n_nodes,)
+        The row number of the item of each node.
+
+    Attributes
+    ----------
+    n_nodes : int
+    part_of_pair : ndarray of shape (n_pairs,)
+        The number of the component of each pair; it ascends.
+    pair_offsets : ndarray of shape (n_parts + 1,)
+        Component p has the pairs ``pair_offsets[p]`` to ``pair_offsets[p + 1] - 1``, at least one.
+    """
+
+    def __init__(self, parts: Queries, pairs: ComparedPairs, rows: Ints) -> None:
+        self.parts = parts
+        self.pairs = pairs
+        self.rows = rows
+        self.n_nodes = parts.n_rows
+        self.part_of_pair = parts.codes[pairs.first]
+        counts = np.bincount(self.part_of_pair, minlength=parts.n_queries)
+        self.pair_offsets = np.append(0, np.cumsum(counts))
+        # The pairs are sorted by their first node, so they are a triangular matrix in CSR format.
+        starts = np.bincount(pairs.first, minlength=self.n_nodes)
+        self._row_starts = np.append(0, np.cumsum(starts))
+
+    @classmethod
+    def from_preferences(cls, preferences: Preferences) -> ComparisonGraph:
+        """Find the components of the comparisons of positive weight. O(n_pairs + n_rows)."""
+        pairs = compared_pairs(preferences)
+        queries = preferences.queries
+        n_rows = queries.n_rows
+        labels = number_components(pairs.first, pairs.second, n_rows, "weak")
+        compared = np.zeros(n_rows, dtype=bool)
+        compared[pairs.first] = compared[pairs.second] = True
+        nodes = np.flatnonzero(compared)
+        codes = np.unique(labels[nodes], return_inverse=True)[1]
+        if (codes[1:] < codes[:-1]).any():
+            order = np.argsort(codes, kind="stable")
+            nodes, codes = nodes[order], codes[order]
+        parts = Queries(np.append(0, np.cumsum(np.bincount(codes))))
+        number = np.zeros(n_rows, dtype=np.int64)
+        number[nodes] = np.arange(len(nodes))
+        # Inside a component the nodes keep their order, so that first < second remains true.
+        first, second = number[pairs.first], number[pairs.second]
+        pairs = pairs._replace(first=first, second=second)
+        if (first[1:] < first[:-1]).any():
+            pairs = pairs.take(np.lexsort((second, first)))
+        rows = nodes if queries.order is None else queries.order[nodes]
+        return cls(parts, pairs, rows)
+
+    def take(self, parts: Bools) -> tuple[ComparisonGraph, Ints]:
+        """Keep only some components.
+
+        Parameters
+        ----------
+        parts : ndarray of shape (n_parts,)
+
+        Returns
+        -------
+        graph : ComparisonGraph
+        nodes : ndarray of shape (n_kept_nodes,)
+            The number that each remaining node has in this graph.
+        """
+        kept = self.parts.repeat(parts)
+        nodes = np.flatnonzero(kept)
+        number = np.cumsum(kept) - 1
+        pairs = self.pairs.take(parts[self.part_of_pair])
+        pairs = pairs._replace(first=number[pairs.first], second=number[pairs.second])
+        offsets = np.append(0, np.cumsum(self.parts.sizes[parts]))
+        return ComparisonGraph(Queries(offsets), pairs, self.rows[nodes]), nodes
+
+    def sum_pairs(self, values: Floats) -> Floats:
+        """Add up a value of each pair over each component, of shape (n_parts,)."""
+        return np.add.reduceat(values, self.pair_offsets[:-1])
+
+    def center(self, scores: Floats) -> Floats:
+        """Subtract the mean of each component."""
+        return self.parts.center(scores)
+
+    def to_rows(self, scores: Floats, n_rows: int) -> Floats:
+        """Return the centred score of each row; items without comparisons have the score 0."""
+        values = np.zeros(n_rows)
+        if self.n_nodes:
+            values[self.rows] = self.center(scores)
+        return values
+
+    def upper(self, weight: Floats) -> csr_array:
+        """Return the matrix with the weight of each pair at (first, second), and 0 elsewhere."""
+        shape = (self.n_nodes, self.n_nodes)
+        return csr_array((weight, self.pairs.second, self._row_starts), shape=shape)
+
+    def strongly_connected(self) -> Bools:
+        """Whether each component is strongly connected, of shape (n_parts,).
+
+        It is if, for every two items i and j of the component, a chain of items leads from i to j
+        in which each item was preferred to the next at least once.
+        """
+        won, lost = self.pairs.wins > 0, self.pairs.losses > 0
+        winner = np.concatenate([self.pairs.first[won], self.pairs.second[lost]])
+        loser = np.concatenate([self.pairs.second[won], self.pairs.first[lost]])
+        labels = number_components(winner, loser, self.n_nodes, "strong")
+        return np.asarray(self.parts.max(labels) == self.parts.min(labels))
+
+
+def components(preferences: Preferences) -> Ints:
+    """Number the connected components of the comparisons of positive weight.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparisons of all queries.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+        Two rows have the same number if and only if a chain of comparisons connects them. Only rows
+        of the same query can have the same number. The cost is O(n_pairs + n_rows).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.aggregation._graphs import components
+    >>> from sklearn_rankcal.labels import Preferences
+    >>> from sklearn_rankcal.queries import Queries
+    >>> rows = np.array([[1, 0], [2, 3]])
+    >>> components(Preferences.from_pairs(*rows.T, np.ones(2), Queries.single(5))).tolist()
+    [0, 0, 1, 1, 2]
+    """
+    positive = preferences.weight > 0
+    winner, loser = preferences.winner[positive], preferences.loser[positive]
+    return number_components(winner, loser, preferences.n_rows, "weak")
+
+
+def warn_if_disconnected(preferences: Preferences) -> None:
+    """Warn if the comparisons of a query do not connect all of its items.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparisons of all queries.
+
+    Warns
+    -----
+    DisconnectedComparisonsWarning
+        If a query has several connected components.
+    """
+    queries = preferences.queries
+    labels = components(preferences)
+    # the first row of each component, and how many of them each query has
+    first = np.unique(labels, return_index=True)[1]
+    counts = np.bincount(queries.codes[first], minlength=queries.n_queries)
+    broken = np.flatnonzero(counts > 1)
+    if len(broken):
+        q = int(broken[0])
+        warnings.warn(
+            f"The comparisons do not connect all items in {len(broken)} of {queries.n_queries} "
+            f"queries; for example, the {queries.sizes[q]} items of query {queries.ids[q]!s} are "
+            f"in {counts[q]} connected components. Scores of items in different components cannot "
+            "be compared, and nor can their ranks.",
+            DisconnectedComparisonsWarning,
+            stacklevel=3,
+        )
+
+
+def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> Ints:
+    """Number the weakly or strongly connected components of a graph, for each node."""
+    shape = (n_nodes, n_nodes)
+    matrix = csr_array((np.ones(len(start)), (start, end)), shape=shape)
+    labels = connected_components(matrix, directed=True, connection=connection)[1]
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _add_up(places: Ints, values: Floats, length: int) -> Floats:
+    """Add up values by place. Without any, bincount would return integers."""
+    return np.bincount(places, values, length).astype(np.float64, copy=False)

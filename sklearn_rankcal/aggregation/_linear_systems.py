@@ -1,0 +1,176 @@
+"""Linear systems of many components at once: batched conjugate gradients, and Laplacian matrices.
+
+Each component has its own step lengths and stops on its own. Its solution therefore does not depend
+on the other components, and thousands of small ones cost as much as one large one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import splu
+
+from sklearn_rankcal.aggregation._graphs import ComparisonGraph
+from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_FEW_STEPS, _MANY_STEPS = 100, 20_000
+#: A component that conjugate gradients do not solve in a few steps is eliminated directly if it has
+#: at most this many nodes, or at most two pairs per node, as chains and trees have.
+_SMALL = 500
+
+
+def conjugate_gradients(
+    product: Callable[[Floats], Floats],
+    diagonal: Floats,
+    rhs: Floats,
+    parts: Queries,
+    tolerance: float | Floats,
+    max_iter: int,
+) -> tuple[Floats, Bools]:
+    """Solve a symmetric positive semidefinite system for each component.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies the matrix of the system, which does not join nodes of different components, by
+        an array of shape (n_nodes,).
+    diagonal : ndarray of shape (n_nodes,)
+        The diagonal of the matrix, positive, which is the preconditioner.
+    rhs : ndarray of shape (n_nodes,)
+        The right-hand side, in the range of the matrix.
+    parts : Queries
+        The components.
+    tolerance : float or ndarray of shape (n_parts,)
+        A component is solved when its residual, in the norm of the preconditioner, is at most
+        `tolerance` times that of `rhs`.
+    max_iter : int
+
+    Returns
+    -------
+    solution : ndarray of shape (n_nodes,)
+    unsolved : ndarray of shape (n_parts,)
+        Whether a component has not been solved in `max_iter` steps.
+    """
+    solution = np.zeros_like(rhs)
+    residual = rhs.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    square = parts.sum(residual * scaled)
+    target = square * np.asarray(tolerance) ** 2
+    active = square > target
+    for _ in range(max_iter):
+        if not active.any():
+            break
+        image = product(direction)
+        curvature = parts.sum(direction * image)
+        # Curvature that is not positive means that rounding errors are all that is left.
+        active &= curvature > 0
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=active)
+        steps = parts.repeat(step)
+        solution += steps * direction
+        residual -= steps * image
+        scaled = residual / diagonal
+        previous, square = square, parts.sum(residual * scaled)
+        ratio = np.divide(square, previous, out=np.zeros_like(square), where=active)
+        direction = scaled + parts.repeat(ratio) * direction
+        active &= square > target
+    return solution, active
+
+
+def solve_laplacian(
+    graph: ComparisonGraph,
+    weight: Floats,
+    rhs: Floats,
+    ridge: Floats | None = None,
+    tolerance: float | Floats = 1e-13,
+) -> Floats:
+    """Solve (L + diag(ridge)) x = rhs, where L is the weighted Laplacian matrix of a graph.
+
+    Parameters
+    ----------
+    graph : ComparisonGraph
+    weight : ndarray of shape (n_pairs,)
+        The weight of each pair, positive. L has the sum of the weights of the pairs of a node on
+        its diagonal, and minus the weight of each pair elsewhere.
+    rhs : ndarray of shape (n_nodes,)
+        It must add up to 0 over each component without a ridge.
+    ridge : ndarray of shape (n_nodes,), default=None
+        Constant on each component and >= 0. None means 0.
+    tolerance : float or ndarray of shape (n_parts,), default=1e-13
+        As in `conjugate_gradients`.
+
+    Returns
+    -------
+    solution : ndarray of shape (n_nodes,)
+        Where the ridge is 0, any constant can be added to the solution of a component.
+
+    Notes
+    -----
+    Conjugate gradients with the diagonal as preconditioner solve graphs of random pairs in some
+    tens of steps, each of which is linear in the number of pairs. Long chains would take as many
+    steps as they have nodes. They are eliminated directly instead, in linear time.
+    """
+    ridge = np.zeros(graph.n_nodes) if ridge is None else ridge
+    tolerance = np.broadcast_to(tolerance, graph.parts.n_queries)
+    solution, unsolved = _iterate(graph, weight, rhs, ridge, tolerance, _FEW_STEPS)
+    if not unsolved.any():
+        return solution
+    n_pairs = np.diff(graph.pair_offsets)
+    direct = unsolved & ((graph.parts.sizes <= _SMALL) | (n_pairs <= 2 * graph.parts.sizes))
+    for chosen, eliminate in ((direct, True), (unsolved & ~direct, False)):
+        if not chosen.any():
+            continue
+        part, nodes = graph.take(chosen)
+        inputs = weight[chosen[graph.part_of_pair]], rhs[nodes], ridge[nodes]
+        if eliminate:
+            solution[nodes] = _eliminate(part, *inputs)
+        else:
+            solution[nodes], _ = _iterate(part, *inputs, tolerance[chosen], _MANY_STEPS)
+    return solution
+
+
+def _iterate(
+    graph: ComparisonGraph,
+    weight: Floats,
+    rhs: Floats,
+    ridge: Floats,
+    tolerance: Floats,
+    max_iter: int,
+) -> tuple[Floats, Bools]:
+    """Solve by conjugate gradients."""
+    upper = graph.upper(weight)
+    lower = upper.T
+    diagonal = graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge
+
+    def product(v: Floats) -> Floats:
+        return np.asarray(diagonal * v - upper @ v - lower @ v)
+
+    return conjugate_gradients(product, diagonal, rhs, graph.parts, tolerance, max_iter)
+
+
+def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Floats) -> Floats:
+    """Solve by sparse elimination. The first node of each component without a ridge becomes 0."""
+    kept = np.ones(graph.n_nodes, dtype=bool)
+    kept[graph.parts.offsets[:-1]] = ridge[graph.parts.offsets[:-1]] > 0
+    number = np.cumsum(kept) - 1
+    first, second = graph.pairs.first, graph.pairs.second
+    inside = kept[first] & kept[second]
+    diagonal = (graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge)[kept]
+    one, other, negative = number[first[inside]], number[second[inside]], -weight[inside]
+    place = np.arange(len(diagonal))
+    entries = np.concatenate([diagonal, negative, negative])
+    at = np.concatenate([place, one, other]), np.concatenate([place, other, one])
+    matrix = coo_array((entries, at), shape=(len(diagonal), len(diagonal))).tocsc()
+    # the matrix is symmetric positive definite, so that no pivoting is needed
+    factors = splu(
+        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    solution = np.zeros(graph.n_nodes)
+    solution[kept] = factors.solve(rhs[kept])
+    return solution

@@ -1,0 +1,131 @@
+"""Newton's method for a sum of convex functions, one for each component, all at the same time."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_HALVINGS = 40  # of the step length
+_LOOSEST = 0.1  # relative residual of the linear system of the first steps
+
+
+class Objective(Protocol):
+    """A convex function of the scores of each component.
+
+    Attributes
+    ----------
+    parts : Queries
+        The components, with contiguous nodes.
+    scale : ndarray of shape (n_nodes,)
+        The unit in which the gradient by the score of each node is measured, positive.
+    """
+
+    parts: Queries
+    scale: Floats
+
+    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Any]:
+        """Return the value of each component, the gradient, and what `solve` needs of x."""
+
+    def solve(self, state: Any, rhs: Floats, tolerance: Floats) -> Floats:
+        """Divide by the Hessian matrix, with a relative residual for each component."""
+
+    def take(self, parts: Bools) -> tuple[Objective, Ints]:
+        """Return the objective of some components, and the numbers that their nodes have here."""
+
+
+def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, Bools]:
+    """Minimise the function of each component by Newton's method with a line search.
+
+    Parameters
+    ----------
+    objective : Objective
+    tol : float
+        A component is finished when the gradient of each of its nodes is at most `tol` times the
+        unit of the node.
+    max_iter : int
+        The largest number of steps.
+
+    Returns
+    -------
+    x : ndarray of shape (n_nodes,)
+    unfinished : ndarray of shape (n_parts,)
+        Whether a component has not been finished after `max_iter` steps.
+
+    Notes
+    -----
+    The linear systems are solved as exactly as the size of the gradient makes it useful, so that
+    the method converges faster than linearly. Once half of the components are finished, only the
+    others are computed.
+    """
+    result = np.zeros(objective.parts.n_rows)
+    unfinished = np.zeros(objective.parts.n_queries, dtype=bool)
+    where, numbers = np.arange(len(result)), np.arange(len(unfinished))  # of the present objective
+    x = result.copy()
+    value, gradient, state = objective.evaluate(x)
+    for step_number in range(max_iter + 1):
+        size = objective.parts.max(np.abs(gradient) / objective.scale)
+        open_parts = size > tol
+        if step_number == max_iter or not open_parts.any():
+            break
+        if open_parts.mean() < 0.5:
+            result[where] = x
+            objective, nodes = objective.take(open_parts)
+            where, x = where[nodes], x[nodes]
+            numbers, size = numbers[open_parts], size[open_parts]
+            value, gradient, state = objective.evaluate(x)
+            open_parts = np.ones(len(size), dtype=bool)
+        parts = objective.parts
+        direction = objective.solve(state, -gradient, np.minimum(size, _LOOSEST))
+        step = open_parts.astype(np.float64)
+        slope = parts.sum(gradient * direction)
+        slack = 1e-14 * np.abs(value)  # what rounding can add to the value
+        for _ in range(_HALVINGS):
+            trial = x + parts.repeat(step) * direction
+            new = objective.evaluate(trial)
+            high = ~(new[0] <= value + 1e-4 * step * slope + slack)
+            if not high.any():
+                break
+            step = np.where(high, step / 2, step)
+        x, (value, gradient, state) = trial, new
+    result[where] = x
+    unfinished[numbers[open_parts]] = True
+    return result, unfinished
+
+
+def warn_not_converged(
+    name: str, unfinished: Bools, rows: Ints, parts: Queries, queries: Queries, max_iter: int
+) -> None:
+    """Warn if the scores of some queries are not exact.
+
+    Parameters
+    ----------
+    name : str
+        The class of the structure.
+    unfinished : ndarray of shape (n_parts,)
+        Whether a component is not finished.
+    rows : ndarray of shape (n_nodes,)
+        The row of each node.
+    parts, queries : Queries
+        The components of the nodes, and the queries of the rows.
+    max_iter : int
+    """
+    if unfinished.any():
+        first = rows[parts.offsets[:-1][unfinished]]  # a row of each of these components
+        n_queries = len(np.unique(queries.codes[first]))
+        warnings.warn(
+            f"{name} has not converged in max_iter={max_iter} iterations for {n_queries} of "
+            f"{queries.n_queries} queries. Increase max_iter, or smooth the comparisons more by a "
+            "larger penalty or smoothing.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

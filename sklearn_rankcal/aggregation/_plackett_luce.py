@@ -1,0 +1,360 @@
+"""`PlackettLuce`: maximum likelihood of scores for orders, partial orders and selections."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._bradley_terry import (
+    check_penalty,
+    fit_bradley_terry,
+    part_penalties,
+)
+from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
+from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
+from sklearn_rankcal.aggregation._tied_tiers import tier_probabilities
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._parameters import check_count, check_number
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_LINEAR_STEPS = 1000  # of conjugate gradients, for one step of Newton's method
+
+
+class PlackettLuce(Structure):
+    """Maximum likelihood in the Plackett-Luce model of orders.
+
+    Parameters
+    ----------
+    penalty : float or "auto", default="auto"
+        As in `BradleyTerry`.
+    tol : float, default=1e-9
+        The iterations end when the derivative of the objective by each score is at most `tol` times
+        the number of choices that the item was part of.
+    max_iter : int, default=100
+        The largest number of Newton steps.
+
+    Attributes
+    ----------
+    takes : str
+        ``"orders"``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` steps are not enough.
+
+    See Also
+    --------
+    BradleyTerry : The same model for comparisons of two items.
+
+    Notes
+    -----
+    In the model, an item i has the weight w_i = exp(s_i). The best item of an order is chosen among
+    all of its items with probabilities proportional to their weights, then the next among those
+    that remain, and so on. An order of which only the tiers are known, best first, is the set of
+    all orders inside the tiers, and its probability is the sum of theirs. If D is a tier, and W the
+    total weight of the lower tiers of the order, the items of D precede the lower ones with
+    probability
+
+        integral over u in (0, 1) of product over i in D of (1 - u^(w_i / W)),
+
+    which is w_i / (w_i + W) for a single item. The probability of the order is the product over all
+    tiers but the lowest. The integral is computed by quadrature, with a relative error below 1e-9.
+    Items that the order does not list do not take part in it. A selection from a shown list is an
+    order of two tiers, of which the items that were not selected are the lower. Judgements that are
+    plain comparisons have the likelihood of `BradleyTerry`.
+
+    The log-likelihood is concave. As in `BradleyTerry`, it has a maximum on a connected component
+    if and only if, for every two items i and j, a chain of items leads from i to j in which each
+    was above the next in an order (Hunter, assumption 1). The scores of each component are centred
+    at 0, and items that were not compared with others have the score 0.
+
+    Newton's method is applied to all components at the same time, and conjugate gradients solve its
+    linear systems. A step of these is linear in the number of entries of all orders, plus the sum
+    of the squares of the sizes of tied tiers.
+
+    References
+    ----------
+    .. [1] R. L. Plackett (1975). The analysis of permutations. Applied Statistics 24, 193-202.
+    .. [2] D. R. Hunter (2004). MM algorithms for generalized Bradley-Terry models. Annals of
+       Statistics 32, 384-406.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import PlackettLuce
+    >>> from sklearn_rankcal.labels import Judgements
+    >>> orders = [[*"abc"], [*"acb"], [*"bca"], [["c", "b"], "a"]]
+    >>> PlackettLuce().scores(Judgements.from_orders(orders)).round(4).tolist()
+    [-0.1777, 0.201, -0.0233]
+    """
+
+    takes = "orders"
+
+    def __init__(
+        self, penalty: float | str = "auto", tol: float = 1e-9, max_iter: int = 100
+    ) -> None:
+        self.penalty = penalty
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def check(self) -> None:
+        """Raise ValueError unless the parameters are valid."""
+        check_penalty(self.penalty)
+        check_number(self.tol, "tol")
+        check_count(self.max_iter, "max_iter")
+
+    def scores(self, judgements: Any) -> Floats:
+        """Compute one score per item; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements
+            The judgements of all queries. If they have orders, these are used, else the comparisons
+            of two items.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+        """
+        self.check()
+        options = self.penalty, self.tol, self.max_iter
+        name = type(self).__name__
+        if judgements.orders is None:
+            return fit_bradley_terry(judgements.preferences(), *options, name)
+        queries = judgements.queries
+        result = np.zeros(queries.n_rows)
+        tiers = _read_tiers(judgements)
+        if not len(tiers.times):
+            return result
+        nodes, parts, strong = _components(tiers, queries.n_rows)
+        number = np.zeros(queries.n_rows, dtype=np.int64)
+        number[nodes] = np.arange(len(nodes))
+        tiers = tiers._replace(item=number[tiers.item])
+        objective = _Likelihood(tiers, parts, part_penalties(self.penalty, strong))
+        scores, unfinished = minimize(objective, self.tol, self.max_iter)
+        warn_not_converged(name, unfinished, nodes, parts, queries, self.max_iter)
+        result[nodes] = parts.center(scores)
+        return result
+
+
+class Tiers(NamedTuple):
+    """The tiers of orders that have at least two of them.
+
+    Attributes
+    ----------
+    item : ndarray of shape (n_entries,)
+        The items of all tiers, best first in each judgement.
+    sizes : ndarray of shape (n_tiers,)
+        The number of items of each tier.
+    per_judgement : ndarray of shape (n_judgements,)
+        The number of tiers of each judgement.
+    times : ndarray of shape (n_judgements,)
+        How often each judgement was made, positive.
+    """
+
+    item: Ints
+    sizes: Ints
+    per_judgement: Ints
+    times: Floats
+
+    def take(self, judgements: Bools) -> Tiers:
+        """Keep some judgements."""
+        kept = np.repeat(judgements, self.per_judgement)
+        return Tiers(
+            self.item[np.repeat(kept, self.sizes)],
+            self.sizes[kept],
+            self.per_judgement[judgements],
+            self.times[judgements],
+        )
+
+    @property
+    def is_lowest(self) -> Bools:
+        """Whether each tier is the lowest of its judgement, of shape (n_tiers,)."""
+        lowest = np.zeros(len(self.sizes), dtype=bool)
+        lowest[np.cumsum(self.per_judgement) - 1] = True
+        return lowest
+
+
+def _read_tiers(judgements: Any) -> Tiers:
+    """Find where the tiers of the orders begin, and drop orders that contain no comparison."""
+    item, tier, offsets = judgements.orders
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    new = np.append(True, (owner[1:] != owner[:-1]) | (tier[1:] != tier[:-1]))
+    starts = np.flatnonzero(new[: len(item)])
+    sizes = np.diff(np.append(starts, len(item)))
+    per_judgement = np.bincount(owner[starts], minlength=len(offsets) - 1)
+    given = judgements.count
+    count = np.ones(len(per_judgement)) if given is None else np.asarray(given, dtype=np.float64)
+    return Tiers(item, sizes, per_judgement, count).take((per_judgement > 1) & (count > 0))
+
+
+def _components(tiers: Tiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
+    """Find the components of the items, where an item points to those below it in an order.
+
+    It is enough to join each tier with the next one below it, through an auxiliary node.
+
+    Returns
+    -------
+    nodes : ndarray of shape (n_nodes,)
+        The rows of the compared items, sorted by component.
+    parts : Queries
+        The partition of the nodes into components.
+    strong : ndarray of shape (n_parts,)
+        Whether a component is strongly connected.
+    """
+    lowest = tiers.is_lowest
+    highest = np.roll(lowest, 1)
+    number = n_rows + np.cumsum(~lowest) - 1  # the auxiliary node below each tier
+    below = np.repeat(~lowest, tiers.sizes)
+    above = np.repeat(~highest, tiers.sizes)
+    from_above = np.repeat(np.append(0, number[:-1]), tiers.sizes)
+    start = np.concatenate([tiers.item[below], from_above[above]])
+    end = np.concatenate([np.repeat(number, tiers.sizes)[below], tiers.item[above]])
+    n_nodes = n_rows + int((~lowest).sum())
+    labels = number_components(start, end, n_nodes, "weak")[:n_rows]
+    inside = number_components(start, end, n_nodes, "strong")[:n_rows]
+    nodes = np.unique(tiers.item)
+    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
+    codes = np.unique(labels[nodes], return_inverse=True)[1]
+    parts = Queries(np.append(0, np.cumsum(np.bincount(codes))))
+    strong = parts.max(inside[nodes]) == parts.min(inside[nodes])
+    return nodes, parts, np.asarray(strong)
+
+
+class _State(NamedTuple):
+    """What the second derivatives need of the scores."""
+
+    weight: Floats  # of each entry, relative to the best item of its judgement
+    below: Floats  # total weight of the lower tiers, for each tier
+    slope: Floats  # sum over each tier of the derivatives of log P, times the count
+    singles: Floats  # second derivatives of the tiers of one item, times the count
+    blocks: list[Floats]  # and of the other tiers
+
+
+class _Likelihood:
+    """The penalised negative log-likelihood of each component."""
+
+    def __init__(self, tiers: Tiers, parts: Queries, penalty: Floats) -> None:
+        self.tiers = tiers
+        self.parts = parts
+        self.penalty = penalty
+        self.ridge = parts.repeat(penalty)
+        sizes = tiers.sizes
+        self.starts = np.cumsum(sizes) - sizes  # first entry of each tier
+        self.judgements = Queries(np.append(0, np.cumsum(tiers.per_judgement)))
+        self.buckets = list(self.judgements.buckets())
+        self.first_entry = self.starts[self.judgements.offsets[:-1]]
+        self.entries = np.diff(np.append(self.first_entry, len(tiers.item)))
+        self.part_of_judgement = parts.codes[tiers.item[self.first_entry]]
+        self.count = np.repeat(tiers.times, tiers.per_judgement)
+        self.chosen = np.where(tiers.is_lowest, 0.0, self.count)  # the lowest tier is not a choice
+        stages = np.flatnonzero(~tiers.is_lowest)
+        self.single = stages[sizes[stages] == 1]
+        # the tiers of each size above 1, and their entries, of shape (n_tiers_of_size, size)
+        self.tied = []
+        for size in np.unique(sizes[stages][sizes[stages] > 1]):  # a loop over different sizes
+            tier = stages[sizes[stages] == size]
+            self.tied.append((tier, self.starts[tier][:, None] + np.arange(size)))
+        took_part = self.before(self.chosen) + self.chosen
+        self.scale = self.to_nodes(np.repeat(took_part, sizes)) + self.ridge
+
+    # ---------------------------------------------------------------- sums
+
+    def before(self, values: Floats) -> Floats:
+        """Sum over the higher tiers of the same judgement, for each tier."""
+        sums = np.zeros(len(values))
+        for inside, valid in self.buckets:
+            total = np.cumsum(values[inside[:, :-1]], axis=1)
+            sums[inside[:, 1:][valid[:, 1:]]] = total[valid[:, 1:]]
+        return sums
+
+    def after(self, values: Floats) -> Floats:
+        """Sum over the lower tiers of the same judgement, for each tier."""
+        sums = np.zeros(len(values))
+        for inside, valid in self.buckets:
+            padded = np.where(valid, values[inside], 0.0)[:, :0:-1]
+            total = np.cumsum(padded, axis=1)[:, ::-1]
+            sums[inside[:, :-1][valid[:, :-1]]] = total[valid[:, :-1]]
+        return sums
+
+    def per_tier(self, values: Floats) -> Floats:
+        return np.add.reduceat(values, self.starts)
+
+    def to_nodes(self, values: Floats) -> Floats:
+        sums = np.bincount(self.tiers.item, values, self.parts.n_rows)
+        return sums.astype(np.float64, copy=False)
+
+    # ---------------------------------------------------------------- the objective
+
+    def evaluate(self, x: Floats) -> tuple[Floats, Floats, _State]:
+        tiers, score = self.tiers, x[self.tiers.item]
+        best = np.maximum.reduceat(score, self.first_entry)
+        score = score - np.repeat(best, self.entries)
+        weight = np.exp(score)
+        below = np.maximum(self.after(self.per_tier(weight)), 1e-290)
+        log_below = np.log(below)
+        loss = np.zeros(len(tiers.sizes))
+        slopes = np.zeros(len(score))  # of log P by z, times the count
+        entry = self.starts[self.single]
+        z, count = score[entry] - log_below[self.single], self.count[self.single]
+        loss[self.single] = np.logaddexp(0.0, -z) * count
+        slopes[entry] = expit(-z) * count
+        singles = expit(-z) * expit(z) * count
+        blocks = []
+        for tier, entries in self.tied:
+            count = self.count[tier][:, None]
+            log_p, gradient, curvature = tier_probabilities(
+                score[entries] - log_below[tier][:, None]
+            )
+            loss[tier] = -log_p * count[:, 0]
+            slopes[entries] = gradient * count
+            blocks.append(curvature * count[:, :, None])
+        slope = self.per_tier(slopes)
+        lower = np.repeat(self.before(slope / below), tiers.sizes) * weight
+        per_judgement = np.add.reduceat(loss, self.judgements.offsets[:-1])
+        value = self.penalty / 2 * self.parts.sum(x * x)
+        value += np.bincount(self.part_of_judgement, per_judgement, self.parts.n_queries)
+        gradient = self.to_nodes(lower - slopes) + self.ridge * x
+        return value, gradient, _State(weight, below, slope, singles, blocks)
+
+    def solve(self, state: _State, rhs: Floats, tolerance: Floats) -> Floats:
+        weight, below, slope, singles, blocks = state
+        tiers, entry = self.tiers, self.starts[self.single]
+        pull = np.repeat(self.before(slope / below), tiers.sizes) * weight
+
+        def product(v: Floats) -> Floats:
+            # z_i = x_i - log(W): the change of z is v_i minus the mean of v over the lower items
+            inner = v[tiers.item]
+            mean = self.after(self.per_tier(weight * inner)) / below
+            change = inner - np.repeat(mean, tiers.sizes)
+            result = np.zeros(len(inner))
+            result[entry] = singles * change[entry]
+            for (_, entries), block in zip(self.tied, blocks, strict=True):
+                result[entries] = (block @ change[entries][:, :, None])[:, :, 0]
+            taken = self.before((slope * mean + self.per_tier(result)) / below)
+            result += pull * inner - np.repeat(taken, tiers.sizes) * weight
+            return self.to_nodes(result) + self.ridge * v
+
+        # The preconditioner is the diagonal without the terms of second order in the weights.
+        terms = pull.copy()
+        terms[entry] += singles
+        for (_, entries), block in zip(self.tied, blocks, strict=True):
+            terms[entries] += np.einsum("nii->ni", block)
+        diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-12 * self.scale)
+        return conjugate_gradients(product, diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS)[0]
+
+    def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:
+        kept = self.parts.repeat(parts)
+        number = np.cumsum(kept) - 1
+        tiers = self.tiers.take(parts[self.part_of_judgement])
+        tiers = tiers._replace(item=number[tiers.item])
+        rest = Queries(np.append(0, np.cumsum(self.parts.sizes[parts])))
+        return _Likelihood(tiers, rest, self.penalty[parts]), np.flatnonzero(kept)
