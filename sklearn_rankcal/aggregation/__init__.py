@@ -3,7 +3,8 @@
 judgements -> **structure** -> scores
 
 A `Structure` computes the scores of the items of many queries from their judgements. `STRUCTURES`
-maps names to classes, and `get_structure` makes structures from names.
+maps names to classes, and `get_structure` makes structures from names. `AggregatedLoss` lets every
+ranker learn from judgements.
 
 References
 ----------
@@ -17,11 +18,13 @@ from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._log_odds import LogOdds
+from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
 
 __all__ = [
     "STRUCTURES",
+    "AggregatedLoss",
     "Borda",
     "BradleyTerry",
     "BudgetedBorda",
@@ -29,10 +32,12 @@ __all__ = [
     "Copeland",
     "LeastSquares",
     "LogOdds",
+    "MeanTargets",
     "PlackettLuce",
     "PrincipalEigenvector",
     "RankCentrality",
     "Structure",
+    "auto_subset_size",
     "get_structure",
     "mean_adjacency",
 ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +47,24 @@ class Structure(BaseEstimator):
             has no other answer for them.
         """
         raise NotImplementedError
+
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Convert scores to gains >= 0 in the same order, for losses whose labels are gains.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            What `scores` returned.
+        queries : Queries
+            The queries of the items.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_items,)
+            By default exp(score), the strengths of the model of Bradley, Terry and Luce if the
+            scores are its parameters. NaN stays NaN.
+        """
+        return np.exp(scores)
 
 
 class ComparisonStructure(Structure):

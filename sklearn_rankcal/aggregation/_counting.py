@@ -90,6 +90,15 @@ class Borda(ComparisonStructure):
         net = pairs.sum_skew(pairs.wins - pairs.losses, queries.n_rows)
         return queries.scatter(net * queries.repeat(_inverse(n_judgements)))
 
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Convert scores to numbers >= 0 by adding 1 and halving; they stay linear in the counts.
+
+        A judgement in which an item beats m others adds m to its sum. So the lowest score of a
+        query can be below -1; then the lowest score of the query is subtracted instead of -1.
+        """
+        lowest = np.minimum(queries.min(scores), -1.0)
+        return (scores - queries.broadcast(lowest)) / 2
+
 
 class BudgetedBorda(ComparisonStructure):
     """Budgeted Borda count: the probability of winning against an opponent drawn at random.
@@ -150,6 +159,10 @@ class BudgetedBorda(ComparisonStructure):
             sums = sums * queries.repeat(_inverse(n_judgements))
         return queries.scatter(sums / others(queries))
 
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Return the scores, which are not negative."""
+        return scores
+
 
 class Copeland(ComparisonStructure):
     """Copeland's rule: the number of items that an item beats, minus the number that beat it.
@@ -189,6 +202,10 @@ class Copeland(ComparisonStructure):
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         queries, pairs = preferences.queries, compared_pairs(preferences)
         return queries.scatter(pairs.sum_skew(np.sign(pairs.wins - pairs.losses), queries.n_rows))
+
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Convert scores to the share of the other items that an item beats; ties count half."""
+        return (1.0 + scores / queries.scatter(others(queries))) / 2
 
 
 def others(queries: Queries) -> Floats:

@@ -1,4 +1,4 @@
-"""Functions for labels of either kind, relevance or preferences: read them, and take rows."""
+"""Functions for labels of any kind: read them, and take rows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.queries import Queries
 
-#: One relevance per row, or weighted preferences between rows.
-Labels = NDArray[np.float64] | Preferences
+#: One relevance per row, weighted preferences between rows, or judgements about rows.
+Labels = NDArray[np.float64] | Preferences | Judgements
 
 
-def read_any_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
-    """Read labels of either kind.
+def read_any_labels(
+    y: Any, n_rows: int | None = None, takes: str = "relevance"
+) -> tuple[Labels, Queries | None]:
+    """Read labels of any kind.
 
     Parameters
     ----------
@@ -24,14 +27,19 @@ def read_any_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries 
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     n_rows : int, default=None
         The expected length.
+    takes : {"relevance", "comparisons", "orders"}, default="relevance"
+        What the loss takes, see `Loss.takes`. Judgements are only kept apart if it takes them.
 
     Returns
     -------
-    labels : ndarray of shape (n_rows,) or Preferences
-        One relevance per row, or preferences between rows.
+    labels : ndarray of shape (n_rows,), Preferences or Judgements
+        One relevance per row, preferences between rows, or judgements about rows.
     queries : Queries or None
         The queries of the rows if `y` is structured, else None.
     """
+    if takes in ("comparisons", "orders"):
+        judgements = Judgements.from_labels(y, n_rows)
+        return judgements, judgements.queries
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
@@ -43,7 +51,7 @@ def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> La
 
     Parameters
     ----------
-    labels : ndarray of shape (n_rows,) or Preferences
+    labels : ndarray of shape (n_rows,), Preferences or Judgements
     rows : ndarray of shape (n_taken,)
         Row numbers.
     queries : Queries
@@ -51,11 +59,13 @@ def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> La
 
     Returns
     -------
-    taken : ndarray of shape (n_taken,) or Preferences
+    taken : ndarray of shape (n_taken,), Preferences or Judgements
         Labels of the same kind.
     """
-    if not isinstance(labels, Preferences):
+    if isinstance(labels, np.ndarray):
         return labels[rows]
+    if not isinstance(labels, Preferences):
+        return labels.take_rows(rows, queries)
     new = np.full(labels.n_rows, -1)  # the new number of each row, -1 if it is not taken
     new[rows] = np.arange(len(rows))
     winner, loser = new[labels.winner], new[labels.loser]

@@ -66,10 +66,15 @@ class MAP(_AveragePrecision):
         return measures.AveragePrecision(threshold=self.threshold)
 
     def shrunken_targets(
-        self, relevance: NDArray[np.float64], queries: Queries, share: float
+        self,
+        relevance: NDArray[np.float64],
+        queries: Queries,
+        share: float,
+        mean: float | None = None,
     ) -> RelevanceProducts:
         gains = self.measure.gains(relevance)
-        return RelevanceProducts(gains, queries, self.shrunken_normalizer(gains, queries, share))
+        normalizer = self.shrunken_normalizer(gains, queries, share, mean)
+        return RelevanceProducts(gains, queries, normalizer)
 
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), where H_r is a harmonic number.

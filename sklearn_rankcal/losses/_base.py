@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.measures import Measure, inverse
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets import SCORES, Space
+from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
 
 
 class Loss(BaseEstimator):
@@ -38,9 +38,13 @@ class Loss(BaseEstimator):
     graded_targets : bool
         Whether the target of each document depends on its own label alone, and so has as few
         distinct values as the labels. A classifier then learns these values as classes.
+    takes : {"relevance", "comparisons", "orders", "clicks"}
+        What labels are: relevance or preferences, which are the labels of nearly all losses, or
+        judgements that have yet to be aggregated (`aggregation.AggregatedLoss`).
     """
 
     space: Space = SCORES
+    takes: str = "relevance"
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
@@ -99,6 +103,21 @@ class Loss(BaseEstimator):
         """
         return self.encode(relevance, queries)
 
+    def draws(self, labels: Any) -> RedrawnTargets | None:
+        """Return targets that a stochastic gradient method can draw anew, or None.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+
+        Returns
+        -------
+        targets : RedrawnTargets or None
+            None if the targets of `training_targets` are the only ones.
+        """
+        return None
+
     def calibrated_measure(self, ranking: Ranking, labels: Any) -> NDArray[np.float64]:
         """Compute for each query the value for which the targets are calibrated; larger is better.
 
@@ -135,6 +154,22 @@ class Loss(BaseEstimator):
         -------
         constant : float or None
             None if there is no such bound.
+        """
+        return None
+
+    def row_weight(self, labels: Any, queries: Queries) -> NDArray[np.float64] | None:
+        """Return the factor by which the labels change the weight of each row in `fit`, or None.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+        queries : Queries
+
+        Returns
+        -------
+        weight : ndarray of shape (n_documents,) or None
+            None means 1 for each row.
         """
         return None
 
@@ -245,13 +280,20 @@ class NormalizedLoss(Loss):
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the targets with the normalizers moved towards their mean by `shrinkage`."""
-        share = self.shrinkage
-        if isinstance(share, str):
-            share = self._half / (self._half + queries.n_queries)
-        return self.shrunken_targets(relevance, queries, share)
+        return self.shrunken_targets(relevance, queries, self.share(queries.n_queries))
+
+    def share(self, n_queries: int) -> float:
+        """Return how far the normalizers of so many training queries are moved to their mean."""
+        if isinstance(self.shrinkage, str):
+            return self._half / (self._half + n_queries)
+        return self.shrinkage
 
     def shrunken_targets(
-        self, relevance: NDArray[np.float64], queries: Queries, share: float
+        self,
+        relevance: NDArray[np.float64],
+        queries: Queries,
+        share: float,
+        mean: float | None = None,
     ) -> Any:
         """Compute the targets with the normalizers moved towards their mean.
 
@@ -261,16 +303,23 @@ class NormalizedLoss(Loss):
         queries : Queries
         share : float
             How far the normalizers are moved, from 0 (not at all) to 1 (they all equal the mean).
+        mean : float, default=None
+            Their mean, if it is known. None means that of these queries.
 
         Returns
         -------
         targets : ndarray of shape (n_documents,) or PairTargets
         """
         gains = self.measure.gains(relevance)
-        return gains * queries.broadcast(inverse(self.shrunken_normalizer(gains, queries, share)))
+        normalizer = self.shrunken_normalizer(gains, queries, share, mean)
+        return gains * queries.broadcast(inverse(normalizer))
 
     def shrunken_normalizer(
-        self, gains: NDArray[np.float64], queries: Queries, share: float
+        self,
+        gains: NDArray[np.float64],
+        queries: Queries,
+        share: float,
+        mean: float | None = None,
     ) -> NDArray[np.float64]:
         """Compute the normalizers, and move them towards their mean over queries.
 
@@ -280,6 +329,8 @@ class NormalizedLoss(Loss):
         queries : Queries
         share : float
             How far the normalizers are moved, from 0 to 1.
+        mean : float, default=None
+            As in `shrunken_targets`.
 
         Returns
         -------
@@ -289,7 +340,8 @@ class NormalizedLoss(Loss):
         normalizer = self.measure.normalizer(gains, queries)
         defined = normalizer > 0
         if share > 0 and defined.any():
-            mean = normalizer[defined].mean()
+            if mean is None:
+                mean = float(normalizer[defined].mean())
             normalizer = np.where(defined, (1 - share) * normalizer + share * mean, 0.0)
         return normalizer
 

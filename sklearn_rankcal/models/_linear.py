@@ -25,7 +25,7 @@ from sklearn_rankcal.models._stochastic import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.surrogates._base import check_positive
-from sklearn_rankcal.targets import SCORES, Space
+from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -133,8 +133,9 @@ class LinearModel(VersionedPickle, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features)
             Finite numbers.
-        targets : ndarray of shape (n_documents,) or Preferences
-            What `Surrogate.targets` returned, or other targets that the surrogate takes.
+        targets : ndarray of shape (n_documents,), Preferences or RedrawnTargets
+            What `Surrogate.targets` returned, or other targets that the surrogate takes. Of
+            `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
         queries : Queries
             The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
@@ -191,14 +192,17 @@ class LinearModel(VersionedPickle, BaseEstimator):
             )
         else:
             # Parameters that depend on data, such as eta, are those of the first call.
-            state.surrogate.check(targets)
+            state.surrogate.check(
+                targets.values if isinstance(targets, RedrawnTargets) else targets
+            )
         self._pass(state, data, order)
         self._keep_state(state)
         return self
 
     def _check(self, targets: Any, sample_weight: Floats | None) -> Surrogate:
         """Check the parameters, and return the surrogate for these targets."""
-        surrogate = get_surrogate(self.surrogate).resolve(targets)
+        values = targets.values if isinstance(targets, RedrawnTargets) else targets
+        surrogate = get_surrogate(self.surrogate).resolve(values)
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
         if self.largest_step is not None:
@@ -315,7 +319,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
         self, state: StochasticGradient, data: QueryBatches, order: NDArray[np.int64]
     ) -> None:
         try:
-            state.pass_over(data, order, self.batch_size)
+            state.pass_over(data, order, self.batch_size, redraw=data.redraws)
         except Diverged as error:
             raise _divergence(state) from error
         self.n_iter_ += 1

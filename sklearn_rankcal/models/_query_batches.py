@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.models._tables import stored_columns
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import RedrawnTargets
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
@@ -79,7 +80,7 @@ class QueryBatches:
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
         What `linear_table` returned. It is not copied, and read as float64 in blocks.
-    targets : ndarray of shape (n_rows,) or Preferences
+    targets : ndarray of shape (n_rows,), Preferences or RedrawnTargets
         In row layout.
     queries : Queries
     sample_weight : ndarray of shape (n_rows,) or None
@@ -96,6 +97,9 @@ class QueryBatches:
             self.weight = np.ones(queries.n_queries)
         else:
             self.weight = queries.mean(sample_weight)
+        self._draw = None
+        if isinstance(targets, RedrawnTargets):
+            targets, self._draw = targets
         if isinstance(targets, Preferences):
             self._pair_offsets = targets.pair_offsets
             if queries.order is not None:
@@ -106,6 +110,8 @@ class QueryBatches:
                 )
         else:
             targets = queries.gather(np.asarray(targets, dtype=np.float64))
+            if self._draw is not None:
+                targets = targets.copy()  # `redraw` writes into it
         self.targets = targets
         self._of_size: dict[int, Queries] = {}
 
@@ -147,6 +153,19 @@ class QueryBatches:
         else:
             targets = targets[start:stop]
         return Batch(rows, part, targets, self.weight[first:last])
+
+    @property
+    def redraws(self) -> bool:
+        """Whether new targets can be drawn."""
+        return self._draw is not None
+
+    def redraw(self, numbers: Ints) -> None:
+        """Draw new targets of some queries, in the place of their present ones."""
+        assert self._draw is not None
+        starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
+        before = np.cumsum(sizes) - sizes
+        places = np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+        self.targets[places] = self._draw(numbers)
 
     def take(self, numbers: Ints) -> Batch:
         """Return the queries of these numbers, one after the other."""

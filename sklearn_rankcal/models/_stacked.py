@@ -15,7 +15,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._fold_data import (
@@ -266,10 +265,10 @@ class StackedModel(VersionedPickle, _BaseComposition):
         if labels is None:
             raise ValueError(f"A member that learns {loss!r} needs the labels.")
         if isinstance(loss, str) and loss == LABELS:
-            if isinstance(labels, Preferences):
+            if not isinstance(labels, np.ndarray):
                 raise ValueError(
-                    "A member cannot learn preferences as they are. Give it a loss such as "
-                    "'pd_by_scores', or None."
+                    "A member cannot learn preferences or judgements as they are. Give it a loss "
+                    "such as 'pd_by_scores', or None."
                 )
             return np.asarray(labels, dtype=np.float64)
         loss = get_loss(loss)

@@ -27,6 +27,8 @@ STEP_SIZES: dict[str, Any] = {
 #: The queries on which the largest step is chosen, and how often each trial passes over them. In a
 #: single pass, steps can look good that diverge later.
 _TRIAL_QUERIES, _TRIAL_PASSES = 200, 5
+#: About how many queries get new targets at a time. Structures are fast on many queries at once.
+_DRAWN_TOGETHER = 256
 #: How much the tried values of the largest step differ, and how many there are.
 _FACTOR, _TRIALS = 4.0, 12
 
@@ -103,15 +105,22 @@ class StochasticGradient:
         coef = self.metric.coef(y)
         return coef, shift - float(self.metric.center @ coef) if self.fits_intercept else 0.0
 
-    def pass_over(self, data: QueryBatches, order: Ints, batch_size: int) -> None:
+    def pass_over(
+        self, data: QueryBatches, order: Ints, batch_size: int, redraw: bool = False
+    ) -> None:
         """Make steps with the queries in this order, `batch_size` of them at a time.
+
+        If `redraw`, the targets of a query are drawn anew before its step.
 
         Raises
         ------
         Diverged
             If the coefficients overflow.
         """
+        together = batch_size * max(1, _DRAWN_TOGETHER // batch_size)
         for first in range(0, len(order), batch_size):
+            if redraw and first % together == 0:
+                data.redraw(order[first : first + together])
             self._step(data, order[first : first + batch_size])
 
     def _step(self, data: QueryBatches, numbers: Ints) -> None:

@@ -339,6 +339,7 @@ class LinearRanker(QueryRanker):
         self.loss_ = loss
         # A call that fails leaves the state as it was.
         model = self._make_model(data, False) if model is None or state is None else deepcopy(model)
+        data = data.weighted_by(loss).without_zero_weights()
         model.partial_fit(data.X, self._make_targets(model, data), data.queries, data.weight)
         self.model_ = model
         self.n_queries_, self.n_queries_dropped_ = n_queries, n_dropped
@@ -354,7 +355,12 @@ class LinearRanker(QueryRanker):
     def _make_targets(self, model: Any, data: TrainingData) -> Any:
         """Return the utilities, and set `calibrated_over_`."""
         surrogate = get_surrogate(self.surrogate)
-        targets = surrogate.targets(self.loss_, data.labels, data.queries)
+        draws = self.loss_.draws(data.labels) if self.solver == "sgd" else None
+        if draws is None:
+            targets = surrogate.targets(self.loss_, data.labels, data.queries)
+        else:
+            targets = draws.values
+            surrogate.check(targets)
         sizes = targets.weight if isinstance(targets, Preferences) else np.abs(targets)
         check_unit(float(sizes.max(initial=0.0)))
         self.calibrated_over_ = surrogate.theorem
@@ -362,7 +368,7 @@ class LinearRanker(QueryRanker):
             self.calibrated_over_ = (
                 f"{self.loss_.calibrated_over}; the surrogate is {surrogate.theorem}"
             )
-        return targets
+        return targets if draws is None else draws
 
     def _keep_fit(self, fitted: Any) -> LinearRanker:
         self.n_iter_ = self.model_.n_iter_

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models import (
     DocumentModel,
@@ -68,7 +67,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
         members = default_members(
-            relevance=not isinstance(data.labels, Preferences),
+            relevance=isinstance(data.labels, np.ndarray),
             borda=not isinstance(loss, PD | PDByScores),
             forest=_suits_a_forest(data.X),
             context=context,
@@ -93,7 +92,7 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
 
 def _pays(ranker: Any, data: TrainingData) -> bool:
     """Whether the stack is worth its time for this data."""
-    if isinstance(data.labels, Preferences):
+    if not isinstance(data.labels, np.ndarray):
         # The only member would be the one that learns the targets: five fits, of which the mean
         # ranks no better than a single fit.
         return False

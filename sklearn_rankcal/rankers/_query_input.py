@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
+from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._cut_queries import (
     SPLIT_BY_QUERY,
@@ -32,6 +33,7 @@ class QueryInputMixin:
     The ranker has a parameter `group_column` and, once fitted, an attribute `grouped_`.
     """
 
+    loss: str | Loss
     group_column: str | None
     grouped_: bool
     _fitted_queries: FittedQueries | None
@@ -45,8 +47,8 @@ class QueryInputMixin:
         -------
         X : array-like, sparse matrix or data frame
             The table, without `group_column`.
-        labels : ndarray of shape (n_documents,) or Preferences
-            The relevance of every row, or the preferences between rows.
+        labels : ndarray of shape (n_documents,), Preferences or Judgements
+            The relevance of every row, the preferences between rows, or judgements about them.
         queries : Queries
             The queries of the rows.
         grouped : bool
@@ -55,7 +57,7 @@ class QueryInputMixin:
         if reset:
             refuse_drawn_rows()
         X, given = self._table_and_queries(X, groups, reset)
-        labels, of_labels = read_any_labels(y, X.shape[0])
+        labels, of_labels = read_any_labels(y, X.shape[0], get_loss(self.loss).takes)
         queries = agreed_queries(given, of_labels)
         if reset:
             self._remember_queries(given, of_labels)

@@ -128,6 +128,7 @@ class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
         self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
         if validation_data is not None and held_out is None:
             data, held_out = self._hold_out(data)
+        data = data.weighted_by(self.loss_).without_zero_weights()
         model = self._make_model(data, stops_early=held_out is not None)
         set_random_states(model, self.random_state)
         validation = None if held_out is None else self._make_validation(model, held_out)

@@ -250,7 +250,7 @@ class ReportingRanker(QueryInputMixin):
             X, read, queries, _ = self._read(X, judges[0], groups, reset=False)
             labels = [read]
             for other in judges[1:]:
-                read, of_labels = read_any_labels(other, queries.n_rows)
+                read, of_labels = read_any_labels(other, queries.n_rows, self.loss_.takes)
                 agreed_queries(queries, of_labels)
                 labels.append(read)
             for read in labels:

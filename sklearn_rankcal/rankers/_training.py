@@ -21,8 +21,8 @@ class TrainingData(NamedTuple):
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         The table that the model sees.
-    labels : ndarray of shape (n_documents,) or Preferences
-        The relevance of every row, or the preferences between rows.
+    labels : ndarray of shape (n_documents,), Preferences or Judgements
+        The relevance of every row, the preferences between rows, or judgements about them.
     queries : Queries
         The queries of the rows.
     weight : ndarray of shape (n_documents,) or None
@@ -61,6 +61,13 @@ class TrainingData(NamedTuple):
                 "and 'pd' it needs two different labels."
             )
         return self.take_queries(defined)
+
+    def weighted_by(self, loss: Loss) -> TrainingData:
+        """The same data, with the weights that the loss gives to rows (`Loss.row_weight`)."""
+        factor = loss.row_weight(self.labels, self.queries)
+        if factor is None:
+            return self
+        return self._replace(weight=factor if self.weight is None else self.weight * factor)
 
     def take_queries(self, keep: NDArray[np.bool_]) -> TrainingData:
         """The queries of a mask of shape (n_queries,)."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
-from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._cut_queries import FittedQueries
@@ -94,7 +94,7 @@ class ValidatingRanker:
         fitted_queries, self._fitted_queries = self._fitted_queries, None
         with _naming_validation_data():
             X, given = self._table_and_queries(X, groups, reset=False)
-            labels, of_labels = read_any_labels(y, X.shape[0])
+            labels, of_labels = read_any_labels(y, X.shape[0], get_loss(self.loss).takes)
             queries = agreed_queries(given, of_labels)
             weight = check_weight(sample_weight, X.shape[0])
         self._fitted_queries = fitted_queries

@@ -15,6 +15,7 @@ from sklearn_rankcal.targets._pairs import (
     Residuals,
     flat_targets,
 )
+from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import (
     PAIRS,
     SCORES,
@@ -34,6 +35,7 @@ __all__ = [
     "PairSpace",
     "PairTargets",
     "PreferenceDifferences",
+    "RedrawnTargets",
     "RelevanceDifferences",
     "RelevanceProducts",
     "Residuals",

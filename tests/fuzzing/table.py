@@ -115,6 +115,10 @@ EXEMPT = {
     "Surrogate": "a base class for surrogates of a user's own: tests/test_linear_ranker.py",
     "ComparisonSurrogate": "the base class of surrogates that are drawn",
     "Evaluation": "what surrogates return",
+    **dict.fromkeys(
+        (name for name in public.aggregation.__all__ if name not in _DRAWN),
+        "tests/test_structures.py and tests/test_aggregated_loss.py compare it with literal loops",
+    ),
     "Judgements": "read by constructors: tests/test_judgements.py",
     "Comparisons": "what Judgements hold",
     "Orders": "what Judgements hold",

@@ -1,0 +1,471 @@
+"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean.
+
+A ranker with this loss minimises a U-statistic of the judgements of each query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._registry import get_structure
+from sklearn_rankcal.aggregation._subsets import (
+    draw_subsets,
+    expand_counts,
+    plan,
+    subset_blocks,
+)
+from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
+from sklearn_rankcal.measures import Measure
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import RedrawnTargets, Space
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._parameters import check_count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Gains = str | Callable[[Floats], Floats]
+#: What a user passes as `y` for structures that take these judgements.
+LABELS_OF = {
+    "comparisons": "preference_labels(pairs, groups)",
+    "orders": "preference_labels(pairs, groups)",
+    "clicks": "click_labels(shown, clicked, groups)",
+}
+
+
+class MeanTargets(NamedTuple):
+    """The mean of the targets over subsets of the judgements of each query.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_documents,)
+        NaN for documents about which no subset says anything.
+    standard_error : ndarray of shape (n_documents,)
+        The standard error of the mean that comes from drawing subsets, 0 where all are taken. It
+        is estimated from the differences between rounds. In a round, the judgements of a query are
+        divided at random into disjoint subsets.
+    exact : ndarray of bool of shape (n_queries,)
+        Whether all subsets of the query are taken.
+    n_subsets : ndarray of shape (n_queries,)
+        The number of subsets of the query.
+    """
+
+    targets: Floats
+    standard_error: Floats
+    exact: NDArray[np.bool_]
+    n_subsets: Ints
+
+
+class AggregatedLoss(Loss):
+    """A loss whose labels are aggregated from many partial judgements of each query.
+
+    Comparisons, orders, selections and clicks say little about a query one by one, and learning
+    from each of them alone is not consistent (Duchi, Mackey and Jordan, 2013, theorems 2 and 3).
+    This loss takes k judgements of a query at a time. A structure turns them into one score per
+    document, and the wrapped loss turns the scores into targets. The targets of `fit` are their
+    mean over the subsets of k judgements. Least squares on them minimises the U-statistic risk of
+    order k (equations 18 and 19), in which a query weighs as much as it has judgements.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="ndcg"
+        A loss on scores, whose labels are the aggregated gains. A name stands for the loss with
+        ``gain="linear"`` if it has a gain, because aggregated gains are gains already.
+    structure : str or Structure, default="log_odds"
+        The structure function, a key of `STRUCTURES` or an object with parameters of its own.
+    subset_size : int, "auto" or "all", default="auto"
+        The number k of judgements that are aggregated at a time. A query with fewer judgements has
+        one term, with all of them. ``"auto"`` is `auto_subset_size` of the total number of
+        judgements. ``"all"`` aggregates all judgements of a query at once.
+    n_subsets : int, default=50
+        At least so many subsets of each query are drawn, without replacement inside a subset, if
+        there are too many to take all.
+    gain : {"auto", "identity"} or callable, default="auto"
+        How the scores of the structure become the labels of the wrapped loss. ``"auto"`` uses
+        `Structure.gains`, which are >= 0, for example the strengths exp(score) of the model of
+        Bradley, Terry and Luce. A callable maps an array of scores to an array of labels and must
+        not decrease.
+    random_state : int or RandomState, default=0
+        Determines the subsets.
+
+    Attributes
+    ----------
+    takes : {"comparisons", "orders", "clicks"}
+        The judgements that the structure takes. `fit` needs the labels of `preference_labels` for
+        the first two, and those of `click_labels` for clicks.
+
+    Notes
+    -----
+    With all judgements drawn independently, the score of a structure tends to a limit as k grows
+    (assumption A). If the wrapped loss is calibrated for labels that are certain, the ranker is
+    then consistent, provided that k grows more slowly than the square root of the number n of
+    judgements (theorem 4: k = o(sqrt(n)) for a fixed class of functions).
+
+    For surrogates that are affine in the targets, such as the templates of `surrogates` that
+    preserve the order, the U-statistic risk is exactly the surrogate at the mean targets; for least
+    squares and Bregman divergences it is so up to a constant. All rankers of this package therefore
+    take this loss. The mean is exact where all subsets of a query are taken: if k is 1, or at least
+    its number of judgements, or if there are at most `n_subsets` subsets. Otherwise `mean_targets`
+    states its standard error.
+
+    The time is that of the structure for `n_subsets` k judgements of each query, or for all of its
+    judgements, whichever is larger.
+
+    `score` and validation queries aggregate all judgements of each query, and measure rankings by
+    the wrapped loss. Documents without a score, for example those that were never shown, have
+    weight 0 in `fit`, and gain 0 in `score`.
+
+    References
+    ----------
+    .. [1] J. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
+       The Annals of Statistics 41 (5), 2292-2323.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker, preference_labels
+    >>> from sklearn_rankcal.aggregation import AggregatedLoss
+    >>> X = [[0.0], [1.0], [2.0], [0.0], [2.0]]
+    >>> pairs = [[2, 0], [2, 1], [1, 0], [0, 1], [4, 3]]
+    >>> labels = preference_labels(pairs, groups=["a", "a", "a", "b", "b"])
+    >>> ranker = CalibratedRanker(Ridge(), loss=AggregatedLoss("ndcg", subset_size=2))
+    >>> ranker.fit(X, labels).predict(X, groups=["a", "a", "a", "b", "b"]).tolist()
+    [3, 2, 1, 2, 1]
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "ndcg",
+        structure: str | Structure = "log_odds",
+        *,
+        subset_size: int | str = "auto",
+        n_subsets: int = 50,
+        gain: Gains = "auto",
+        random_state: int | np.random.RandomState = 0,
+    ) -> None:
+        self.loss = loss
+        self.structure = structure
+        self.subset_size = subset_size
+        self.n_subsets = n_subsets
+        self.gain = gain
+        self.random_state = random_state
+
+    # ---------------------------------------------------------------- the parts
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return get_structure(self.structure).takes
+
+    @property
+    def space(self) -> Space:  # type: ignore[override]
+        return self._inner().space
+
+    @property
+    def measure(self) -> Measure:
+        return _AggregatedMeasure(inner=self._inner().measure, aggregate=self)
+
+    @property
+    def calibrated_over(self) -> str:
+        return (
+            f"judgements that the structure {type(get_structure(self.structure)).__name__} "
+            "aggregates to the right gains as their number grows (Duchi et al., 2013, assumption A "
+            f"and theorem 4); for gains that are certain: {self._inner().calibrated_over}"
+        )
+
+    @property
+    def calibrated_everywhere(self) -> bool:
+        return False
+
+    def _inner(self) -> Loss:
+        """Return the wrapped loss."""
+        if not isinstance(self.loss, str):
+            return get_loss(self.loss)
+        named = get_loss(self.loss)
+        return named.set_params(gain="linear") if "gain" in named.get_params() else named
+
+    def regret_constant(self, n_documents: int) -> float | None:
+        return self._inner().regret_constant(n_documents)
+
+    # ---------------------------------------------------------------- labels
+
+    def check(self, labels: Any) -> None:
+        """Check the parameters, and that the judgements are those that the structure takes.
+
+        Parameters
+        ----------
+        labels : Judgements or Clicks
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, if the wrapped loss is not on scores, or if the labels
+            are not judgements of the right kind.
+        """
+        inner, structure = self._inner(), get_structure(self.structure)
+        structure.check()
+        if inner.space.is_pairwise:
+            raise ValueError(
+                f"AggregatedLoss needs a loss on scores; {type(inner).__name__} learns pairs of "
+                "documents. The targets of 'pd' are linear in the judgements: pass "
+                "y=preference_labels(...) with loss='pd' itself, which adds up all judgements."
+            )
+        check_count(self.n_subsets, "n_subsets")
+        k = self.subset_size
+        if isinstance(k, str):
+            if k not in ("auto", "all"):
+                raise ValueError(f"subset_size must be 'auto', 'all' or a number; got {k!r}.")
+        elif not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"subset_size must be a whole number >= 1; got {k!r}.")
+        if not callable(self.gain) and self.gain not in ("auto", "identity"):
+            raise ValueError(f"gain must be 'auto', 'identity' or a function; got {self.gain!r}.")
+        kind = "clicks" if hasattr(labels, "clicked") else "comparisons"
+        wanted = "clicks" if structure.takes == "clicks" else "comparisons"
+        if not hasattr(labels, "per_query") or kind != wanted:
+            raise ValueError(
+                f"AggregatedLoss with the structure {type(structure).__name__} needs judgements as "
+                f"labels. Pass y={LABELS_OF[structure.takes]}."
+            )
+        inner.check(self.aggregated_gains(labels))
+
+    def resolve(self, relevance: Any) -> Loss:
+        """Return a copy of the loss, with the parameters that depend on data set."""
+        self.check(relevance)
+        gains = self.aggregated_gains(relevance)
+        return clone(self).set_params(
+            loss=self._inner().resolve(gains), subset_size=self._size(relevance) or "all"
+        )
+
+    def aggregated_gains(self, judgements: Any) -> Floats:
+        """Aggregate all judgements of each query to one gain per document.
+
+        Parameters
+        ----------
+        judgements : Judgements or Clicks
+
+        Returns
+        -------
+        gains : ndarray of shape (n_documents,)
+            0 for documents without a score.
+        """
+        key = repr((get_structure(self.structure), self.gain))
+        kept = judgements.cache.get(key)
+        if kept is None:
+            kept = judgements.cache[key] = np.nan_to_num(self._gains(judgements), nan=0.0)
+        return kept
+
+    def _gains(self, judgements: Any) -> Floats:
+        """Compute the gains of the documents of each query or copy, NaN if they have no score."""
+        structure = get_structure(self.structure)
+        scores = structure.scores(judgements)
+        if self.gain == "auto":
+            return structure.gains(scores, judgements.queries)
+        if not callable(self.gain):
+            return scores
+        known = ~np.isnan(scores)
+        gains = np.full(len(scores), np.nan)
+        values = read_numbers(self.gain(scores[known]), "the return value of gain")
+        if values.shape != (int(known.sum()),) or not np.isfinite(values).all():
+            raise ValueError(
+                "gain must return one finite number for each score; it returned an array of shape "
+                f"{values.shape}."
+            )
+        gains[known] = values
+        return gains
+
+    def row_weight(self, labels: Any, queries: Queries) -> Floats:
+        """Weigh each query by its number of judgements, and documents without a score by 0.
+
+        Parameters
+        ----------
+        labels : Judgements or Clicks
+        queries : Queries
+
+        Returns
+        -------
+        weight : ndarray of shape (n_documents,)
+            The mean over queries that have judgements is 1.
+        """
+        number = labels.per_query
+        weight = queries.broadcast(number / number[number > 0].mean())
+        return np.where(np.isnan(self._gains(labels)), 0.0, weight)
+
+    # ---------------------------------------------------------------- targets
+
+    def encode(self, relevance: Any, queries: Queries) -> Floats:
+        """Compute the targets of the wrapped loss for all judgements of each query together."""
+        encoded: Floats = self._inner().encode(self.aggregated_gains(relevance), queries)
+        return encoded
+
+    def training_targets(self, relevance: Any, queries: Queries) -> Floats:
+        """Compute the mean of the targets over subsets of the judgements, 0 where there is none."""
+        return np.nan_to_num(self.mean_targets(relevance).targets, nan=0.0)
+
+    def mean_targets(self, judgements: Any) -> MeanTargets:
+        """Compute the mean of the targets over subsets of the judgements, and its error.
+
+        Parameters
+        ----------
+        judgements : Judgements or Clicks
+
+        Returns
+        -------
+        mean : MeanTargets
+        """
+        queries = judgements.queries
+        random = check_random_state(self.random_state)
+        single = expand_counts(judgements)
+        numbers = np.bincount(single.query, minlength=queries.n_queries)
+        planned = plan(numbers, self._size(judgements), self.n_subsets)
+        encode = self._encoder(judgements)
+        # sums over the subsets of a round, and over rounds the sums of its means and their squares
+        count, total, rounds, sums, squares = (np.zeros(queries.n_rows) for _ in range(5))
+        for copies, parent, last in subset_blocks(single, planned, random):
+            targets = encode(copies)
+            known = ~np.isnan(targets)
+            rows = _parent_rows(queries, parent)[known]
+            values = targets[known]
+            count += np.bincount(rows, minlength=queries.n_rows)
+            total += np.bincount(rows, values, queries.n_rows)
+            if last:
+                some = count > 0
+                means = total[some] / count[some]
+                rounds += some
+                sums[some] += means
+                squares[some] += means**2
+                count[:], total[:] = 0.0, 0.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums / rounds
+            variance = np.maximum(squares / rounds - mean**2, 0.0) / (rounds - 1)
+        exact = queries.broadcast(planned.exact)
+        # A document that has a score in a single round leaves its error unknown.
+        error = np.where(exact, 0.0, np.where(rounds > 1, np.sqrt(variance), np.inf))
+        return MeanTargets(mean, error, planned.exact, planned.per_round * planned.n_rounds)
+
+    def draws(self, labels: Any) -> RedrawnTargets:
+        """Return the targets of one subset of each query, and a function that draws others.
+
+        Parameters
+        ----------
+        labels : Judgements or Clicks
+
+        Returns
+        -------
+        targets : RedrawnTargets
+            Each drawn subset takes O(k) time, and none is stored. 0 for documents without a score.
+        """
+        draw = _SubsetDraws(self, labels)
+        numbers = np.arange(labels.queries.n_queries)
+        return RedrawnTargets(labels.queries.scatter(draw(numbers)), draw)
+
+    def _encoder(self, judgements: Any) -> Callable[[Any], Floats]:
+        """Return the function from copies of queries to targets, NaN for those without a score.
+
+        Normalizers move to the mean that they have if all judgements are aggregated, and by as much
+        as the number of queries says, not the number of copies.
+        """
+        inner = self._inner()
+        encode: Callable[..., Any] = inner.training_targets
+        if isinstance(inner, NormalizedLoss):
+            gains = inner.measure.gains(self.aggregated_gains(judgements))
+            normalizer = inner.measure.normalizer(gains, judgements.queries)
+            share = inner.share(judgements.queries.n_queries)
+            mean = float(normalizer[normalizer > 0].mean())
+            encode = partial(inner.shrunken_targets, share=share, mean=mean)
+
+        def encode_copies(copies: Any) -> Floats:
+            gains = self._gains(copies)
+            unknown = np.isnan(gains)
+            targets = encode(np.where(unknown, 0.0, gains), copies.queries)
+            return np.where(unknown, np.nan, targets)
+
+        return encode_copies
+
+    def _size(self, judgements: Any) -> int | None:
+        """Return the size of the subsets; None takes all judgements."""
+        if self.subset_size == "all":
+            return None
+        if self.subset_size == "auto":
+            return auto_subset_size(judgements)
+        return int(self.subset_size)
+
+
+class _SubsetDraws:
+    """The function of `RedrawnTargets` that draws the targets of one subset of each query."""
+
+    def __init__(self, loss: AggregatedLoss, judgements: Any) -> None:
+        self.size = loss._size(judgements)
+        self.encode = loss._encoder(judgements)
+        self.judgements = expand_counts(judgements)
+        self.queries = judgements.queries
+        self._order = np.argsort(self.judgements.query, kind="stable")
+        self._counts = np.bincount(self.judgements.query, minlength=self.queries.n_queries)
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._random = check_random_state(loss.random_state)
+
+    def __call__(self, numbers: Ints) -> Floats:
+        copies = draw_subsets(
+            self.judgements,
+            self._order,
+            self._starts,
+            self._counts,
+            numbers,
+            self.size,
+            self._random,
+        )
+        return np.nan_to_num(self.encode(copies), nan=0.0)
+
+
+def auto_subset_size(judgements: Any) -> int:
+    """Return the size of the subsets for ``subset_size="auto"``.
+
+    Parameters
+    ----------
+    judgements : Judgements or Clicks
+
+    Returns
+    -------
+    subset_size : int
+    """
+    n = float(judgements.per_query.sum())
+    return max(1, int(np.ceil(n**0.45)))
+
+
+def _parent_rows(queries: Queries, parent: Ints) -> Ints:
+    """Return the row of each row of the copies."""
+    sizes = queries.sizes[parent]
+    ends = np.cumsum(sizes)
+    places = np.arange(ends[-1]) + np.repeat(queries.offsets[parent] - ends + sizes, sizes)
+    return places if queries.order is None else queries.order[places]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AggregatedMeasure(Measure):
+    """The measure of the wrapped loss, whose labels are the gains of all judgements together."""
+
+    takes_preferences: ClassVar[bool] = False
+
+    inner: Measure
+    aggregate: AggregatedLoss
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self.inner.greater_is_better
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        return self.inner.per_query(ranking, self.aggregate.aggregated_gains(labels))
+
+    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+        gains = self.aggregate.aggregated_gains(labels)
+        return self.inner.defined(gains, queries) & (labels.per_query > 0)
+
+    def check(self, labels: Any) -> None:
+        """`AggregatedLoss.check` checks the labels."""

@@ -1,0 +1,227 @@
+"""Subsets of the judgements of each query, for U-statistics of order k.
+
+Judgements come in, and blocks of judgements whose queries are copies of the given ones go out: each
+copy has the judgements of one subset. A structure computes the scores of all copies at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, islice
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+#: Rows of the copies in a block.
+_BLOCK_ROWS = 1 << 21
+
+
+class Plan(NamedTuple):
+    """How many subsets of each query are taken, and how.
+
+    Attributes
+    ----------
+    size : ndarray of shape (n_queries,)
+        The number of judgements of a subset: k, or all if there are fewer.
+    per_round : ndarray of shape (n_queries,)
+        A round divides the judgements of a query, in random order, into so many disjoint subsets.
+    n_rounds : ndarray of shape (n_queries,)
+        The number of rounds. It is 0 for queries without judgements.
+    exact : ndarray of bool of shape (n_queries,)
+        Whether all subsets are taken, each equally often.
+    """
+
+    size: Ints
+    per_round: Ints
+    n_rounds: Ints
+    exact: NDArray[np.bool_]
+
+
+def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> Plan:
+    """Decide how many subsets of each query are taken.
+
+    Parameters
+    ----------
+    n_judgements : ndarray of shape (n_queries,)
+    k : int or None
+        The size of the subsets; None takes all judgements as a single subset.
+    n_subsets : int
+        At least so many subsets of each query are taken, or all if there are no more.
+    """
+    n = np.asarray(n_judgements, dtype=np.int64)
+    size = n if k is None else np.minimum(n, k)
+    per_round = np.where(size > 0, n // np.maximum(size, 1), 0)
+    # A single round has all subsets if there is one, or if each has one judgement.
+    exact = (size == n) | (size == 1)
+    # Two rounds at least, because the differences between rounds show how uncertain the mean is.
+    rounds = np.where(exact, 1, np.maximum(2, -(-n_subsets // np.maximum(per_round, 1))))
+    # Few subsets are listed. `listed` is small, because a query with many judgements has many.
+    for m, s in set(zip(n[~exact].tolist(), size[~exact].tolist(), strict=True)):
+        if comb(m, s) <= n_subsets:
+            listed = (n == m) & (size == s) & ~exact
+            exact = exact | listed
+            per_round = np.where(listed, comb(m, s), per_round)
+            rounds = np.where(listed, 1, rounds)
+    return Plan(size, per_round, np.where(n > 0, rounds, 0), exact)
+
+
+def expand_counts(judgements: Any) -> Any:
+    """Repeat each judgement as often as its count says, because a subset takes single ones."""
+    if judgements.count is None:
+        return judgements
+    numbers = np.repeat(np.arange(judgements.n_judgements), judgements.count.astype(np.int64))
+    queries = np.arange(judgements.queries.n_queries)
+    expanded = judgements.resample(numbers, judgements.query[numbers], queries)
+    # `resample` puts the rows of each query next to each other; here they must stay where they are.
+    if judgements.queries.order is not None:
+        expanded = expanded.take_rows(
+            judgements.queries.scatter(np.arange(judgements.queries.n_rows)), judgements.queries
+        )
+    expanded.count = None
+    return expanded
+
+
+def subset_blocks(
+    judgements: Any, plan: Plan, random: np.random.RandomState
+) -> Iterator[tuple[Any, Ints, bool]]:
+    """Yield the subsets of all queries in blocks.
+
+    Parameters
+    ----------
+    judgements : Judgements or Clicks
+        Without counts.
+    plan : Plan
+    random : RandomState
+
+    Yields
+    ------
+    copies : Judgements or Clicks
+        Each query is a copy with the judgements of one subset.
+    parent : ndarray of shape (n_copies,)
+        The query that each copy is a copy of.
+    last : bool
+        Whether the round ends with this block.
+    """
+    order = np.argsort(judgements.query, kind="stable")
+    counts = np.bincount(judgements.query, minlength=judgements.queries.n_queries)
+    starts = np.cumsum(counts) - counts
+    listed = plan.exact & (plan.size > 1) & (plan.size < counts)
+    if listed.any():
+        yield from _blocks(judgements, *_list_subsets(order, starts, counts, plan, listed))
+    divided = (plan.n_rounds > 0) & ~listed
+    for number in range(int(plan.n_rounds[divided].max(initial=0))):  # a loop over rounds
+        active = divided & (plan.n_rounds > number)
+        taken, copy, parent = _divide(order, starts, counts, plan, active, random)
+        yield from _blocks(judgements, taken, copy, parent)
+
+
+def _divide(
+    order: Ints,
+    starts: Ints,
+    counts: Ints,
+    plan: Plan,
+    active: NDArray[np.bool_],
+    random: np.random.RandomState,
+) -> tuple[Ints, Ints, Ints]:
+    """Divide the judgements of some queries, in random order, into disjoint subsets."""
+    queries = np.flatnonzero(active)
+    n = counts[queries]
+    owner = np.repeat(np.arange(len(queries)), n)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(n) - n, n)
+    # Sorting (query + uniform number) permutes the judgements inside each query.
+    shuffled = np.argsort(owner + random.uniform(size=len(owner)))
+    size, per_round = plan.size[queries], plan.per_round[queries]
+    kept = place < (size * per_round)[owner]
+    number = place // np.maximum(size, 1)[owner]
+    first = np.cumsum(per_round) - per_round
+    source = shuffled[kept]  # the query of a place and of what is shuffled into it is the same
+    taken = order[starts[queries][owner[source]] + place[source]]
+    return taken, (first[owner] + number)[kept], np.repeat(queries, per_round)
+
+
+def _list_subsets(
+    order: Ints, starts: Ints, counts: Ints, plan: Plan, listed: NDArray[np.bool_]
+) -> tuple[Ints, Ints, Ints]:
+    """List all subsets of some queries with few judgements."""
+    taken, copies, parents, n_copies = [], [], [], 0
+    kinds = set(zip(counts[listed].tolist(), plan.size[listed].tolist(), strict=True))
+    for n, size in sorted(kinds):  # a loop over the different numbers of judgements
+        queries = np.flatnonzero(listed & (counts == n) & (plan.size == size))
+        places = np.array(list(combinations(range(n), size)))
+        of_query = order[starts[queries][:, None, None] + places]  # (queries, subsets, size)
+        new = len(queries) * len(places)
+        taken.append(of_query.reshape(-1))
+        copies.append(n_copies + np.repeat(np.arange(new), size))
+        parents.append(np.repeat(queries, len(places)))
+        n_copies += new
+    return np.concatenate(taken), np.concatenate(copies), np.concatenate(parents)
+
+
+def _blocks(
+    judgements: Any, taken: Ints, copy: Ints, parent: Ints
+) -> Iterator[tuple[Any, Ints, bool]]:
+    """Cut the copies of a round, in ascending order, into blocks of a bounded number of rows."""
+    rows = np.cumsum(judgements.queries.sizes[parent])
+    first = 0
+    while first < len(parent):
+        before = rows[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(rows, before + _BLOCK_ROWS, side="right")))
+        inside = slice(*np.searchsorted(copy, [first, last]))
+        part = parent[first:last]
+        block = judgements.resample(taken[inside], copy[inside] - first, part)
+        yield block, part, last >= len(parent)
+        first = last
+
+
+def draw_subsets(
+    judgements: Any,
+    order: Ints,
+    starts: Ints,
+    counts: Ints,
+    queries: Ints,
+    k: int | None,
+    random: np.random.RandomState,
+) -> Any:
+    """Draw one subset of k judgements of each of some queries, in O(k) for each.
+
+    Parameters
+    ----------
+    judgements : Judgements or Clicks
+        Without counts.
+    order, starts, counts : ndarray
+        The judgements sorted by query, where those of each query begin, and how many there are.
+    queries : ndarray of shape (n,)
+    k : int or None
+    random : RandomState
+
+    Returns
+    -------
+    copies : Judgements or Clicks
+        Its queries are copies of the n queries, each with one subset.
+    """
+    sizes = counts[queries] if k is None else np.minimum(counts[queries], k)
+    # Floyd's algorithm would need a loop. Drawing a few too many with replacement, and redrawing
+    # what is equal, takes O(k) as well unless k is nearly all; then the rest is permuted.
+    taken = [
+        starts[q] + _sample(int(counts[q]), int(size), random)
+        for q, size in zip(queries.tolist(), sizes.tolist(), strict=True)
+    ]
+    copy = np.repeat(np.arange(len(queries)), sizes)
+    numbers = order[np.concatenate(taken)] if taken else np.zeros(0, dtype=np.int64)
+    return judgements.resample(numbers, copy, queries)
+
+
+def _sample(n: int, k: int, random: np.random.RandomState) -> Ints:
+    """Draw k different numbers below n, each set with the same probability."""
+    if 2 * k > n:
+        return random.permutation(n)[:k]
+    # The numbers of a sequence of draws with replacement, in order of first appearance, are a
+    # sample without replacement.
+    found: dict[int, None] = {}
+    while len(found) < k:
+        found.update(dict.fromkeys(random.randint(n, size=k - len(found)).tolist()))
+    return np.fromiter(islice(found, k), dtype=np.int64, count=k)
