@@ -1,0 +1,134 @@
+"""`Kemeny`: the ranking of each query that contradicts the least weight of comparisons."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.decoders import DECODERS, DecodeResult
+from sklearn_rankcal.decoders._search import check_options
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.targets import PAIRS
+
+Floats = NDArray[np.float64]
+_METHODS = {name: decoder for (space, name), decoder in DECODERS.items() if space == PAIRS}
+
+
+class Kemeny(ComparisonStructure):
+    """The ranking of each query that contradicts the least weight of comparisons.
+
+    A comparison is contradicted if the ranking puts its loser above its winner. The ranking is that
+    of `decode_preferences` for the sums of all comparisons. The scores are the number of items that
+    are ranked below each item, so that they contain no more than the ranking.
+
+    Parameters
+    ----------
+    method : str, default="auto"
+        A method of `decode_preferences`. ``"exact"`` proves that no ranking contradicts less
+        weight. ``"auto"`` does the same if cycles of majorities connect at most 16 items, and
+        otherwise searches without a proof, and gives a lower bound.
+    time_limit : float, default=None
+        Seconds for each query. By default there is no limit, and ``"exact"`` refuses queries in
+        which cycles connect more than 100 items.
+
+    Attributes
+    ----------
+    takes : str
+        ``"comparisons"``.
+
+    See Also
+    --------
+    sklearn_rankcal.decoders.decode_preferences : The same for matrices of preferences.
+
+    Notes
+    -----
+    If several rankings contradict the least weight, the items are handed to the decoder in
+    descending order of the weight won minus the weight lost, and then in their own order, so that
+    this order decides where the decoder does not. Items without comparisons are ranked last.
+
+    The problem is NP-hard, and ``"exact"`` can take arbitrarily long where cycles connect more than
+    16 items. The memory is O(r^2) for a query of r items.
+
+    References
+    ----------
+    .. [1] J. G. Kemeny (1959). Mathematics without numbers. Daedalus 88(4), 577-591.
+    .. [2] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
+       low-rank loss matrices with applications to subset ranking losses. NIPS. Section 7.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import Judgements
+    >>> from sklearn_rankcal.aggregation import Kemeny
+    >>> pairs = [("a", "b")] * 3 + [("b", "c")] * 2 + [("c", "a")]
+    >>> votes = Judgements.from_pairs(pairs)
+    >>> votes.items.tolist(), Kemeny().scores(votes).tolist()  # contradicts only (c, a)
+    (['a', 'b', 'c'], [2.0, 1.0, 0.0])
+    """
+
+    def __init__(self, method: str = "auto", *, time_limit: float | None = None) -> None:
+        self.method = method
+        self.time_limit = time_limit
+
+    def check(self) -> None:
+        """Raise ValueError unless the parameters are valid."""
+        check_options(self.method, _METHODS, 0, self.time_limit, 0)
+
+    def decode(self, preferences: Preferences, n_jobs: int | None = None) -> DecodeResult:
+        """Rank the items of all queries.
+
+        Parameters
+        ----------
+        preferences : Preferences
+            The sums of the weights of the comparisons of all queries.
+        n_jobs : int, default=None
+            Number of batches of queries that are decoded at the same time, through joblib.
+
+        Returns
+        -------
+        result : DecodeResult
+            `ranks` has shape (n_items,), in the order of the rows. `objective`, `lower_bound`,
+            `optimal` and `method` have one entry for each query. The objective is the weight of all
+            comparisons that the ranking contradicts.
+        """
+        self.check()
+        queries = preferences.queries
+        queries.check_pairs_fit()
+        winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
+        net = np.bincount(winner, weight, queries.n_rows)
+        net -= np.bincount(loser, weight, queries.n_rows)
+        won, lost = _of_each_pair(preferences)
+        decoder = _METHODS[self.method]()
+        if "time_limit" in decoder.get_params():
+            decoder.set_params(time_limit=self.time_limit)
+        result: DecodeResult = decoder.decode(won - lost, queries, lambda rows: -net[rows], n_jobs)
+        # Of each pair, every ranking contradicts the smaller weight of the two directions.
+        owner = PAIRS.owners(queries)
+        unavoidable = np.bincount(owner, np.minimum(won, lost), queries.n_queries)
+        result.objective = result.objective + unavoidable
+        result.lower_bound = result.lower_bound + unavoidable
+        compared = np.zeros(queries.n_rows)
+        compared[winner[weight > 0]] = compared[loser[weight > 0]] = queries.n_rows
+        # The items without comparisons can be anywhere, so that moving them down costs nothing.
+        result.ranks = queries.rank(queries.sort(compared - result.ranks))
+        return result
+
+    def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        queries = preferences.queries
+        return (queries.broadcast(queries.sizes) - self.decode(preferences).ranks).astype(float)
+
+
+def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats]:
+    """Return the weights w_ij and w_ji of all pairs i < j, in the order of entries of `PAIRS`."""
+    queries = preferences.queries
+    n_entries = PAIRS.n_entries(queries.sizes)
+    starts = np.cumsum(n_entries) - n_entries
+    place = queries.scatter(queries.place)
+    winner, loser = place[preferences.winner], place[preferences.loser]
+    i, j = np.minimum(winner, loser), np.maximum(winner, loser)
+    q = queries.codes[preferences.winner]
+    # Before row i of the upper triangle, there are i (2 r - i - 1) / 2 entries.
+    entry = starts[q] + i * (2 * queries.sizes[q] - i - 1) // 2 + j - i - 1
+    weights = np.zeros((2, int(n_entries.sum())))
+    weights[np.where(winner < loser, 0, 1), entry] = preferences.weight
+    return weights[0], weights[1]

@@ -1,0 +1,231 @@
+"""`aggregate`: scores, ranks and certificates of all formats of judgements, and bad input."""
+
+import warnings
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from sklearn_rankcal import Judgements
+from sklearn_rankcal.aggregation import ComparisonStructure, Kemeny, aggregate
+from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
+from sklearn_rankcal.labels import preference_labels, read_preflib
+
+
+class NetWins(ComparisonStructure):
+    """The weight won minus the weight lost."""
+
+    def _scores(self, preferences, n_judgements):
+        n = preferences.n_rows
+        won = np.bincount(preferences.winner, preferences.weight, n)
+        return won - np.bincount(preferences.loser, preferences.weight, n)
+
+
+def random_votes(seed, n=300, n_items=6, n_queries=3):
+    """Pairs of letters and their queries; every pair of items is compared in every query."""
+    random = np.random.RandomState(seed)
+    every = list(permutations("abcdefgh"[:n_items], 2))
+    pairs = every * n_queries + [every[k] for k in random.randint(len(every), size=n)]
+    groups = np.concatenate(
+        [np.repeat(np.arange(n_queries), len(every)), random.randint(n_queries, size=n)]
+    )
+    order = random.permutation(len(pairs))
+    return [pairs[k] for k in order], groups[order] * 10
+
+
+def by_item(result, name):
+    """{(query, item): value}."""
+    keys = zip(result.groups.tolist(), result.items.tolist(), strict=True)
+    return dict(zip(keys, getattr(result, name).tolist(), strict=True))
+
+
+def test_scores_and_ranks_are_those_of_a_literal_count():
+    pairs, groups = random_votes(0)
+    result = aggregate(pairs, NetWins(), groups)
+    scores = by_item(result, "scores")
+    for (query, item), score in scores.items():
+        won = sum(p[0] == item and g == query for p, g in zip(pairs, groups, strict=True))
+        lost = sum(p[1] == item and g == query for p, g in zip(pairs, groups, strict=True))
+        assert score == won - lost
+    for (query, item), rank in by_item(result, "ranks").items():
+        above = [s for (q, _), s in scores.items() if q == query and s > scores[query, item]]
+        assert rank == 1 + len(above)
+    assert result.ranks.dtype == np.int64
+    assert result.objective is result.lower_bound is result.optimal is None
+
+
+def test_equal_scores_share_the_better_rank():
+    result = aggregate([("a", "c"), ("b", "c")], NetWins())
+    assert by_item(result, "ranks") == {(0, "a"): 1, (0, "b"): 1, (0, "c"): 3}
+
+
+@pytest.mark.parametrize("method", [NetWins(), Kemeny()], ids=["net wins", "kemeny"])
+def test_other_names_and_another_order_of_judgements_change_nothing_else(method):
+    pairs, groups = random_votes(1, n=400)
+    # Weights without ties, so that Kemeny's ranking does not depend on the order of the items.
+    weight = np.random.RandomState(1).uniform(size=len(pairs))
+    result = aggregate(Judgements.from_pairs(pairs, groups, weight=weight), method)
+    order = np.random.RandomState(2).permutation(len(pairs))
+    names = dict(zip("abcdef", [1, "x", None.__class__, (2, 3), b"y", 0.5], strict=True))
+    others = [tuple(names[item] for item in pairs[k]) for k in order]
+    other = aggregate(Judgements.from_pairs(others, groups[order], weight=weight[order]), method)
+    for name in ("scores", "ranks"):
+        expected = {(q, names[item]): v for (q, item), v in by_item(result, name).items()}
+        assert by_item(other, name) == pytest.approx(expected, abs=1e-9)
+
+
+def test_formats():
+    instance = pytest.importorskip("preflibtools.instances")
+    expected = {"a": 2.0, "b": -1.0, "c": -1.0}
+    pairs = [("a", "b"), ("a", "c")]
+    orders = Judgements.from_orders([["a", ["b", "c"]]])
+    results = [aggregate(pairs, NetWins()), aggregate(orders, NetWins())]
+    frame = pytest.importorskip("pandas").DataFrame(pairs)
+    results.append(aggregate(frame, NetWins()))
+    election = instance.OrdinalInstance()
+    election.append_order_list([((0,), (1, 2))])
+    election.alternatives_name = {0: "a", 1: "b", 2: "c"}
+    results.append(aggregate(election, NetWins()))
+    for result in results:
+        assert dict(zip(result.items.tolist(), result.scores.tolist(), strict=True)) == expected
+    labels = preference_labels([[0, 1], [0, 2], [3, 4]], [7, 7, 7, 9, 9])
+    result = aggregate(labels, NetWins())
+    assert result.scores.tolist() == [2.0, -1.0, -1.0, 1.0, -1.0]
+    assert result.ranks.tolist() == [1, 2, 2, 1, 2]
+
+
+def test_preflib_file(tmp_path):
+    path = tmp_path / "votes.soc"
+    lines = [
+        "# FILE NAME: votes.soc", "# DATA TYPE: soc", "# NUMBER ALTERNATIVES: 3",
+        "# NUMBER VOTERS: 5", "# NUMBER UNIQUE ORDERS: 2", "# ALTERNATIVE NAME 1: tea",
+        "# ALTERNATIVE NAME 2: milk", "# ALTERNATIVE NAME 3: juice", "3: 1,2,3", "2: 2,3,1",
+    ]  # fmt: skip
+    path.write_text("\n".join(lines) + "\n")
+    result = aggregate(read_preflib(path), "kemeny")
+    assert result.items[result.rows_of()].tolist() == ["tea", "milk", "juice"]
+    assert result.objective.tolist() == [4.0]
+
+
+def test_kemeny_is_the_decoder_on_the_sums():
+    pairs, groups = random_votes(3, n=500)
+    judgements = Judgements.from_pairs(pairs, groups)
+    result = aggregate(judgements, "kemeny")
+    exact = aggregate(judgements, Kemeny("exact", time_limit=60))
+    for q, group in enumerate(judgements.queries.ids):
+        rows = np.flatnonzero(result.groups == group)
+        letters = judgements.items[rows].tolist()
+        matrix = np.zeros((len(rows), len(rows)))
+        for (one, other), g in zip(pairs, groups, strict=True):
+            if g == group:
+                matrix[letters.index(one), letters.index(other)] += 1
+        best = decode_preferences(matrix)
+        lost = {
+            order: sum(matrix[order[b], order[a]] for b in range(6) for a in range(b))
+            for order in permutations(range(6))
+        }
+        assert result.objective[q] == best.objective == min(lost.values())
+        assert result.optimal[q] and exact.optimal[q] and best.optimal
+        assert result.lower_bound[q] == exact.objective[q] == best.objective
+        own = tuple(np.argsort(result.ranks[rows]).tolist())
+        assert lost[own] == result.objective[q]
+        assert sorted(result.ranks[rows]) == [1, 2, 3, 4, 5, 6]
+        assert (result.scores[rows] == 6 - result.ranks[rows]).all()
+
+
+def test_kemeny_ranks_equals_by_net_wins_and_items_without_comparison_last():
+    # a and b tie; all rankings with c below d are equally good
+    judgements = Judgements.from_orders(
+        [["d", "c"], ["a", "d", "c"], ["b", "d", "c"]], items=["x", "c", "b", "d", "a", "y"]
+    )
+    with pytest.warns(DisconnectedComparisonsWarning, match="compares 2 of the items"):
+        result = aggregate(judgements, "kemeny")
+    ranks = dict(zip(result.items.tolist(), result.ranks.tolist(), strict=True))
+    assert ranks == {"b": 1, "a": 2, "d": 3, "c": 4, "x": 5, "y": 5}
+    assert np.isnan(result.scores[[0, 5]]).all() and np.isfinite(result.scores[1:5]).all()
+    with pytest.warns(DisconnectedComparisonsWarning):
+        assert "nan" in str(aggregate(judgements, NetWins()))
+
+
+def test_disconnected_comparisons_warn_and_say_how_many():
+    pairs = [("a", "b"), ("c", "d"), ("a", "b"), ("e", "f")]
+    with pytest.warns(DisconnectedComparisonsWarning) as caught:
+        result = aggregate(pairs, NetWins(), ["x", "x", "y", "z"])
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert "1 of 3 queries" in str(caught[0].message)
+    assert "the 4 items of query 'x' are in 2 connected components" in str(caught[0].message)
+    assert "NaN" not in str(caught[0].message)
+    assert np.isfinite(result.scores).all()
+    with pytest.warns(DisconnectedComparisonsWarning, match="no judgement compares 1 of"):
+        weighted = Judgements.from_pairs([("a", "b"), ("b", "c")], weight=[1, 0])
+        result = aggregate(weighted, NetWins())
+    assert np.isnan(result.scores[2]) and result.ranks.tolist() == [1, 2, 3]
+
+
+def test_a_query_of_one_item_has_no_score_and_no_warning():
+    judgements = Judgements.from_orders([["a"], ["b", "c"]], [0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = aggregate(judgements, NetWins())
+    assert np.isnan(result.scores[0]) and result.ranks.tolist() == [1, 1, 2]
+
+
+def test_text_and_frame():
+    pairs, groups = random_votes(4, n_items=8)
+    result = aggregate(pairs, NetWins(), groups)
+    text = str(result)
+    assert text.startswith("3 queries, 24 items, 468 judgements, NetWins()\nquery ")
+    assert "3 more items and 2 more queries" in text
+    frame_rows = result.rows_of(10)
+    assert (np.diff(result.ranks[frame_rows]) >= 0).all() and set(result.groups[frame_rows]) == {10}
+    one = aggregate([("a" * 50, "b"), ("b", "c")], NetWins())
+    lines = str(one).splitlines()
+    assert lines[2].split() == ["1", "a" * 27 + "...", "1.000"]
+    assert [line.split()[1] for line in lines[3:]] == ["b", "c"]
+    pytest.importorskip("pandas")
+    frame = result.to_frame()
+    assert list(frame.columns) == ["query", "rank", "item", "score"]
+    assert frame["rank"].tolist()[:8] == sorted(result.ranks[result.rows_of(frame["query"][0])])
+    for query, part in frame.groupby("query", sort=False):
+        assert part["item"].tolist() == result.items[result.rows_of(query)].tolist()
+
+
+@pytest.mark.parametrize(
+    "judgements, options, error, words",
+    [
+        ([("a", "b")], {"method": "kemeni"}, ValueError, "kemeni"),
+        ([("a", "b")], {"method": Kemeny}, TypeError, "must be a name or"),
+        ([("a", "b")], {"method": 3}, TypeError, "3"),
+        ([("a", "b")], {"method": Kemeny("exactly")}, ValueError, "exactly"),
+        ([("a", "b")], {"method": Kemeny(time_limit=0)}, ValueError, "time_limit"),
+        ([("a", "b")], {"groups": [1, 2]}, ValueError, "groups has 2 entries"),
+        (Judgements.from_pairs([(0, 1)]), {"groups": [1]}, ValueError, "groups can only"),
+        (preference_labels([[0, 1]], [0, 0]), {"groups": [1]}, ValueError, "groups can only"),
+        ([], {}, ValueError, "pairs is empty"),
+        ([("a", "a")], {}, ValueError, "itself"),
+        ([(np.nan, 1.0)], {}, ValueError, "missing or infinite"),
+        (None, {}, ValueError, "pairs must be"),
+        ([("a", "b")], {"query": [1]}, TypeError, "no parameter 'query'"),
+    ],
+)
+def test_bad_input_is_refused_by_name(judgements, options, error, words):
+    with pytest.raises(error, match=words):
+        aggregate(judgements, **{"method": NetWins(), **options})
+
+
+def test_a_structure_that_returns_nonsense_is_named():
+    class Short(NetWins):
+        def _scores(self, preferences, n_judgements):
+            return np.zeros(1)
+
+    with pytest.raises(ValueError, match=r"Short returned scores of shape \(1,\) for 2 items"):
+        aggregate([("a", "b")], Short())
+
+
+def test_groups_that_do_not_exist():
+    result = aggregate([("a", "b"), ("a", "b")], NetWins(), ["x", "y"])
+    with pytest.raises(ValueError, match="Pass group="):
+        result.rows_of()
+    with pytest.raises(ValueError, match="There is no query 'z'"):
+        result.rows_of("z")
