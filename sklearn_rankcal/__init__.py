@@ -5,6 +5,7 @@ targets, decoded, converges to the best ranking for the measure you chose.
 """
 
 from sklearn_rankcal._version import __version__
+from sklearn_rankcal.aggregation import Aggregate, aggregate
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
@@ -27,6 +28,7 @@ from sklearn_rankcal.rankers import (
 from sklearn_rankcal.utils import show_versions
 
 __all__ = [
+    "Aggregate",
     "BoostedRanker",
     "CalibratedLabelRanker",
     "CalibratedRanker",
@@ -42,6 +44,7 @@ __all__ = [
     "RelevanceRegressor",
     "ScoreRegressor",
     "__version__",
+    "aggregate",
     "context_columns",
     "make_cost_scorer",
     "mean_cost_loss",

@@ -12,24 +12,29 @@ References
    of Statistics 41, 2292-2323.
 """
 
+from sklearn_rankcal.aggregation._aggregate import aggregate
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland, mean_adjacency
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
+from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
+from sklearn_rankcal.aggregation._result import Aggregate
 
 __all__ = [
     "STRUCTURES",
+    "Aggregate",
     "AggregatedLoss",
     "Borda",
     "BradleyTerry",
     "BudgetedBorda",
     "ComparisonStructure",
     "Copeland",
+    "Kemeny",
     "LeastSquares",
     "LogOdds",
     "MeanTargets",
@@ -37,6 +42,7 @@ __all__ = [
     "PrincipalEigenvector",
     "RankCentrality",
     "Structure",
+    "aggregate",
     "auto_subset_size",
     "get_structure",
     "mean_adjacency",

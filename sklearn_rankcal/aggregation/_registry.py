@@ -9,6 +9,7 @@ from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
+from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
@@ -24,6 +25,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "plackett_luce": PlackettLuce,
     "principal_eigenvector": PrincipalEigenvector,
     "rank_centrality": RankCentrality,
+    "kemeny": Kemeny,
 }
 
 #: Names that others use, and the nearest name in `STRUCTURES`.
