@@ -6,6 +6,7 @@ entry also contains the query of its row, so the array can be used as `y` with e
 scikit-learn.
 """
 
+from sklearn_rankcal.labels._clicks import Clicks, click_labels, read_clicks
 from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._edges import read_edges
 from sklearn_rankcal.labels._judgements import Judgements
@@ -16,15 +17,18 @@ from sklearn_rankcal.labels._rankings import ranking_labels, rankings_to_prefere
 from sklearn_rankcal.labels._relevance import relevance_labels
 
 __all__ = [
+    "Clicks",
     "Comparisons",
     "Judgements",
     "Labels",
     "Orders",
     "PrefLibOrders",
     "Preferences",
+    "click_labels",
     "preference_labels",
     "ranking_labels",
     "rankings_to_preferences",
+    "read_clicks",
     "read_edges",
     "read_preferences",
     "read_preflib",
