@@ -15,6 +15,11 @@ References
 from sklearn_rankcal.aggregation._aggregate import aggregate
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._clicks import (
+    CascadeSatisfaction,
+    ClickThroughRate,
+    InversePropensity,
+)
 from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland, mean_adjacency
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._kemeny import Kemeny
@@ -22,6 +27,7 @@ from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
+from sklearn_rankcal.aggregation._propensities import PropensityEstimate, estimate_propensities
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 
@@ -32,18 +38,23 @@ __all__ = [
     "Borda",
     "BradleyTerry",
     "BudgetedBorda",
+    "CascadeSatisfaction",
+    "ClickThroughRate",
     "ComparisonStructure",
     "Copeland",
+    "InversePropensity",
     "Kemeny",
     "LeastSquares",
     "LogOdds",
     "MeanTargets",
     "PlackettLuce",
     "PrincipalEigenvector",
+    "PropensityEstimate",
     "RankCentrality",
     "Structure",
     "aggregate",
     "auto_subset_size",
+    "estimate_propensities",
     "get_structure",
     "mean_adjacency",
 ]

@@ -1,0 +1,251 @@
+"""Structures of clicks: what was shown and clicked comes in, one score per document comes out.
+
+`CascadeSatisfaction` and `InversePropensity` correct for the order in which documents were shown,
+each under its own model of the user. `ClickThroughRate` does not.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities
+from sklearn_rankcal.labels import Clicks
+
+Floats = NDArray[np.float64]
+
+
+class ClickStructure(Structure):
+    """Base class of structures of clicks. A subclass implements `_scores`."""
+
+    takes = "clicks"
+
+    def scores(self, judgements: Any) -> Floats:
+        """Compute one score per document; larger is better.
+
+        Parameters
+        ----------
+        judgements : Clicks
+            The sessions of all queries, from `read_clicks`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+
+        Raises
+        ------
+        TypeError
+            If the judgements are not `Clicks`.
+        """
+        self.check()
+        if not isinstance(judgements, Clicks):
+            raise TypeError(
+                f"{type(self).__name__} takes clicks: pass read_clicks(labels), where the labels "
+                f"are those of click_labels(shown, clicked, groups). Got "
+                f"{type(judgements).__name__}."
+            )
+        return self._scores(judgements)
+
+    def _scores(self, clicks: Clicks) -> Floats:
+        raise NotImplementedError
+
+
+class CascadeSatisfaction(ClickStructure):
+    """The probability that a document satisfies a user, by maximum likelihood in a cascade model.
+
+    In the cascade model, a user examines documents from the top. Each examined document satisfies
+    the user with a probability p of its own, whatever came before. The user then clicks on it and
+    stops. Documents at and above the click were examined; if nothing was clicked, all were. The
+    maximum likelihood estimate of p is the number of clicks on the document divided by the number
+    of times that it was examined. This is the probability of satisfaction of the measure ERR with
+    ``gain="linear"``.
+
+    Parameters
+    ----------
+    smoothing : (float, float), default=None
+        Numbers a and b, both positive: the score is (clicks + a) / (examined + a + b), the mean of
+        p given the clicks if its prior distribution is Beta(a, b). A document that was never
+        examined has the score a / (a + b). None means maximum likelihood, and NaN for documents
+        that were never examined, about which the clicks contain nothing.
+
+    Notes
+    -----
+    If a session has several clicks, then every click counts, and the documents down to the last
+    click were examined. This is the estimator of the dependent click model, where a user who has
+    clicked may go on, by the lower bound of the likelihood that Guo, Liu and Wang maximise. With at
+    most one click per session it is the estimator of the cascade model.
+
+    The cost is O(n_impressions + n_documents).
+
+    References
+    ----------
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.2.
+
+    Guo, Liu and Wang (2009), Efficient multiple-click models in web search, WSDM, section 4.
+
+    Examples
+    --------
+    Document 2 was shown once, below a click, and so was never examined:
+
+    >>> from sklearn_rankcal.aggregation import CascadeSatisfaction
+    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> clicks = read_clicks(click_labels([[0, 1, 2], [1, 0], [0, 1]], [2, 1, None], [0, 0, 0]))
+    >>> CascadeSatisfaction().scores(clicks).round(3).tolist()
+    [0.0, 0.667, nan]
+    >>> CascadeSatisfaction(smoothing=(1, 3)).scores(clicks).round(3).tolist()
+    [0.167, 0.429, 0.25]
+    """
+
+    def __init__(self, smoothing: tuple[float, float] | None = None) -> None:
+        self.smoothing = smoothing
+
+    def check(self) -> None:
+        """Raise ValueError unless `smoothing` is None or two positive finite numbers."""
+        if self.smoothing is None:
+            return
+        known = isinstance(self.smoothing, (tuple, list)) and len(self.smoothing) == 2
+        if not known or not all(_is_positive(number) for number in self.smoothing):
+            raise ValueError(
+                "smoothing must be None or two positive finite numbers (a, b); got "
+                f"{self.smoothing!r}."
+            )
+
+    def _scores(self, clicks: Clicks) -> Floats:
+        last = clicks.last_click()
+        shown = np.diff(clicks.offsets)
+        examined = np.where(last > 0, last, shown)
+        # the impressions down to the last click, or all of them
+        seen = clicks.position <= np.repeat(examined, shown)
+        clicked = _sum_over_rows(clicks, clicks.clicked)
+        n_examined = _sum_over_rows(clicks, seen)
+        a, b = (0.0, 0.0) if self.smoothing is None else self.smoothing
+        return _ratio(clicked + a, n_examined + a + b)
+
+
+class InversePropensity(ClickStructure):
+    """Relevance from clicks with position bias: a click weighs one over its chance of examination.
+
+    In the position-based model, the document at position k is examined with a probability theta_k,
+    its *propensity*, whatever the document is. An examined document is clicked with a probability
+    of its own, its relevance. The score of a document is the mean of clicked / theta_position over
+    the sessions that showed it. Its expectation is the relevance, so that it can replace relevance
+    in every loss whose target is linear in the relevance of the same document.
+
+    Parameters
+    ----------
+    propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
+        theta_1, theta_2, ..., in (0, 1]. ``"estimate"`` estimates them from the same clicks, by
+        `estimate_propensities` without features and with ``propensities[0] = 1``. To estimate them
+        with features, or once for all samples of a bootstrap, pass the result of that function.
+    clip : float, default=None
+        Largest weight of a click, at least 1. A click at a position whose propensity is below
+        1 / clip weighs `clip`. This reduces the variance, but adds a bias: the expectation of the
+        score is then the mean over sessions of min(1, clip theta_position) times the relevance,
+        which is too small for documents that were shown at low positions. None means no bound.
+
+    Notes
+    -----
+    The score is NaN if a document was never shown. It can be larger than 1. The cost is
+    O(n_impressions + n_documents), and that of the estimation of the propensities.
+
+    References
+    ----------
+    Joachims, Swaminathan and Schnabel (2017), Unbiased learning-to-rank with biased feedback, WSDM.
+
+    Examples
+    --------
+    Each of the two documents was clicked once. The click at position 2 weighs twice as much,
+    because only one half of the users look there:
+
+    >>> from sklearn_rankcal.aggregation import InversePropensity
+    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> clicks = read_clicks(click_labels([[0, 1]] * 4, [1, 2, None, None], [0, 0]))
+    >>> InversePropensity([1, 0.5]).scores(clicks).tolist()
+    [0.25, 0.5]
+    """
+
+    def __init__(
+        self, propensities: ArrayLike | str = "estimate", clip: float | None = None
+    ) -> None:
+        self.propensities = propensities
+        self.clip = clip
+
+    def check(self) -> None:
+        """Raise ValueError unless propensities are in (0, 1] and `clip` is None or at least 1."""
+        if isinstance(self.propensities, str):
+            if self.propensities != "estimate":
+                raise ValueError(
+                    "propensities must be an array with one number for each position, or "
+                    f"'estimate'; got {self.propensities!r}."
+                )
+        else:
+            check_propensities(self.propensities)
+        if self.clip is not None and not (_is_positive(self.clip) and self.clip >= 1):
+            raise ValueError(f"clip must be None or a finite number >= 1; got {self.clip!r}.")
+
+    def _scores(self, clicks: Clicks) -> Floats:
+        position = clicks.position
+        if isinstance(self.propensities, str):
+            theta = fit_propensities(clicks).propensities
+        else:
+            theta = check_propensities(self.propensities)
+            longest = int(position.max(initial=0))
+            if longest > len(theta):
+                raise ValueError(
+                    f"A session shows {longest} documents, but there are propensities of "
+                    f"{len(theta)} positions. Pass one for each position, or cut the sessions."
+                )
+        # A position whose clicks all have counts of 0, or that has none, has an estimate of 0.
+        chance = theta[position - 1]
+        weight = np.zeros(len(position))
+        np.divide(1.0, chance, out=weight, where=clicks.clicked & (chance > 0))
+        if self.clip is not None:
+            np.minimum(weight, self.clip, out=weight)
+        return _ratio(_sum_over_rows(clicks, weight), _sum_over_rows(clicks))
+
+
+class ClickThroughRate(ClickStructure):
+    """The share of the sessions that showed a document in which it was clicked.
+
+    This is the baseline without any correction: a document that was shown further down has a lower
+    score than an equally relevant one at the top. The score is NaN if the document was never shown.
+
+    Notes
+    -----
+    The cost is O(n_impressions + n_documents).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import ClickThroughRate
+    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> clicks = read_clicks(click_labels([[0, 1], [1, 0], [1]], [1, 2, 1], [0, 0, 0]))
+    >>> ClickThroughRate().scores(clicks).round(3).tolist()
+    [1.0, 0.333, nan]
+    """
+
+    def _scores(self, clicks: Clicks) -> Floats:
+        return _ratio(_sum_over_rows(clicks, clicks.clicked), _sum_over_rows(clicks))
+
+
+def _sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats:
+    """Add up one value per impression (1 by default) times its count, for each row."""
+    weight = clicks.weight
+    if values is not None:
+        weight = values if weight is None else weight * values
+    return np.bincount(clicks.row, weight, clicks.n_rows).astype(np.float64, copy=False)
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; NaN where the denominator is 0."""
+    ratio = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio
+
+
+def _is_positive(number: Any) -> bool:
+    known = isinstance(number, Real) and not isinstance(number, (bool, np.bool_))
+    return known and 0 < float(number) < float("inf")

@@ -1,0 +1,325 @@
+"""Estimation of the probability that a position is examined, from clicks, by regression-EM.
+
+Clicks come in. One propensity per position comes out, and the relevance of every document that
+explains the clicks together with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import xlog1py, xlogy
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+
+from sklearn_rankcal.labels import Clicks, read_clicks
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._parameters import check_count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_LEAST = 1e-12  # a classifier's relevance is kept so far from 0 and from 1
+#: `tol` without features, and with a classifier, whose predictions do not change smoothly
+_TOLERANCE, _TOLERANCE_WITH_X = 1e-6, 1e-3
+
+
+@dataclass(frozen=True)
+class PropensityEstimate:
+    """The result of `estimate_propensities`.
+
+    Attributes
+    ----------
+    propensities : ndarray of shape (n_positions,)
+        Probability that each position is examined. That of position 1 is 1.
+    relevance : ndarray of shape (n_documents,)
+        Probability that each document is clicked if it is examined. NaN if it was never shown and
+        no classifier predicts it.
+    log_likelihood : ndarray of shape (n_iter + 1,)
+        Mean log-likelihood of an impression before the first iteration and after each.
+    n_iter : int
+        The number of iterations.
+    converged : bool
+        Whether the last iteration changed every propensity by at most `tol`.
+    """
+
+    propensities: Floats
+    relevance: Floats
+    log_likelihood: Floats
+    n_iter: int
+    converged: bool
+
+
+def estimate_propensities(
+    clicks: Clicks | NDArray[Any],
+    X: Any = None,
+    *,
+    classifier: Any = None,
+    max_iter: int = 2000,
+    tol: float | None = None,
+) -> PropensityEstimate:
+    """Estimate the probability that each position is examined, by regression-EM.
+
+    The model is position based: the document i at position k is clicked with probability
+    theta_k gamma_i. Both are estimated by expectation maximisation. In each iteration, the E-step
+    computes for every impression the probabilities that its position was examined and that its
+    document is relevant, given whether it was clicked. The M-step averages the former over each
+    position. The latter it averages over each document, or it fits a classifier to them that
+    predicts gamma_i from the features of the document. A classifier shares what it learns between
+    documents, and so works with few clicks per document.
+
+    Parameters
+    ----------
+    clicks : Clicks or structured ndarray
+        The clicks, or the labels of `click_labels`.
+    X : array-like of shape (n_documents, n_features), default=None
+        Features of the documents. None means that every document has a relevance of its own.
+    classifier : classifier, default=None
+        A classifier of scikit-learn with `predict_proba` and with `sample_weight` in its `fit`. It
+        is cloned and needs X. None with X means ``HistGradientBoostingClassifier``.
+    max_iter : int, default=2000
+        Largest number of iterations.
+    tol : float, default=None
+        Iterations stop when no propensity changes by more. None means 1e-6 without X, and 1e-3 with
+        X, because the predictions of a classifier need not change smoothly.
+
+    Returns
+    -------
+    estimate : PropensityEstimate
+        Its `propensities` can be passed to `InversePropensity`.
+
+    Raises
+    ------
+    ValueError
+        If a position was shown but never clicked, so that its estimate would be 0; if there are no
+        clicks at position 1; if X has another number of rows; or if X is None and the clicks do not
+        determine the propensities, because some positions showed no document that was also shown at
+        the others. This is so if every query has a single ranking.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations are not enough.
+
+    Notes
+    -----
+    The clicks determine propensities and relevance only up to a common factor. It is chosen such
+    that theta_1 = 1. Without features, iterations maximise the likelihood of the model in which
+    theta_1 = 1 and the others are at most 1, and never decrease it. With a classifier they may
+    decrease it, because a classifier does not maximise the likelihood exactly.
+
+    An iteration without features costs O(number of different pairs of a document and a position),
+    however many sessions there are. With features it costs one fit of the classifier to two rows
+    per document that was shown: a relevant copy and an irrelevant one, whose weights are the
+    expected numbers of impressions. Wang et al. draw one of the two at random instead.
+
+    References
+    ----------
+    Wang, Golbandi, Bendersky, Metzler and Najork (2018), Position bias estimation for unbiased
+    learning to rank in personal search, WSDM, section 4.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import estimate_propensities
+    >>> from sklearn_rankcal.datasets import make_clicks
+    >>> data = make_clicks(
+    ...     [2, 0, 1] * 20, [q for q in range(20) for _ in range(3)], 100_000,
+    ...     propensities=[1, 0.5, 0.25], random_state=0,
+    ... )  # fmt: skip
+    >>> estimate_propensities(data.y).propensities.round(2).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    if not isinstance(clicks, Clicks):
+        clicks = read_clicks(clicks)
+    check_count(max_iter, "max_iter")
+    if tol is None:
+        tol = _TOLERANCE if X is None else _TOLERANCE_WITH_X
+    if not isinstance(tol, Real) or isinstance(tol, bool) or not 0 < tol < 1:
+        raise ValueError(f"tol must be a number above 0 and below 1; got {tol!r}.")
+    table = None
+    if X is not None:
+        table = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+        if table.shape[0] != clicks.n_rows:
+            raise ValueError(
+                f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
+                f"{table.shape}."
+            )
+    elif classifier is not None:
+        raise ValueError("A classifier needs the features of the documents: pass X.")
+    if classifier is not None and (isinstance(classifier, type) or not is_classifier(classifier)):
+        raise TypeError(f"classifier must be a classifier of scikit-learn; got {classifier!r}.")
+    estimate = fit_propensities(clicks, table, classifier, max_iter, tol)
+    never = np.flatnonzero(estimate.propensities == 0) + 1
+    if len(never):
+        raise ValueError(
+            f"The propensities of {len(never)} positions cannot be estimated, because they were "
+            f"shown but never clicked: {', '.join(map(str, never[:5]))}"
+            f"{', ...' if len(never) > 5 else ''}. Cut the sessions above them."
+        )
+    return estimate
+
+
+def check_propensities(propensities: Any) -> Floats:
+    """Check that propensities are a 1-D array of numbers in (0, 1], and return float64."""
+    values = read_numbers(propensities, "propensities")
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(
+            "propensities must be a 1-D array with one number for each position; it has shape "
+            f"{values.shape}."
+        )
+    wrong = ~((values > 0) & (values <= 1))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ValueError(
+            f"propensities must be in (0, 1], because they are probabilities by which clicks are "
+            f"divided; that of position {k + 1} is {values[k]}."
+        )
+    return values
+
+
+def fit_propensities(
+    clicks: Clicks,
+    X: Any = None,
+    classifier: Any = None,
+    max_iter: int = 2000,
+    tol: float = _TOLERANCE,
+) -> PropensityEstimate:
+    """Run regression-EM; the propensity of a position without clicks is 0."""
+    row, position, shown, clicked = count_cells(clicks)
+    n_rows = clicks.n_rows
+    n_positions = int(np.diff(clicks.offsets).max(initial=0))
+    at = position - 1
+    if clicked[position == 1].sum() == 0:
+        raise ValueError(
+            "Propensities are relative to that of position 1, but there is no click at position 1."
+        )
+    if X is None:
+        _check_connected(row, at, clicked, n_rows)
+    of_row = _sums(row, shown, n_rows)
+    of_position = _sums(at, shown, n_positions)
+    update = _average(of_row) if X is None else _regression(X, classifier, of_row)
+    # Start: examination decreases as 1 / position. Relevance is the share of clicks, smoothed.
+    theta = 1.0 / np.arange(1, n_positions + 1)
+    theta[_sums(at, clicked, n_positions) == 0] = 0.0
+    gamma = (_sums(row, clicked, n_rows) + 1) / (of_row + 2)
+    history = [_log_likelihood(theta[at] * gamma[row], shown, clicked)]
+    converged = False
+    for _ in range(max_iter):
+        product = theta[at] * gamma[row]
+        missed = np.zeros(len(row))  # where the product is 1, every impression was clicked
+        np.divide(shown - clicked, 1 - product, out=missed, where=product < 1)
+        # E-step: expected impressions of each cell that were examined, and that were relevant
+        examined = clicked + missed * (theta[at] - product)
+        relevant = clicked + missed * (gamma[row] - product)
+        # M-step
+        gamma = update(_sums(row, relevant, n_rows))
+        new = _sums(at, examined, n_positions) / np.where(of_position > 0, of_position, 1)
+        new[0] = 1.0
+        change = np.abs(new - theta).max()
+        theta = np.minimum(new, 1.0)  # more than 1 is rounding
+        history.append(_log_likelihood(theta[at] * gamma[row], shown, clicked))
+        if change <= tol:
+            converged = True
+            break
+    if not converged:
+        warnings.warn(
+            f"Regression-EM did not converge in max_iter={max_iter} iterations: the last one "
+            f"changed a propensity by {change:.2g}, which is more than tol={tol:g}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return PropensityEstimate(theta, gamma, np.array(history), len(history) - 1, converged)
+
+
+def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
+    """Count the impressions and the clicks of each row at each position.
+
+    Returns
+    -------
+    row, position : ndarray of shape (n_cells,)
+        The different pairs of a row and a position.
+    shown, clicked : ndarray of shape (n_cells,)
+        The number of impressions and of clicks of each, with the counts of the sessions.
+    """
+    position, weight = clicks.position, clicks.weight
+    longest = int(np.diff(clicks.offsets).max(initial=1))
+    key = clicks.row * longest + position - 1
+    size, pair = clicks.n_rows * longest, None
+    if size > 4 * len(key) + 1024:  # most cells of the table of all pairs would be empty
+        pair, key = np.unique(key, return_inverse=True)
+        size = len(pair)
+    shown = _sums(key, weight, size)
+    clicked = _sums(key, clicks.clicked if weight is None else clicks.clicked * weight, size)
+    cells = np.flatnonzero(shown)
+    numbers = cells if pair is None else pair[cells]
+    return numbers // longest, numbers % longest + 1, shown[cells], clicked[cells]
+
+
+def _sums(index: Ints, values: NDArray[Any] | None, length: int) -> Floats:
+    """Add up the values of each index, or count them; `bincount` counts with integers."""
+    return np.bincount(index, values, length).astype(np.float64, copy=False)
+
+
+def _average(of_row: Floats) -> Callable[[Floats], Floats]:
+    """Return the M-step in which every row has a relevance of its own."""
+
+    def update(relevant: Floats) -> Floats:
+        gamma = np.full(len(of_row), np.nan)
+        np.divide(relevant, of_row, out=gamma, where=of_row > 0)
+        return gamma
+
+    return update
+
+
+def _regression(X: Any, classifier: Any, of_row: Floats) -> Callable[[Floats], Floats]:
+    """Return the M-step in which a classifier predicts the relevance of every row."""
+    model = classifier
+    if model is None:
+        model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False)
+    seen = np.flatnonzero(of_row > 0)
+    twice = X[np.concatenate([seen, seen])]
+    labels = np.repeat([1, 0], len(seen))
+
+    def update(relevant: Floats) -> Floats:
+        weight = np.concatenate([relevant[seen], np.maximum(of_row - relevant, 0)[seen]])
+        gamma = clone(model).fit(twice, labels, sample_weight=weight).predict_proba(X)[:, 1]
+        return np.clip(gamma, _LEAST, 1 - _LEAST)
+
+    return update
+
+
+def _log_likelihood(product: Floats, shown: Floats, clicked: Floats) -> float:
+    """Compute the mean log-likelihood of an impression, from the probability of a click on each."""
+    sums = xlogy(clicked, product) + xlog1py(shown - clicked, -product)
+    return float(sums.sum() / shown.sum())
+
+
+def _check_connected(row: Ints, at: Ints, clicked: Floats, n_rows: int) -> None:
+    """Check that rows with clicks link every position with clicks to position 1.
+
+    The clicks on one row determine the ratios of the propensities of its positions. Chains of such
+    ratios determine those of all positions that are connected.
+    """
+    n_positions = int(at.max()) + 1
+    informative = (_sums(row, clicked, n_rows) > 0)[row]
+    links = coo_array(
+        (np.ones(informative.sum()), (row[informative], n_rows + at[informative])),
+        shape=(n_rows + n_positions, n_rows + n_positions),
+    )
+    component = connected_components(links, directed=False)[1][n_rows:]
+    apart = (component != component[0]) & (_sums(at, clicked, n_positions) > 0)
+    if apart.any():
+        raise ValueError(
+            "The clicks do not determine the propensities: no chain of documents that were shown "
+            f"at several positions, and clicked, links position {np.argmax(apart) + 1} to position "
+            "1. Show the documents of a query in several orders, or pass features X."
+        )
