@@ -403,3 +403,75 @@ def exact_least_squares(y):
             if i != k and rows[i][k]:
                 rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
     return [row[-1] for row in rows]
+
+
+# ------------------------------------------------------------------ clicks
+
+
+def cascade_satisfaction(sessions, n_rows, a=0, b=0):
+    """Clicks / examined, where a session is (rows in the order shown, clicked positions, count)."""
+    clicks, examined = [0] * n_rows, [0] * n_rows
+    for rows, clicked, count in sessions:
+        last = max(clicked) if clicked else len(rows)
+        for position, row in enumerate(rows, start=1):
+            if position <= last:
+                examined[row] += count
+            if position in clicked:
+                clicks[row] += count
+    return [
+        (c + a) / (e + a + b) if e + a + b > 0 else math.nan
+        for c, e in zip(clicks, examined, strict=True)
+    ]
+
+
+def weighted_clicks(sessions, n_rows, weights):
+    """The mean over the sessions that show a row of its clicks, weighted by position."""
+    total, shown = [0] * n_rows, [0] * n_rows
+    for rows, clicked, count in sessions:
+        for position, row in enumerate(rows, start=1):
+            shown[row] += count
+            if position in clicked:
+                total[row] += count * weights[position - 1]
+    return [t / s if s > 0 else math.nan for t, s in zip(total, shown, strict=True)]
+
+
+def cascade_log_likelihood(p, sessions):
+    """Log of P3's likelihood g (section 5.2); a session has at most one clicked position."""
+    total = 0.0
+    for rows, clicked, count in sessions:
+        stop = clicked[0] if clicked else len(rows) + 1
+        total += count * sum(math.log(1 - p[row]) for row in rows[: stop - 1])
+        if clicked:
+            total += count * math.log(p[rows[stop - 1]])
+    return total
+
+
+def position_log_likelihood(theta, gamma, sessions):
+    """Mean over impressions of the log-likelihood of the position-based model."""
+    total, n = 0.0, 0
+    for rows, clicked, count in sessions:
+        for position, row in enumerate(rows, start=1):
+            p = theta[position - 1] * gamma[row]
+            total += count * math.log(p if position in clicked else 1 - p)
+            n += count
+    return total / n
+
+
+def propensity_steps(theta, gamma, sessions, n_steps):
+    """Regression-EM of Wang et al. (2018) with a relevance per row, one impression at a time."""
+    theta, gamma = list(theta), list(gamma)
+    for _ in range(n_steps):
+        examined, relevant = [[] for _ in theta], [[] for _ in gamma]
+        for rows, clicked, count in sessions:
+            for position, row in enumerate(rows, start=1):
+                t, g = theta[position - 1], gamma[row]
+                hit = position in clicked
+                examined[position - 1].append((count, 1 if hit else t * (1 - g) / (1 - t * g)))
+                relevant[row].append((count, 1 if hit else g * (1 - t) / (1 - t * g)))
+        theta = [sum(c * v for c, v in part) / sum(c for c, _ in part) for part in examined]
+        gamma = [
+            sum(c * v for c, v in part) / sum(c for c, _ in part) if part else math.nan
+            for part in relevant
+        ]
+        theta[0] = 1.0
+    return theta, gamma

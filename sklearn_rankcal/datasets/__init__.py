@@ -1,5 +1,6 @@
 """Generators of data whose best ranking is known, and readers of data, for examples and tests."""
 
+from sklearn_rankcal.datasets._clicks import make_clicks
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.datasets._letor import load_letor
 from sklearn_rankcal.datasets._preferences import make_preferences
@@ -8,6 +9,7 @@ from sklearn_rankcal.datasets._relevance import make_ranking
 __all__ = [
     "label_ranking_from_classes",
     "load_letor",
+    "make_clicks",
     "make_label_ranking",
     "make_preferences",
     "make_ranking",

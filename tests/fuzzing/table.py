@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import (
+    clicks,
     costs,
     decoders,
     labels,
@@ -46,6 +47,8 @@ CALLS = [
     Call(labels.bad_rankings, 2),
     Call(labels.helpers, 2, ("order_to_ranks", "ranks_to_order", "sizes_to_groups")),
     Call(labels.bad_helpers, 2),
+    Call(clicks.logs, 4, clicks.COVERS),
+    Call(clicks.bad_logs, 3),
     Call(readers.edges, 5, ("read_edges",)),
     Call(readers.bad_edges, 2),
     Call(readers.edge_file, 3),
@@ -134,6 +137,11 @@ EXEMPT = {
     "PairMoments": "what extensions use, drawn through PairwiseRidge: tests/test_moments.py",
     "BilinearMoments": "what extensions use, drawn through BilinearPairs: tests/test_moments.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
+    "Structure": "the base class of structures that are drawn",
+    "ComparisonStructure": "the base class of structures of comparisons",
+    "estimate_propensities": "iterates up to a second: tests/test_clicks.py",
+    "PropensityEstimate": "what estimate_propensities returns",
+    "make_clicks": "a generator of data: tests/test_clicks.py",
     "make_ranking": "a generator of data: tests/test_datasets.py",
     "make_preferences": "a generator of data: tests/test_datasets.py",
     "make_label_ranking": "a generator of data: tests/test_datasets.py",

@@ -1,0 +1,237 @@
+"""A generator of clicks on rankings, by models of users whose parameters are known."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rankcal.aggregation._propensities import check_propensities
+from sklearn_rankcal.labels import click_labels
+from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._memory import check_memory, rows_per_block
+from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._parameters import check_count
+
+MODELS = ("cascade", "position")
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def make_clicks(
+    relevance: ArrayLike,
+    groups: ArrayLike,
+    n_sessions: int,
+    *,
+    model: str = "position",
+    n_shown: int = 10,
+    propensities: ArrayLike | None = None,
+    ranking: ArrayLike | None = None,
+    temperature: float = 0.0,
+    noise: float = 0.1,
+    random_state: Any = None,
+) -> Bunch:
+    """Generate clicks on rankings of documents whose relevance is known.
+
+    Each session draws a query, with equal probabilities. It shows the first `n_shown` documents of
+    a ranking of this query. A document of relevance y has the probability of attraction
+
+        gamma = noise + (1 - noise) (2^y - 1) / (2^y_max - 1),
+
+    where y_max is the largest relevance of all rows. With ``model="position"``, the user examines
+    position k with probability theta_k, and clicks on every examined document with probability
+    gamma. With ``model="cascade"``, the user examines documents from the top, clicks with
+    probability gamma, and stops after the first click.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n_documents,)
+        Relevance of each row, at least 0, such as the grades of a LETOR file.
+    groups : array-like of shape (n_documents,)
+        Query id of each row.
+    n_sessions : int
+        Number of sessions.
+    model : {"position", "cascade"}, default="position"
+        The model of the user.
+    n_shown : int, default=10
+        Number of documents that a session shows. Queries with fewer show them all.
+    propensities : array-like of shape (n_shown,) or more, default=None
+        theta_1, theta_2, ..., in (0, 1], for ``model="position"``. None means 1 / k.
+    ranking : array-like of shape (n_documents,), default=None
+        Finite scores by which sessions rank, such as those of the ranker that ran when clicks were
+        logged; larger is better. Rows with equal scores keep their order. None means that all
+        orders are equally probable.
+    temperature : float, default=0
+        If it is above 0, each session ranks by the scores plus noise of the Gumbel distribution
+        times `temperature`: documents are drawn for position 1, 2, ... with probabilities
+        proportional to exp(score / temperature). Some variation of this kind is needed to estimate
+        propensities. It has no effect without `ranking`.
+    noise : float, default=0.1
+        Probability, in [0, 1), that an irrelevant document is clicked if it is examined.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers.
+
+    Returns
+    -------
+    data : Bunch
+        A dictionary-like object with these entries:
+
+        - ``shown``, ``sessions`` and ``clicked``, of shape (n_impressions,): the row, the number of
+          the session and whether it was clicked, for each document that was shown, in the form that
+          `click_labels` takes.
+        - ``y``, of shape (n_documents,): the labels of `click_labels`.
+        - ``probabilities``, of shape (n_documents,): gamma of each row. This is the relevance in
+          the position-based model, and the probability of satisfaction in the cascade model.
+        - ``propensities``, of shape (n_shown,): theta, or None for ``model="cascade"``.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, if relevance is negative, if there are fewer propensities than
+        positions, or if the model is unknown.
+
+    Notes
+    -----
+    The cost is O(n_impressions) for fixed rankings, and O(n_sessions r) for random ones of queries
+    of r documents.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.datasets import make_clicks
+    >>> data = make_clicks([2, 0, 1, 0], ["a", "a", "b", "b"], 1000, noise=0, random_state=0)
+    >>> data.probabilities.round(3).tolist(), data.propensities.tolist()
+    ([1.0, 0.0, 0.333, 0.0], [1.0, 0.5])
+    >>> len(data.shown), len(data.y)
+    (2000, 4)
+    """
+    grades = check_relevance(relevance)
+    queries = Queries.from_groups(groups, len(grades))
+    for name, value in (("n_sessions", n_sessions), ("n_shown", n_shown)):
+        check_count(value, name)
+    if model not in MODELS:
+        raise ValueError(
+            f"model must be one of {MODELS}; got {model!r}.{did_you_mean(str(model), MODELS)}"
+        )
+    if not _is_number(temperature) or not 0 <= temperature < np.inf:
+        raise ValueError(f"temperature must be a finite number >= 0; got {temperature!r}.")
+    if not _is_number(noise) or not 0 <= noise < 1:
+        raise ValueError(f"noise must be a number in [0, 1); got {noise!r}.")
+    if (grades < 0).any():
+        raise ValueError(f"relevance must be at least 0; the smallest is {grades.min()}.")
+    n_positions = int(min(n_shown, queries.sizes.max()))
+    theta = None
+    if model == "position":
+        theta = 1 / np.arange(1.0, n_positions + 1)
+        if propensities is not None:
+            theta = check_propensities(propensities)
+            if len(theta) < n_positions:
+                raise ValueError(
+                    f"propensities has {len(theta)} entries, but sessions show {n_positions} "
+                    "documents."
+                )
+            theta = theta[:n_positions]
+    elif propensities is not None:
+        raise ValueError("The cascade model has no propensities; pass model='position'.")
+    scores = None
+    if ranking is not None:
+        scores = check_relevance(ranking)
+        if len(scores) != len(grades):
+            raise ValueError(
+                f"ranking has {len(scores)} entries, but there are {len(grades)} rows."
+            )
+    check_memory(
+        8 * 8 * int(n_sessions) * n_positions,
+        f"{n_sessions:,} sessions of {n_positions} documents",
+        "Lower n_sessions or n_shown.",
+    )
+    random = check_random_state(random_state)
+    top = max(float(grades.max()), 1.0)
+    gain = (2.0 ** (grades - top) - 2.0**-top) / (1 - 2.0**-top)
+    gamma = noise + (1 - noise) * gain / max(float(gain.max()), np.finfo(float).tiny)
+    # Step 1: draw the queries, and what their sessions show.
+    query = random.randint(queries.n_queries, size=int(n_sessions))
+    lengths = np.minimum(queries.sizes[query], n_shown)
+    offsets = np.append(0, np.cumsum(lengths))
+    if scores is not None and temperature == 0:
+        order = queries.sort(scores)
+        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        shown = order[place + np.repeat(queries.offsets[query], lengths)]
+    else:
+        keys = None if scores is None else queries.gather(scores) / temperature
+        shown = _random_lists(query, queries, keys, offsets, random)
+    # Step 2: draw the clicks.
+    position = np.arange(1, offsets[-1] + 1) - np.repeat(offsets[:-1], lengths)
+    chance = gamma[shown] if theta is None else theta[position - 1] * gamma[shown]
+    clicked = random.uniform(size=len(shown)) < chance
+    if theta is None:  # only the first click of a session happens
+        before = np.cumsum(clicked) - clicked
+        clicked &= before == np.repeat(before[offsets[:-1]], lengths)
+    sessions = np.repeat(np.arange(int(n_sessions)), lengths)
+    return Bunch(
+        shown=shown,
+        sessions=sessions,
+        clicked=clicked,
+        y=click_labels(shown, clicked, queries.codes, sessions=sessions),
+        probabilities=gamma,
+        propensities=theta,
+        DESCR=f"Clicks from a {model} model; see make_clicks.",
+    )
+
+
+def _random_lists(
+    query: Ints, queries: Queries, keys: Floats | None, offsets: Ints, random: Any
+) -> Ints:
+    """Draw the rows that each session shows, in the order shown.
+
+    Parameters
+    ----------
+    query : ndarray of shape (n_sessions,)
+    queries : Queries
+    keys : ndarray of shape (n_documents,) or None
+        Logarithms of the weights with which documents are drawn, in grouped layout. None means that
+        they are equal.
+    offsets : ndarray of shape (n_sessions + 1,)
+        Session s shows ``offsets[s + 1] - offsets[s]`` documents.
+    random : RandomState
+
+    Returns
+    -------
+    shown : ndarray of shape (offsets[-1],)
+    """
+    shown = np.empty(offsets[-1], dtype=np.int64)
+    order = np.arange(queries.n_rows) if queries.order is None else queries.order
+    # Sessions of queries of the same size share an array. There are few different sizes.
+    sizes = queries.sizes[query]
+    for size in np.unique(sizes):
+        member = np.flatnonzero(sizes == size)
+        n = int(offsets[member[0] + 1] - offsets[member[0]])
+        step = rows_per_block(4 * 8 * int(size))
+        for first in range(0, len(member), step):
+            part = member[first : first + step]
+            inside = queries.offsets[query[part]][:, None] + np.arange(size)
+            # Gumbel noise, minus the logarithm of an exponential variable: sorting the sums draws
+            # documents without replacement, with probabilities proportional to exp(key). Without
+            # keys, sorting any noise does.
+            if keys is None:
+                drawn = random.uniform(size=inside.shape)
+            else:
+                drawn = np.log(random.exponential(size=inside.shape)) - keys[inside]
+            if n < size:
+                best = np.argpartition(drawn, n - 1, axis=1)[:, :n]
+                best = np.take_along_axis(
+                    best, np.argsort(np.take_along_axis(drawn, best, axis=1), axis=1), axis=1
+                )
+            else:
+                best = np.argsort(drawn, axis=1)
+            shown[offsets[part][:, None] + np.arange(n)] = order[
+                np.take_along_axis(inside, best, axis=1)
+            ]
+    return shown
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, Integral)) and not isinstance(value, (bool, np.bool_))
