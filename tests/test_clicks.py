@@ -286,31 +286,51 @@ def test_bad_labels_are_refused():
         read_clicks(mixed)
 
 
-def test_take_copies():
+def test_resample_copies_queries():
     clicks = read_clicks(click_labels(SHOWN, CLICKED, G, count=[1, 2, 3, 4, 5]))
     sessions = sessions_of(clicks)
     rng = np.random.default_rng(0)
-    taken, copy = rng.integers(0, 5, 40), rng.integers(0, 6, 40)
-    many = clicks.take(taken, copy, n_copies=6)
+    parent = rng.integers(0, 3, 20)
+    rows_of = [[0, 2, 3, 6], [1, 4], [5]]
+    copy = rng.integers(0, 20, 100)
+    taken = np.array([rng.choice(np.flatnonzero(clicks.query == parent[c])) for c in copy])
+    many = clicks.resample(taken, copy, parent)
+    assert many.queries.sizes.tolist() == [len(rows_of[q]) for q in parent]
+    assert many.items.tolist() == [row for q in parent for row in rows_of[q]]
+    assert many.query.tolist() == copy.tolist()
+    starts = many.queries.offsets
     assert sessions_of(many) == [
-        ([row + 7 * c for row in sessions[s][0]], *sessions[s][1:])
+        ([starts[c] + rows_of[parent[c]].index(row) for row in sessions[s][0]], *sessions[s][1:])
         for s, c in zip(taken, copy, strict=True)
     ]
-    assert many.queries.same_partition(
-        Queries.from_groups([code + 3 * c for c in range(6) for code in clicks.queries.codes])
-    )
-    np.testing.assert_array_equal(many.queries.codes[many.row[many.offsets[:-1]]], many.query)
-    for structure in (CascadeSatisfaction(), InversePropensity([1, 0.5, 0.2]), ClickThroughRate()):
-        scores = structure.scores(many).reshape(6, 7)
-        for c in range(6):
-            np.testing.assert_array_equal(
-                scores[c], structure.scores(clicks.take(taken[copy == c]))
-            )
-    for bad in ([5], [-1]):
-        with pytest.raises(ValueError, match="sessions must be numbers from 0 to 4"):
-            clicks.take(bad)
-    with pytest.raises(ValueError, match="copy must be numbers from 0 to 1"):
-        clicks.take([0], [2], n_copies=2)
+    again = many.resample(np.arange(100), np.zeros(100, int), np.zeros(1, int))
+    assert set(again.items.tolist()) == set(rows_of[parent[0]])
+
+
+def test_take_rows_of_whole_queries():
+    labels = click_labels(SHOWN, CLICKED, G, count=[1, 2, 3, 4, 5])
+    clicks = read_clicks(labels)
+    rows = np.array([6, 1, 3, 4, 2, 0])
+    part = clicks.take_rows(rows, Queries.from_groups([0, 1, 0, 1, 0, 0]))
+    assert part.items.tolist() == rows.tolist()
+    assert sorted(sessions_of(part)) == sorted(sessions_of(read_clicks(labels[rows])))
+    assert part.query.tolist() == [0, 0, 0, 1]
+    assert repr(part) == "Clicks(n_judgements=4, n_rows=6, n_queries=2)"
+
+
+def test_impressions_keep_their_positions_if_documents_are_left_out():
+    clicks = read_clicks(click_labels([[0, 1, 2], [2, 0, 1], [1]], [[1, 3], 2, None], [0, 0, 0]))
+    part = clicks.take_rows(np.array([1, 0]), Queries.single(2))
+    assert part.row.tolist() == [1, 0, 1, 0, 0]
+    assert part.position.tolist() == [1, 2, 2, 3, 1]
+    assert part.last_click().tolist() == [3, 2, 0]
+    scores = CascadeSatisfaction().scores
+    assert scores(part).tolist() == scores(clicks)[[1, 0]].tolist()
+    again = part.take_rows(np.array([0]), Queries.single(1))
+    assert again.position.tolist() == [2, 3, 1] and again.last_click().tolist() == [3, 2, 0]
+    copies = again.resample(np.array([2, 0]), np.array([0, 1]), np.array([0, 0]))
+    assert copies.position.tolist() == [1, 2] and copies.last_click().tolist() == [0, 3]
+    assert clicks.take_rows(np.array([2]), Queries.single(1)).n_judgements == 2
 
 
 # ------------------------------------------------------------------ structures
@@ -554,6 +574,13 @@ def test_documents_that_were_never_shown():
     assert np.isnan(estimate_propensities(labels).relevance).tolist() == [False, False, True, True]
     found = estimate_propensities(labels, np.arange(4)[:, None], classifier=LogisticRegression())
     assert np.isfinite(found.relevance).all()
+
+
+def test_documents_that_were_never_clicked_link_no_positions():
+    # row 2 was shown at both positions, but its clicks do not compare them
+    labels = click_labels([[0, 2], [2, 1]] * 3, [1, 2] * 3, [0, 0, 0])
+    with pytest.raises(ValueError, match="links position 2 to position 1"):
+        estimate_propensities(labels)
 
 
 def test_positions_without_clicks():

@@ -32,6 +32,21 @@ class Structure(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""
 
+    def resolve(self, judgements: Any) -> Structure:
+        """Return the structure with parameters that depend on data set from these judgements.
+
+        Parameters
+        ----------
+        judgements : Judgements or Clicks
+            All judgements of the training data.
+
+        Returns
+        -------
+        structure : Structure
+            By default the structure itself.
+        """
+        return self
+
     def scores(self, judgements: Any) -> Floats:
         """Compute one score per item; larger is better.
 

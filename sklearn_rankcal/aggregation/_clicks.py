@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities
 from sklearn_rankcal.labels import Clicks
+from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,10 @@ class ClickStructure(Structure):
     """Base class of structures of clicks. A subclass implements `_scores`."""
 
     takes = "clicks"
+
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Return the scores, which are not negative."""
+        return scores
 
     def scores(self, judgements: Any) -> Floats:
         """Compute one score per document; larger is better.
@@ -116,10 +121,9 @@ class CascadeSatisfaction(ClickStructure):
 
     def _scores(self, clicks: Clicks) -> Floats:
         last = clicks.last_click()
-        shown = np.diff(clicks.offsets)
-        examined = np.where(last > 0, last, shown)
+        examined = np.where(last > 0, last, np.iinfo(np.int64).max)
         # the impressions down to the last click, or all of them
-        seen = clicks.position <= np.repeat(examined, shown)
+        seen = clicks.position <= np.repeat(examined, np.diff(clicks.offsets))
         clicked = _sum_over_rows(clicks, clicks.clicked)
         n_examined = _sum_over_rows(clicks, seen)
         a, b = (0.0, 0.0) if self.smoothing is None else self.smoothing
@@ -186,6 +190,22 @@ class InversePropensity(ClickStructure):
             check_propensities(self.propensities)
         if self.clip is not None and not (_is_positive(self.clip) and self.clip >= 1):
             raise ValueError(f"clip must be None or a finite number >= 1; got {self.clip!r}.")
+
+    def resolve(self, judgements: Any) -> InversePropensity:
+        """Return a copy with the propensities that are estimated from these clicks.
+
+        Parameters
+        ----------
+        judgements : Clicks
+
+        Returns
+        -------
+        structure : InversePropensity
+        """
+        if not isinstance(self.propensities, str):
+            return self
+        self.check()
+        return InversePropensity(fit_propensities(judgements).propensities, self.clip)
 
     def _scores(self, clicks: Clicks) -> Floats:
         position = clicks.position

@@ -79,7 +79,8 @@ class AggregatedLoss(Loss):
     ----------
     loss : str or Loss, default="ndcg"
         A loss on scores, whose labels are the aggregated gains. A name stands for the loss with
-        ``gain="linear"`` if it has a gain, because aggregated gains are gains already.
+        ``gain="linear"`` if it has a gain, because aggregated gains are gains already; ``"err"``
+        stands for ``ERR(gain="linear", max_relevance=1)``, which takes probabilities.
     structure : str or Structure, default="log_odds"
         The structure function, a key of `STRUCTURES` or an object with parameters of its own.
     subset_size : int, "auto" or "all", default="auto"
@@ -190,7 +191,9 @@ class AggregatedLoss(Loss):
         if not isinstance(self.loss, str):
             return get_loss(self.loss)
         named = get_loss(self.loss)
-        return named.set_params(gain="linear") if "gain" in named.get_params() else named
+        # Of ERR, the gain y / max_relevance is then the probability itself.
+        known = {"gain": "linear", "max_relevance": 1.0}
+        return named.set_params(**{k: v for k, v in known.items() if k in named.get_params()})
 
     def regret_constant(self, n_documents: int) -> float | None:
         return self._inner().regret_constant(n_documents)
@@ -239,10 +242,12 @@ class AggregatedLoss(Loss):
     def resolve(self, relevance: Any) -> Loss:
         """Return a copy of the loss, with the parameters that depend on data set."""
         self.check(relevance)
-        gains = self.aggregated_gains(relevance)
-        return clone(self).set_params(
-            loss=self._inner().resolve(gains), subset_size=self._size(relevance) or "all"
+        structure = get_structure(self.structure).resolve(relevance)
+        resolved = clone(self).set_params(
+            structure=structure, subset_size=self._size(relevance) or "all"
         )
+        gains = resolved.aggregated_gains(relevance)
+        return resolved.set_params(loss=self._inner().resolve(gains))
 
     def aggregated_gains(self, judgements: Any) -> Floats:
         """Aggregate all judgements of each query to one gain per document.

@@ -223,7 +223,7 @@ def fit_propensities(
         # M-step
         gamma = update(_sums(row, relevant, n_rows))
         new = _sums(at, examined, n_positions) / np.where(of_position > 0, of_position, 1)
-        new[0] = 1.0
+        new[0] = 1.0  # which it is already, but for rounding
         change = np.abs(new - theta).max()
         theta = np.minimum(new, 1.0)  # more than 1 is rounding
         history.append(_log_likelihood(theta[at] * gamma[row], shown, clicked))

@@ -7,6 +7,11 @@ from typing import Any
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._clicks import (
+    CascadeSatisfaction,
+    ClickThroughRate,
+    InversePropensity,
+)
 from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._kemeny import Kemeny
@@ -25,6 +30,9 @@ STRUCTURES: dict[str, type[Structure]] = {
     "plackett_luce": PlackettLuce,
     "principal_eigenvector": PrincipalEigenvector,
     "rank_centrality": RankCentrality,
+    "cascade": CascadeSatisfaction,
+    "inverse_propensity": InversePropensity,
+    "click_through_rate": ClickThroughRate,
     "kemeny": Kemeny,
 }
 
@@ -33,9 +41,11 @@ _OTHER_NAMES = {
     "bradley_terry": "btl",
     "bradley_terry_luce": "btl",
     "bt": "btl",
+    "ctr": "click_through_rate",
     "elo": "btl",
     "hodgerank": "least_squares",
     "ilsr": "btl",
+    "ips": "inverse_propensity",
     "luce": "plackett_luce",
     "mean_adjacency": "borda",
     "mle": "btl",

@@ -6,7 +6,8 @@ entry also contains the query of its row, so the array can be used as `y` with e
 scikit-learn.
 """
 
-from sklearn_rankcal.labels._clicks import Clicks, click_labels, read_clicks
+from sklearn_rankcal.labels._click_log import Clicks
+from sklearn_rankcal.labels._clicks import click_labels, read_clicks
 from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._edges import read_edges
 from sklearn_rankcal.labels._judgements import Judgements

@@ -19,6 +19,7 @@ from sklearn_rankcal.labels._click_input import (
     read_clicked,
     read_shown,
 )
+from sklearn_rankcal.labels._click_log import Clicks
 from sklearn_rankcal.labels._preferences import _cut
 from sklearn_rankcal.labels._relevance import is_structured, put_together, whole_queries
 from sklearn_rankcal.queries import Queries
@@ -36,8 +37,6 @@ CLICK_DTYPE = np.dtype(
     ]
 )
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -238,153 +237,6 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
         count = np.empty(len(present))
         count[number] = np.concatenate(y["counts"])
     return Clicks(queries, rows, clicked, offsets, query_of[present], count)
-
-
-class Clicks:
-    """The sessions of a click log: what was shown, in which order, and what was clicked.
-
-    Use `click_labels` and `read_clicks` to make one, because the constructor does not check its
-    arguments.
-
-    Parameters
-    ----------
-    queries : Queries
-        The partition of the n_rows documents into queries.
-    row : ndarray of shape (n_impressions,)
-        The row (int64) of each impression, sorted by session and, inside it, in the order shown.
-    clicked : ndarray of bool of shape (n_impressions,)
-        Whether it was clicked.
-    offsets : ndarray of shape (n_judgements + 1,)
-        Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``.
-    query : ndarray of shape (n_judgements,)
-        The number of the query of each session.
-    count : ndarray of shape (n_judgements,) or None
-        How often each session occurred. None means once each.
-
-    Attributes
-    ----------
-    n_rows : int
-        The number of documents.
-    n_judgements : int
-        The number of sessions. A session is one judgement of its query.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
-    >>> clicks = read_clicks(click_labels([[0, 1], [1, 0], [2]], [1, 1, None], ["a", "a", "b"]))
-    >>> clicks.n_judgements, clicks.per_query.tolist(), clicks.position.tolist()
-    (3, [2.0, 1.0], [1, 2, 1, 2, 1])
-    """
-
-    def __init__(
-        self,
-        queries: Queries,
-        row: Ints,
-        clicked: Bools,
-        offsets: Ints,
-        query: Ints,
-        count: Floats | None = None,
-    ) -> None:
-        self.queries = queries
-        self.row = row
-        self.clicked = clicked
-        self.offsets = offsets
-        self.query = query
-        self.count = count
-        self.n_rows = queries.n_rows
-        self.n_judgements = len(query)
-
-    @property
-    def position(self) -> Ints:
-        """The position of each impression in its session, 1 = top, of shape (n_impressions,)."""
-        return np.arange(len(self.row)) - np.repeat(self.offsets[:-1] - 1, np.diff(self.offsets))
-
-    @property
-    def weight(self) -> Floats | None:
-        """The count of the session of each impression; None if every session occurred once."""
-        return None if self.count is None else np.repeat(self.count, np.diff(self.offsets))
-
-    @property
-    def per_query(self) -> Floats:
-        """How many sessions each query has, with their counts, of shape (n_queries,)."""
-        sums = np.bincount(self.query, self.count, self.queries.n_queries)
-        return sums.astype(np.float64)
-
-    def last_click(self) -> Ints:
-        """Compute the position of the last click of each session, 0 if nothing was clicked.
-
-        Returns
-        -------
-        position : ndarray of shape (n_judgements,)
-        """
-        if self.n_judgements == 0:
-            return np.zeros(0, dtype=np.int64)
-        return np.maximum.reduceat(self.position * self.clicked, self.offsets[:-1])
-
-    def take(self, sessions: ArrayLike, copy: ArrayLike | None = None, n_copies: int = 1) -> Clicks:
-        """Take some sessions, which may be repeated, into one or several copies of the documents.
-
-        With copies, a structure is computed for many samples of sessions at once, for example for
-        the samples of a bootstrap.
-
-        Parameters
-        ----------
-        sessions : array-like of shape (n_taken,)
-            Numbers of sessions.
-        copy : array-like of shape (n_taken,), default=None
-            Into which copy each is taken, a number from 0 to n_copies - 1. None means copy 0.
-        n_copies : int, default=1
-            Number of copies of all documents.
-
-        Returns
-        -------
-        clicks : Clicks
-            Row i of copy c is the row ``c * n_rows + i``, and query q of copy c is the query
-            ``c * n_queries + q``, so that the scores of a structure can be reshaped to (n_copies,
-            n_rows).
-
-        Raises
-        ------
-        ValueError
-            If a session or a copy does not exist.
-
-        Notes
-        -----
-        The cost is O(number of impressions taken + n_copies n_rows).
-
-        Examples
-        --------
-        >>> from sklearn_rankcal.labels import click_labels, read_clicks
-        >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [1, 2], ["a", "a"]))
-        >>> clicks.take([1, 1, 0], copy=[0, 0, 1], n_copies=2).row.tolist()
-        [1, 0, 1, 0, 2, 3]
-        """
-        taken = np.asarray(sessions, dtype=np.int64)
-        copies = np.zeros(len(taken), np.int64) if copy is None else np.asarray(copy, np.int64)
-        for name, numbers, stop in (
-            ("sessions", taken, self.n_judgements), ("copy", copies, n_copies)
-        ):  # fmt: skip
-            if len(numbers) and not (0 <= numbers.min() and numbers.max() < stop):
-                raise ValueError(f"{name} must be numbers from 0 to {stop - 1}.")
-        lengths = np.diff(self.offsets)[taken]
-        offsets = np.append(0, np.cumsum(lengths))
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[taken] - offsets[:-1], lengths)
-        queries = self.queries
-        if n_copies > 1:
-            steps = np.arange(n_copies)[:, None]
-            order = None
-            if queries.order is not None:
-                order = (queries.order + steps * self.n_rows).reshape(-1)
-            inner = (queries.offsets[1:] + steps * self.n_rows).reshape(-1)
-            queries = Queries(np.append(0, inner), order)
-        return Clicks(
-            queries,
-            self.row[at] + np.repeat(copies * self.n_rows, lengths),
-            self.clicked[at],
-            offsets,
-            self.query[taken] + copies * self.queries.n_queries,
-            None if self.count is None else self.count[taken],
-        )
 
 
 def _stable_order(numbers: Ints) -> Ints:

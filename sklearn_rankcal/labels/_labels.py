@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.labels._click_log import Clicks
+from sklearn_rankcal.labels._clicks import read_clicks
 from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.queries import Queries
 
 #: One relevance per row, weighted preferences between rows, or judgements about rows.
-Labels = NDArray[np.float64] | Preferences | Judgements
+Labels = NDArray[np.float64] | Preferences | Judgements | Clicks
 
 
 def read_any_labels(
@@ -27,12 +29,12 @@ def read_any_labels(
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     n_rows : int, default=None
         The expected length.
-    takes : {"relevance", "comparisons", "orders"}, default="relevance"
+    takes : {"relevance", "comparisons", "orders", "clicks"}, default="relevance"
         What the loss takes, see `Loss.takes`. Judgements are only kept apart if it takes them.
 
     Returns
     -------
-    labels : ndarray of shape (n_rows,), Preferences or Judgements
+    labels : ndarray of shape (n_rows,), Preferences, Judgements or Clicks
         One relevance per row, preferences between rows, or judgements about rows.
     queries : Queries or None
         The queries of the rows if `y` is structured, else None.
@@ -40,6 +42,9 @@ def read_any_labels(
     if takes in ("comparisons", "orders"):
         judgements = Judgements.from_labels(y, n_rows)
         return judgements, judgements.queries
+    if takes == "clicks":
+        clicks = read_clicks(y, n_rows)
+        return clicks, clicks.queries
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries

@@ -1,0 +1,218 @@
+"""Clicks: the sessions of a click log, which structures of `aggregation` turn into scores.
+
+`read_clicks` makes them from the labels of a user. An *impression* is one document that was shown
+in one session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels._comparisons import ranges
+from sklearn_rankcal.queries import Queries
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Clicks:
+    """The sessions of a click log: what was shown, in which order, and what was clicked.
+
+    Use `click_labels` and `read_clicks` to make one, because the constructor does not check its
+    arguments.
+
+    Parameters
+    ----------
+    queries : Queries
+        The partition of the n_rows documents into queries.
+    row : ndarray of shape (n_impressions,)
+        The row (int64) of each impression, sorted by session and, inside it, in the order shown.
+    clicked : ndarray of bool of shape (n_impressions,)
+        Whether it was clicked.
+    offsets : ndarray of shape (n_judgements + 1,)
+        Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``.
+    query : ndarray of shape (n_judgements,)
+        The number of the query of each session.
+    count : ndarray of shape (n_judgements,), default=None
+        How often each session occurred. None means once each.
+    items : ndarray of shape (n_rows,), default=None
+        The id of each document. None means its row number.
+    position : ndarray of shape (n_impressions,), default=None
+        The position of each impression in its session, 1 = top. None means that no document of a
+        session is missing.
+    last : ndarray of shape (n_judgements,), default=None
+        The position of the last click of each session, 0 if nothing was clicked. None as above.
+
+    Attributes
+    ----------
+    n_rows : int
+        The number of documents.
+    n_judgements : int
+        The number of sessions. A session is one judgement of its query, and has the number that
+        `resample` takes.
+    cache : dict
+        What aggregates of all sessions keep for later.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> clicks = read_clicks(click_labels([[0, 1], [1, 0], [2]], [1, 1, None], ["a", "a", "b"]))
+    >>> clicks.n_judgements, clicks.per_query.tolist(), clicks.position.tolist()
+    (3, [2.0, 1.0], [1, 2, 1, 2, 1])
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        row: Ints,
+        clicked: Bools,
+        offsets: Ints,
+        query: Ints,
+        count: Floats | None = None,
+        items: NDArray[Any] | None = None,
+        position: Ints | None = None,
+        last: Ints | None = None,
+    ) -> None:
+        self.queries = queries
+        self.row = row
+        self.clicked = clicked
+        self.offsets = offsets
+        self.query = query
+        self.count = count
+        self.items = np.arange(queries.n_rows) if items is None else items
+        self._position = position
+        self._last = last
+        self.n_rows = queries.n_rows
+        self.n_judgements = len(query)
+        self.cache: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return (
+            f"Clicks(n_judgements={self.n_judgements}, n_rows={self.n_rows}, "
+            f"n_queries={self.queries.n_queries})"
+        )
+
+    @property
+    def position(self) -> Ints:
+        """The position of each impression in its session, 1 = top, of shape (n_impressions,)."""
+        if self._position is not None:
+            return self._position
+        return np.arange(len(self.row)) - np.repeat(self.offsets[:-1] - 1, np.diff(self.offsets))
+
+    @property
+    def weight(self) -> Floats | None:
+        """The count of the session of each impression; None if every session occurred once."""
+        return None if self.count is None else np.repeat(self.count, np.diff(self.offsets))
+
+    @property
+    def per_query(self) -> Floats:
+        """How many sessions each query has, with their counts, of shape (n_queries,)."""
+        sums = np.bincount(self.query, self.count, self.queries.n_queries)
+        return sums.astype(np.float64, copy=False)
+
+    def last_click(self) -> Ints:
+        """Compute the position of the last click of each session, 0 if nothing was clicked.
+
+        Returns
+        -------
+        position : ndarray of shape (n_judgements,)
+        """
+        if self._last is not None:
+            return self._last
+        if self.n_judgements == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.maximum.reduceat(self.position * self.clicked, self.offsets[:-1])
+
+    def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Clicks:
+        """Take sessions, possibly several times, each into a copy of its query.
+
+        A structure that receives the result computes the scores of all copies at once, for example
+        those of all samples of a bootstrap. See `Judgements.resample`.
+
+        Parameters
+        ----------
+        judgements : ndarray of shape (n_taken,)
+            Numbers of sessions.
+        copy : ndarray of shape (n_taken,)
+            The copy that each one is taken into, below n_copies; a copy of its own query.
+        parent : ndarray of shape (n_copies,)
+            The query that each copy is a copy of.
+
+        Returns
+        -------
+        clicks : Clicks
+            Its queries are the copies, each with the documents of its parent, one copy after the
+            other. A count applies to every taking of the session.
+
+        Notes
+        -----
+        The cost is O(number of impressions taken + number of rows of the copies).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rankcal.labels import click_labels, read_clicks
+        >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [1, 2], ["a", "a"]))
+        >>> drawn = clicks.resample(np.array([1, 1, 0]), np.array([0, 0, 1]), np.array([0, 0]))
+        >>> drawn.row.tolist(), drawn.items.tolist()
+        ([1, 0, 1, 0, 2, 3], [0, 1, 0, 1])
+        """
+        sizes = self.queries.sizes[parent]
+        offsets = np.append(0, np.cumsum(sizes))
+        # What is added to the place of a row of the parent is the same for all rows of a copy.
+        shift = offsets[:-1] - self.queries.offsets[parent]
+        places = np.arange(offsets[-1]) - np.repeat(shift, sizes)
+        place = self.queries.scatter(np.arange(self.n_rows))
+        taken, starts = ranges(self.offsets, judgements)
+        return Clicks(
+            Queries(offsets),
+            place[self.row[taken]] + np.repeat(shift[copy], np.diff(starts)),
+            self.clicked[taken],
+            starts,
+            copy,
+            None if self.count is None else self.count[judgements],
+            self.items[places if self.queries.order is None else self.queries.order[places]],
+            None if self._position is None else self._position[taken],
+            None if self._last is None else self._last[judgements],
+        )
+
+    def take_rows(self, rows: Ints, queries: Queries) -> Clicks:
+        """Take some documents. Impressions of other documents are dropped.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_taken,)
+            Row numbers.
+        queries : Queries
+            The partition of the taken rows into queries.
+
+        Returns
+        -------
+        clicks : Clicks
+            The other impressions keep their positions, and sessions their last click. Sessions of
+            which nothing is left are dropped.
+        """
+        new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
+        new[rows] = np.arange(len(rows))
+        row = new[self.row]
+        session = np.repeat(np.arange(self.n_judgements), np.diff(self.offsets))
+        inside = row >= 0
+        left = np.bincount(session[inside], minlength=self.n_judgements)
+        kept = np.flatnonzero(left)
+        starts = np.append(0, np.cumsum(left[kept]))
+        complete = inside.all()
+        return Clicks(
+            queries,
+            row[inside],
+            self.clicked[inside],
+            starts,
+            queries.codes[row[inside][starts[:-1]]],
+            None if self.count is None else self.count[kept],
+            self.items[rows],
+            None if complete and self._position is None else self.position[inside],
+            None if complete and self._last is None else self.last_click()[kept],
+        )
