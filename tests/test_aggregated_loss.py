@@ -17,8 +17,9 @@ from sklearn_rankcal import (
     QueryKFold,
     preference_labels,
 )
-from sklearn_rankcal.aggregation import AggregatedLoss
+from sklearn_rankcal.aggregation import AggregatedLoss, InversePropensity, get_structure
 from sklearn_rankcal.aggregation._subsets import plan
+from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
 from sklearn_rankcal.queries import Queries
 
@@ -319,6 +320,76 @@ def test_names_stand_for_losses_with_linear_gains():
     assert AggregatedLoss("ndcg@5")._inner().get_params()["gain"] == "linear"
     assert AggregatedLoss(get_loss("ndcg@5"))._inner().get_params()["gain"] == "exp2"
     assert AggregatedLoss("spearman")._inner() is not None
+
+
+def clicked_world(seed=0):
+    """Sessions of queries whose documents a feature describes, with position bias."""
+    random = np.random.RandomState(seed)
+    groups = np.repeat(np.arange(40), 5)
+    X = random.normal(size=(200, 3))
+    relevance = 1 / (1 + np.exp(-2 * X[:, 0]))
+    propensities = 1 / np.arange(1, 6)
+    shown, clicked = [], []
+    for query in range(40):
+        logged = 5 * query + np.argsort(-X[5 * query : 5 * query + 5, 1])  # another feature
+        for _ in range(60):
+            rows = logged if random.uniform() < 0.5 else random.permutation(logged)
+            seen = random.uniform(size=5) < propensities
+            clicked.append(1 + np.flatnonzero(seen & (random.uniform(size=5) < relevance[rows])))
+            shown.append(rows)
+    return X, click_labels(shown, clicked, groups), groups, relevance, propensities
+
+
+def test_clicks_with_inverse_propensities():
+    X, labels, _, _, propensities = clicked_world()
+    found = {}
+    for structure in (InversePropensity(propensities), "inverse_propensity", "click_through_rate"):
+        loss = AggregatedLoss("dcg", structure, subset_size=5)
+        ranker = CalibratedRanker(Ridge(), loss=loss, context=None).fit(X, labels)
+        found[str(structure)] = ranker
+        targets = ranker.loss_.mean_targets(read_clicks(labels))
+        # The targets are linear in the clicks, so their mean is the score of all sessions.
+        every = get_structure(ranker.loss_.structure).scores(read_clicks(labels))
+        assert targets.targets == pytest.approx(every, abs=0.2)
+        assert np.mean(targets.targets - every) == pytest.approx(0, abs=0.01)
+    known, estimated, naive = found.values()
+    # the logged order follows the second feature, which only position bias makes look relevant
+    assert abs(known.coef_[1]) < 0.15 * known.coef_[0]
+    assert abs(estimated.coef_[1]) < 0.15 * estimated.coef_[0]
+    assert naive.coef_[1] > 0.2 * naive.coef_[0]
+    assert estimated.loss_.structure.propensities == pytest.approx(propensities, abs=0.1)
+    assert 0 < known.score(X, labels)
+    # documents that no session showed have weight 0
+    part = click_labels([[0, 1], [1, 0]], [1, None], [0, 0, 0, 1])
+    loss = AggregatedLoss("dcg", "click_through_rate")
+    assert loss.row_weight(read_clicks(part), Queries.from_groups([0, 0, 0, 1])).tolist() == [
+        1.0, 1.0, 0.0, 0.0,
+    ]  # fmt: skip
+    ranker = CalibratedRanker(LinearRegression(), loss=loss, context=None, center=False)
+    ranker.fit([[0.0], [1.0], [50.0], [60.0]], part)
+    assert ranker.predict([[0.0], [1.0]], groups=[0, 0]).tolist() == [1, 2]
+
+
+def test_clicks_of_the_cascade_model_feed_err():
+    X, labels, groups, relevance, _ = clicked_world()
+    loss = AggregatedLoss("err", "cascade", subset_size=20)
+    ranker = CalibratedRanker(Ridge(), loss=loss, context=None).fit(X, labels)
+    assert ranker.loss_.loss.get_params()["gain"] == "linear"
+    assert ranker.loss_.loss.max_relevance == 1.0
+    assert np.corrcoef(ranker.decision_function(X, groups=groups), relevance)[0, 1] > 0.6
+    score = ranker.score(X, labels)
+    assert 0 < score < 1
+
+
+def test_labels_of_the_other_kind_are_refused():
+    X, labels, groups, _, _ = clicked_world()
+    pairs = preference_labels([[0, 1]], groups)
+    with pytest.raises(ValueError, match="click_labels"):
+        CalibratedRanker(Ridge(), loss=AggregatedLoss("dcg", "cascade")).fit(X, pairs)
+    with pytest.raises(ValueError, match="preference_labels"):
+        CalibratedRanker(Ridge(), loss=AggregatedLoss("dcg")).fit(X, labels)
+    with pytest.raises(ValueError, match="AggregatedLoss"):
+        CalibratedRanker(Ridge()).fit(X, labels)
 
 
 PAIRS, GROUPS = np.array([[0, 1], [1, 2], [4, 3]]), [0, 0, 0, 1, 1]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._clicks import read_clicks
+from sklearn_rankcal.labels._clicks import CLICK_DTYPE, read_clicks
 from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
@@ -45,6 +45,12 @@ def read_any_labels(
     if takes == "clicks":
         clicks = read_clicks(y, n_rows)
         return clicks, clicks.queries
+    if is_structured(y) and y.dtype.names == CLICK_DTYPE.names:
+        raise ValueError(
+            "The labels are those of click_labels(shown, clicked, groups). Clicks have to be "
+            "aggregated to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "
+            "AggregatedLoss('err', 'cascade')."
+        )
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
