@@ -33,8 +33,7 @@ class BradleyTerry(ComparisonStructure):
         whose likelihood has a maximum, and 0.1 for each other one. A penalty is a normal prior of
         the scores with the variance 1 / a.
     tol : float, default=1e-9
-        The iterations end when the derivative of the objective by each score is at most `tol` times
-        the total weight of the comparisons of the item.
+        The iterations end when a step changes no score by more than `tol`.
     max_iter : int, default=100
         The largest number of Newton steps.
 
@@ -135,10 +134,8 @@ class _Likelihood:
         self.parts = graph.parts
         self.penalty = penalty
         self.ridge = graph.parts.repeat(penalty)
-        total = graph.pairs.total
-        self.scale = graph.pairs.sum_over(total, total, graph.n_nodes) + self.ridge
 
-    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         graph, pairs = self.graph, self.graph.pairs
         margin = x[pairs.first] - x[pairs.second]
         small = np.exp(-np.abs(margin))
@@ -147,9 +144,12 @@ class _Likelihood:
         against = np.where(ahead, pairs.losses, pairs.wins)  # the weight of this result
         values = pairs.total * np.log1p(small) + against * np.abs(margin)
         value = graph.sum_pairs(values) + self.penalty / 2 * self.parts.sum(x * x)
-        slope = against - pairs.total * unlikely
-        slopes = pairs.sum_skew(np.where(ahead, slope, -slope), graph.n_nodes)
-        return value, slopes + self.ridge * x, pairs.total * unlikely * (1 - unlikely)
+        expected = pairs.total * unlikely
+        slope = against - expected
+        gradient = pairs.sum_skew(np.where(ahead, slope, -slope), graph.n_nodes) + self.ridge * x
+        terms = against + expected
+        unit = pairs.sum_over(terms, terms, graph.n_nodes) + self.ridge * np.abs(x)
+        return value, gradient, unit, expected * (1 - unlikely)
 
     def solve(self, curvature: Floats, rhs: Floats, tolerance: Floats) -> Floats:
         # Curvature that underflows would make the system singular.

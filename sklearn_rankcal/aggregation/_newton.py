@@ -16,6 +16,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _HALVINGS = 40  # of the step length
+_ROUNDING = 1e-15  # relative to the unit of the gradient
 _LOOSEST = 0.1  # relative residual of the linear system of the first steps
 
 
@@ -26,15 +27,16 @@ class Objective(Protocol):
     ----------
     parts : Queries
         The components, with contiguous nodes.
-    scale : ndarray of shape (n_nodes,)
-        The unit in which the gradient by the score of each node is measured, positive.
     """
 
     parts: Queries
-    scale: Floats
 
-    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Any]:
-        """Return the value of each component, the gradient, and what `solve` needs of x."""
+    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Any]:
+        """Return the value of each component, the gradient, its unit, and the state for `solve`.
+
+        The unit of the gradient by the score of a node is the sum of the absolute values of its
+        terms, which bounds its rounding error.
+        """
 
     def solve(self, state: Any, rhs: Floats, tolerance: Floats) -> Floats:
         """Divide by the Hessian matrix, with a relative residual for each component."""
@@ -50,8 +52,7 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
     ----------
     objective : Objective
     tol : float
-        A component is finished when the gradient of each of its nodes is at most `tol` times the
-        unit of the node.
+        A component is finished when a step changes none of its scores by more than `tol`.
     max_iter : int
         The largest number of steps.
 
@@ -71,24 +72,27 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
     unfinished = np.zeros(objective.parts.n_queries, dtype=bool)
     where, numbers = np.arange(len(result)), np.arange(len(unfinished))  # of the present objective
     x = result.copy()
-    value, gradient, state = objective.evaluate(x)
-    for step_number in range(max_iter + 1):
-        size = objective.parts.max(np.abs(gradient) / objective.scale)
-        open_parts = size > tol
-        if step_number == max_iter or not open_parts.any():
-            break
-        if open_parts.mean() < 0.5:
-            result[where] = x
-            objective, nodes = objective.take(open_parts)
-            where, x = where[nodes], x[nodes]
-            numbers, size = numbers[open_parts], size[open_parts]
-            value, gradient, state = objective.evaluate(x)
-            open_parts = np.ones(len(size), dtype=bool)
+    value, gradient, unit, state = objective.evaluate(x)
+    going = ~unfinished
+    for _ in range(max_iter):
         parts = objective.parts
+        size = parts.max(np.abs(gradient) / np.maximum(unit, np.finfo(float).tiny))
+        going &= size > _ROUNDING
+        if not going.any():
+            break
+        if going.mean() < 0.5:
+            result[where] = x
+            objective, nodes = objective.take(going)
+            where, x = where[nodes], x[nodes]
+            numbers, size = numbers[going], size[going]
+            value, gradient, unit, state = objective.evaluate(x)
+            going = np.ones(len(size), dtype=bool)
+            parts = objective.parts
         direction = objective.solve(state, -gradient, np.minimum(size, _LOOSEST))
-        step = open_parts.astype(np.float64)
+        direction *= parts.repeat(going)
         slope = parts.sum(gradient * direction)
-        slack = 1e-14 * np.abs(value)  # what rounding can add to the value
+        slack = 1e-13 * np.abs(value)  # what rounding can add to the value
+        step = np.ones(parts.n_queries)
         for _ in range(_HALVINGS):
             trial = x + parts.repeat(step) * direction
             new = objective.evaluate(trial)
@@ -96,9 +100,10 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
             if not high.any():
                 break
             step = np.where(high, step / 2, step)
-        x, (value, gradient, state) = trial, new
+        x, (value, gradient, unit, state) = trial, new
+        going &= parts.max(np.abs(direction)) > tol
     result[where] = x
-    unfinished[numbers[open_parts]] = True
+    unfinished[numbers[going]] = True
     return result, unfinished
 
 

@@ -36,8 +36,7 @@ class PlackettLuce(Structure):
     penalty : float or "auto", default="auto"
         As in `BradleyTerry`.
     tol : float, default=1e-9
-        The iterations end when the derivative of the objective by each score is at most `tol` times
-        the number of choices that the item was part of.
+        The iterations end when a step changes no score by more than `tol`.
     max_iter : int, default=100
         The largest number of Newton steps.
 
@@ -255,7 +254,6 @@ class _Likelihood:
         self.entries = np.diff(np.append(self.first_entry, len(tiers.item)))
         self.part_of_judgement = parts.codes[tiers.item[self.first_entry]]
         self.count = np.repeat(tiers.times, tiers.per_judgement)
-        self.chosen = np.where(tiers.is_lowest, 0.0, self.count)  # the lowest tier is not a choice
         stages = np.flatnonzero(~tiers.is_lowest)
         self.single = stages[sizes[stages] == 1]
         # the tiers of each size above 1, and their entries, of shape (n_tiers_of_size, size)
@@ -263,8 +261,6 @@ class _Likelihood:
         for size in np.unique(sizes[stages][sizes[stages] > 1]):  # a loop over different sizes
             tier = stages[sizes[stages] == size]
             self.tied.append((tier, self.starts[tier][:, None] + np.arange(size)))
-        took_part = self.before(self.chosen) + self.chosen
-        self.scale = self.to_nodes(np.repeat(took_part, sizes)) + self.ridge
 
     # ---------------------------------------------------------------- sums
 
@@ -294,7 +290,7 @@ class _Likelihood:
 
     # ---------------------------------------------------------------- the objective
 
-    def evaluate(self, x: Floats) -> tuple[Floats, Floats, _State]:
+    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, _State]:
         tiers, score = self.tiers, x[self.tiers.item]
         best = np.maximum.reduceat(score, self.first_entry)
         score = score - np.repeat(best, self.entries)
@@ -323,7 +319,8 @@ class _Likelihood:
         value = self.penalty / 2 * self.parts.sum(x * x)
         value += np.bincount(self.part_of_judgement, per_judgement, self.parts.n_queries)
         gradient = self.to_nodes(lower - slopes) + self.ridge * x
-        return value, gradient, _State(weight, below, slope, singles, blocks)
+        unit = self.to_nodes(lower + slopes) + self.ridge * np.abs(x)
+        return value, gradient, unit, _State(weight, below, slope, singles, blocks)
 
     def solve(self, state: _State, rhs: Floats, tolerance: Floats) -> Floats:
         weight, below, slope, singles, blocks = state
@@ -348,7 +345,7 @@ class _Likelihood:
         terms[entry] += singles
         for (_, entries), block in zip(self.tied, blocks, strict=True):
             terms[entries] += np.einsum("nii->ni", block)
-        diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-12 * self.scale)
+        diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-200)
         return conjugate_gradients(product, diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS)[0]
 
     def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:
