@@ -19,6 +19,7 @@ from sklearn_rankcal.queries import Queries
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_ROUNDING = 1e-14
 _FEW_STEPS, _MANY_STEPS = 100, 20_000
 #: A component that conjugate gradients do not solve in a few steps is eliminated directly if it has
 #: at most this many nodes, or at most two pairs per node, as chains and trees have.
@@ -69,8 +70,9 @@ def conjugate_gradients(
             break
         image = product(direction)
         curvature = parts.sum(direction * image)
-        # Curvature that is not positive means that rounding errors are all that is left.
-        active &= curvature > 0
+        # Where the matrix is singular and rounding errors are all that is left, the direction
+        # becomes one in which the matrix is 0, and a step would be huge.
+        active &= curvature > _ROUNDING * parts.sum(direction * diagonal * direction)
         step = np.divide(square, curvature, out=np.zeros_like(square), where=active)
         steps = parts.repeat(step)
         solution += steps * direction

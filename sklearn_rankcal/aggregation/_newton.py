@@ -17,11 +17,11 @@ Bools = NDArray[np.bool_]
 
 _HALVINGS = 40  # of the step length
 _ROUNDING = 1e-15  # relative to the unit of the gradient
-_LOOSEST = 0.1  # relative residual of the linear system of the first steps
+_TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
 class Objective(Protocol):
-    """A convex function of the scores of each component.
+    """A convex function of the scores of each component, whose minima include one with mean 0.
 
     Attributes
     ----------
@@ -59,6 +59,7 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
     Returns
     -------
     x : ndarray of shape (n_nodes,)
+        The mean of each component is 0.
     unfinished : ndarray of shape (n_parts,)
         Whether a component has not been finished after `max_iter` steps.
 
@@ -88,7 +89,8 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
             value, gradient, unit, state = objective.evaluate(x)
             going = np.ones(len(size), dtype=bool)
             parts = objective.parts
-        direction = objective.solve(state, -gradient, np.minimum(size, _LOOSEST))
+        tolerance = np.where(going, np.clip(size, _TIGHTEST, _LOOSEST), 1.0)
+        direction = parts.center(objective.solve(state, -gradient, tolerance))
         direction *= parts.repeat(going)
         slope = parts.sum(gradient * direction)
         slack = 1e-13 * np.abs(value)  # what rounding can add to the value
