@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
+from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._graphs import components
+from sklearn_rankcal.aggregation._intervals import bootstrap
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._registry import get_structure
 from sklearn_rankcal.aggregation._result import Aggregate
+from sklearn_rankcal.aggregation._scores import compute_scores, shared_ranks
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements, PrefLibOrders
 from sklearn_rankcal.labels._item_ids import show_id
-from sklearn_rankcal.queries._ranking import Ranking
+from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_choice
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -28,8 +35,15 @@ def aggregate(
     judgements: Any,
     method: str | Structure = "btl",
     groups: ArrayLike | None = None,
+    *,
+    n_resamples: int = 0,
+    resample: str = "judgements",
+    confidence_level: float = 0.95,
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Aggregate:
-    """Aggregate judgements to one ranking of the items of each query.
+    """Aggregate judgements to one ranking of the items of each query, with error bars.
 
     Parameters
     ----------
@@ -46,17 +60,34 @@ def aggregate(
     groups : array-like of shape (n_pairs,), default=None
         Query id of each pair, if `judgements` are pairs. None means that all pairs belong to one
         query. The other formats contain the queries.
+    n_resamples : int, default=0
+        Number of bootstrap resamples for the intervals; 1000 are enough for most purposes. With 0
+        there are no intervals.
+    resample : {"judgements", "judges"}, default="judgements"
+        What a resample draws with replacement in each query. If judges disagree with each other,
+        the judgements of a judge are not independent, and intervals from ``"judgements"`` are too
+        short. ``"judges"`` draws judges, each with all of their judgements.
+    confidence_level : float, default=0.95
+        Confidence level of the intervals, between 0 and 1.
+    random_state : int, RandomState instance or None, default=0
+        Determines the resamples. They do not depend on the other queries, nor on `n_jobs`.
+    n_jobs : int, default=None
+        Number of jobs that compute resamples, or rankings of Kemeny, through joblib.
+    verbose : int, default=0
+        The verbosity of joblib.
 
     Returns
     -------
     result : Aggregate
-        Items, scores and ranks. Its text is a leaderboard.
+        Items, scores, ranks and, with resamples, intervals. Its text is a leaderboard.
 
     Raises
     ------
     ValueError
         If the method is unknown, if `groups` are passed together with judgements that contain the
-        queries, or if the judgements are refused by the constructor of `Judgements`.
+        queries, if the judgements are refused by the constructor of `Judgements`, if `n_resamples`
+        is not a whole number >= 0, if the confidence level is outside (0, 1), or if judges are to
+        be drawn and the judgements have none.
     TypeError
         If `method` is neither a name nor a structure.
 
@@ -66,6 +97,8 @@ def aggregate(
         If the comparisons of a query do not connect all of its items. Each connected component then
         has scores of its own, which cannot be compared with those of another one. In particular,
         an item that no judgement compares has the score NaN, and is ranked last.
+    ConvergenceWarning
+        If a method has not converged, on the data or on some resamples.
 
     See Also
     --------
@@ -75,12 +108,32 @@ def aggregate(
     Notes
     -----
     The methods take time linear in the number of compared pairs, times the number of iterations,
-    except Kemeny, whose problem is NP-hard.
+    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. Identical
+    judgements are merged first: ten million votes on 50 models are at most 2,450 different ones.
+    The probabilities of pairs take O(n_resamples r^2) time for a query of r items.
+
+    Intervals of scores are bias-corrected percentile intervals [2]_. In simulations of
+    Bradley-Terry-Luce scores of 8 to 20 items they held 94 to 96 % of the true scores, also with
+    13 votes per item, where plain percentile intervals held 92.5 %.
+
+    Intervals of ranks follow from the probabilities of pairs. An item is certainly above another
+    one if it is above in a share of at least (1 + confidence_level) / 2 of the resamples. The
+    interval of a rank begins after all items that are certainly above, and ends before all that are
+    certainly below. Percentiles of the resampled ranks would be too short for near-ties: for ten
+    nearly equal scores, they held the rank of the best item in 79 % of the simulations, and these
+    intervals in 95 %. Where scores are exactly equal, both are too short.
+
+    A resample can lack comparisons. Where its comparisons do not connect two items, it counts one
+    half in the probability of this pair; where it compares an item with no other, it is left out of
+    the interval of that item's score. Where the likelihood has no finite maximum, the penalty of
+    `BradleyTerry` and `PlackettLuce` decides. The result counts both kinds of resamples.
 
     References
     ----------
     .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
        Annals of Statistics 41, 2292-2323. Section 5.
+    .. [2] B. Efron (1981). Nonparametric standard errors and confidence intervals. Canadian Journal
+       of Statistics 9(2), 139-158.
 
     Examples
     --------
@@ -100,8 +153,11 @@ def aggregate(
     read = _read_judgements(judgements, groups)
     structure = get_structure(method)
     structure.check()
+    _check_options(read, n_resamples, resample, confidence_level)
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
     compared = _compared(read)
-    _warn_if_disconnected(read, compared)
+    parts = components(read.preferences())
+    _warn_if_disconnected(read, compared, parts)
     queries = read.queries
     result = Aggregate(
         items=read.items,
@@ -112,46 +168,59 @@ def aggregate(
         judgements=read,
     )
     if isinstance(structure, Kemeny):
-        decoded = structure.decode(read.preferences())
+        decoded = structure.decode(read.preferences(), n_jobs)
         scores = (queries.broadcast(queries.sizes) - decoded.ranks).astype(np.float64)
         result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
         result.optimal = decoded.optimal
     else:
         scores = compute_scores(structure, read)
     result.scores = np.where(compared, scores, np.nan)
-    result.ranks = best_and_worst_ranks(result.scores, queries)[0]
+    result.ranks = shared_ranks(result.scores, queries)
+    if n_resamples == 0:
+        return result
+    found = bootstrap(
+        read,
+        structure,
+        queries.gather(result.scores),
+        queries.gather(parts),
+        n_resamples=int(n_resamples),
+        resample=resample,
+        level=float(confidence_level),
+        seed=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    if found.messages:
+        warnings.warn(f"Some resamples: {found.messages[0]}", ConvergenceWarning, stacklevel=3)
+    result.n_resamples, result.resample = int(n_resamples), resample
+    result.confidence_level = float(confidence_level)
+    result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
+    result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
+    result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
+    result.n_disconnected, result.n_unbounded = found.n_disconnected, found.n_unbounded
+    result._above = found.above
     return result
 
 
-def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
-    """Compute the scores of all items, without a warning about disconnected comparisons."""
-    if isinstance(structure, ComparisonStructure):
-        scores = structure._scores(judgements.preferences(), judgements.per_query)
-    else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
-            scores = structure.scores(judgements)
-    if np.shape(scores) != (judgements.queries.n_rows,):
+def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any) -> None:
+    """Check the parameters of the bootstrap."""
+    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
+    if not whole or int(n_resamples) < 0:
+        raise ValueError(f"n_resamples must be a whole number >= 0; got {n_resamples!r}.")
+    check_choice(resample, "resample", ("judgements", "judges"))
+    if not isinstance(level, Real) or isinstance(level, bool) or not 0 < float(level) < 1:
+        raise ValueError(f"confidence_level must be between 0 and 1; got {level!r}.")
+    if resample == "judges" and read.judge is None:
         raise ValueError(
-            f"{type(structure).__name__} returned scores of shape {np.shape(scores)} for "
-            f"{judgements.queries.n_rows} items."
+            "resample='judges' needs the judge of each judgement. Pass judge= to the constructor "
+            "of Judgements, for example Judgements.from_pairs(pairs, judge=names)."
         )
-    return np.asarray(scores, dtype=np.float64)
-
-
-def best_and_worst_ranks(scores: Floats, queries: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the positions of each item, 1 = best, if ties are broken for it or against it.
-
-    NaN is below all other scores.
-    """
-    ranking = Ranking.from_scores(np.where(np.isnan(scores), -np.inf, scores), queries)
-    best = np.empty(queries.n_rows, dtype=np.int64)
-    best[ranking.order] = (queries.place if ranking.start is None else ranking.start) + 1
-    if ranking.stop is None:
-        return best, best
-    worst = np.empty(queries.n_rows, dtype=np.int64)
-    worst[ranking.order] = ranking.stop
-    return best, worst
+    largest = int(read.queries.sizes.max())
+    check_memory(
+        40 * int(n_resamples) * largest + 8 * largest**2,
+        f"{n_resamples:,} resamples of a query of {largest:,} items",
+        "Pass a smaller n_resamples.",
+    )
 
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
@@ -183,10 +252,10 @@ def _compared(judgements: Judgements) -> Bools:
     return compared
 
 
-def _warn_if_disconnected(judgements: Judgements, compared: Bools) -> None:
+def _warn_if_disconnected(judgements: Judgements, compared: Bools, parts: Ints) -> None:
     """Warn if the comparisons of a query do not connect all of its items."""
     queries = judgements.queries
-    first = np.unique(components(judgements.preferences()), return_index=True)[1]
+    first = np.unique(parts, return_index=True)[1]
     counts = np.bincount(queries.codes[first], minlength=queries.n_queries)
     broken = np.flatnonzero(counts > 1)
     if not len(broken):

@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.plotting import plot_aggregate
+from sklearn_rankcal.targets import PAIRS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,6 +54,24 @@ class Aggregate:
     optimal : ndarray of shape (n_queries,) or None
         For Kemeny, whether the ranking of each query is proved to contradict the least weight. None
         for other methods.
+    score_low, score_high : ndarray of shape (n_items,) or None
+        The interval of each score. It is NaN for items without a score. None, like all following
+        attributes, if there are no resamples.
+    rank_low, rank_high : ndarray of shape (n_items,) or None
+        The best and the worst position of each item that the resamples allow.
+    n_resamples : int
+    resample : {"judgements", "judges"} or None
+        What was drawn.
+    confidence_level : float or None
+        The confidence level of each interval; it is not one for all items at the same time.
+    n_disconnected : ndarray of shape (n_queries,) or None
+        The number of resamples of each query whose comparisons do not connect some items that the
+        data connect.
+    n_unbounded : ndarray of shape (n_queries,) or None
+        The number of resamples of each query in which some items lost no comparison against the
+        other items that they are connected with, such as an item that won all its comparisons. The
+        likelihood of `BradleyTerry` and `PlackettLuce` has no finite maximum there, and their
+        penalty decides.
 
     Examples
     --------
@@ -71,6 +93,17 @@ class Aggregate:
     objective: Floats | None = None
     lower_bound: Floats | None = None
     optimal: NDArray[np.bool_] | None = None
+    score_low: Floats | None = None
+    score_high: Floats | None = None
+    rank_low: Ints | None = None
+    rank_high: Ints | None = None
+    n_resamples: int = 0
+    resample: str | None = None
+    confidence_level: float | None = None
+    n_disconnected: Ints | None = None
+    n_unbounded: Ints | None = None
+    # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
+    _above: Floats | None = None
 
     # ---------------------------------------------------------------- parts
 
@@ -92,16 +125,97 @@ class Aggregate:
         ValueError
             If there is no such query, or if there are several and none is given.
         """
+        rows = self._rows_of(self._query(group))
+        return rows[np.argsort(self.ranks[rows], kind="stable")]
+
+    def _query(self, group: Any) -> int:
+        """Return the number of a query."""
         queries = self.judgements.queries
         if group is None and queries.n_queries > 1:
             raise ValueError(
                 f"There are {queries.n_queries} queries. Pass group=, the id of one of them, such "
                 f"as {show_id(queries.ids[0])}."
             )
-        q = 0 if group is None else _find(queries.ids, group, "query")
+        return 0 if group is None else _find(queries.ids, group, "query")
+
+    def _rows_of(self, q: int) -> Ints:
+        """Return the rows of a query, in their own order."""
+        queries = self.judgements.queries
         places = np.arange(queries.offsets[q], queries.offsets[q + 1])
-        rows = places if queries.order is None else queries.order[places]
-        return rows[np.argsort(self.ranks[rows], kind="stable")]
+        return places if queries.order is None else queries.order[places]
+
+    def probability_matrix(self, group: Any = None) -> Floats:
+        """Return the probability of each pair of items of a query that one is above the other.
+
+        Parameters
+        ----------
+        group : object, default=None
+            The id of the query. It can be left out if there is only one.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_items_of_query, n_items_of_query)
+            The entry (i, j) is the share of resamples in which the i-th best item has a larger
+            score than the j-th best. Items are in the order of `rows_of`. A resample counts one
+            half if the scores are equal, or if its comparisons do not connect the two items. The
+            diagonal is 1/2.
+
+        Raises
+        ------
+        ValueError
+            If there are no resamples, or as in `rows_of`.
+        """
+        if self._above is None:
+            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
+        q = self._query(group)
+        queries = self.judgements.queries
+        r = int(queries.sizes[q])
+        n_entries = PAIRS.n_entries(queries.sizes)
+        start = int(n_entries[:q].sum())
+        matrix = np.full((r, r), 0.5)
+        upper = PAIRS.indices(r)
+        matrix[upper] = self._above[start : start + n_entries[q]]
+        matrix.T[upper] = 1.0 - matrix[upper]
+        order = np.argsort(self.ranks[self._rows_of(q)], kind="stable")
+        return matrix[np.ix_(order, order)]
+
+    def probability_above(self, one: Any, other: Any, group: Any = None) -> float:
+        """Return the share of resamples in which an item has a larger score than another one.
+
+        Parameters
+        ----------
+        one, other : object
+            Ids of two items of the same query.
+        group : object, default=None
+            The id of the query. It can be left out if there is only one.
+
+        Returns
+        -------
+        probability : float
+            An entry of `probability_matrix`.
+
+        Raises
+        ------
+        ValueError
+            If there are no resamples, or no such item or query.
+        """
+        matrix = self.probability_matrix(group)
+        ids = self.items[self.rows_of(group)]
+        return float(matrix[_find(ids, one, "item"), _find(ids, other, "item")])
+
+    def plot(self, group: Any = None, *, ax: Any = None) -> Any:
+        """Plot the leaderboard of a query.
+
+        Parameters
+        ----------
+        group, ax
+            As in `plotting.plot_aggregate`.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        return plot_aggregate(self, group, ax=ax)
 
     def to_frame(self) -> Any:
         """Return the leaderboards as a pandas data frame, query by query, best first.
@@ -109,7 +223,8 @@ class Aggregate:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
-            The columns are ``query``, ``rank``, ``item`` and ``score``.
+            The columns are ``query``, ``rank``, ``item`` and ``score``, and with resamples
+            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``.
 
         Raises
         ------
@@ -127,12 +242,16 @@ class Aggregate:
         return pd.DataFrame({name: values[order] for name, values in self._columns().items()})
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        return {
+        columns = {
             "query": self.groups,
             "rank": self.ranks,
             "item": self.items,
             "score": self.scores,
         }
+        for name in ("score_low", "score_high", "rank_low", "rank_high"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return columns
 
     # ---------------------------------------------------------------- text
 
@@ -143,7 +262,7 @@ class Aggregate:
         head = f"{len(self.items):,} items, {total}, {self.method!r}"
         if several:
             head = f"{queries.n_queries:,} queries, {head}"
-        lines = [head, *self._certificate()]
+        lines = [head, *self._certificate(), *self._resamples()]
         if several:
             lines.append(f"query {show_id(queries.ids[0])}:")
         rows = self.rows_of(queries.ids[0])
@@ -159,11 +278,19 @@ class Aggregate:
 
     def _table(self, rows: Ints) -> list[str]:
         names = [_shorten(name) for name in self.items[rows].tolist()]
+        write = _decimals(self.scores)
         columns = [
             _column("rank", [str(rank) for rank in self.ranks[rows]], right=True),
             _column("item", names),
-            _column("score", _decimals(self.scores)(self.scores[rows]), right=True),
+            _column("score", write(self.scores[rows]), right=True),
         ]
+        if self.rank_low is not None and self.rank_high is not None:
+            ranks = zip(self.rank_low[rows], self.rank_high[rows], strict=True)
+            columns.insert(1, _column("ranks", [_range(low, high) for low, high in ranks]))
+        if self.score_low is not None and self.score_high is not None:
+            bounds = zip(write(self.score_low[rows]), write(self.score_high[rows]), strict=True)
+            texts = [f"{low} to {high}" for low, high in bounds]
+            columns.append(_column("interval", texts, right=True))
         return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
     def _certificate(self) -> list[str]:
@@ -179,6 +306,22 @@ class Aggregate:
         if self.optimal[0]:
             return [f"{text}; it is proved that none contradicts less"]
         return [f"{text}; every ranking contradicts at least {bound:g}"]
+
+    def _resamples(self) -> list[str]:
+        if self.n_disconnected is None or self.n_unbounded is None:
+            return []
+        level = f"{100 * (self.confidence_level or 0):g} %"
+        lines = [f"{level} intervals from {self.n_resamples:,} resamples of the {self.resample}"]
+        kinds = [(self.n_disconnected, "the comparisons do not connect all items that the data do")]
+        if isinstance(self.method, (BradleyTerry, PlackettLuce)):
+            text = "some items never lose to the others, and the penalty bounds their scores"
+            kinds.append((self.n_unbounded, text))
+        for counts, text in kinds:
+            if len(counts) == 1 and counts[0]:
+                lines.append(f"in {counts[0]:,} resamples, {text}")
+            elif counts.any():
+                lines.append(f"in some resamples of {np.count_nonzero(counts):,} queries, {text}")
+        return lines
 
 
 def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
@@ -199,6 +342,10 @@ def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
 def _shorten(name: Any) -> str:
     text = str(name).replace("\n", " ")
     return text if len(text) <= _NAME else text[: _NAME - 3] + "..."
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def _decimals(scores: Floats) -> Any:

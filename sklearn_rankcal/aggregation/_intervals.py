@@ -1,0 +1,205 @@
+"""Intervals of scores and ranks, and probabilities of pairs, from the scores of resamples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
+from sklearn_rankcal.labels import Judgements
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._memory import rows_per_block
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Intervals(NamedTuple):
+    """Error bars of the scores and ranks of all items, in grouped layout.
+
+    Attributes
+    ----------
+    score_low, score_high : ndarray of shape (n_items,)
+    rank_low, rank_high : ndarray of shape (n_items,)
+    above : ndarray of shape (n_pairs,)
+        The probability that item i is above item j, for the pairs i < j of each query in the order
+        of the entries of `PAIRS`.
+    n_disconnected, n_unbounded : ndarray of shape (n_queries,)
+        In how many resamples some items that the data connect are not connected, and in how many
+        some connected items lost no comparison against the others that they are connected with.
+    messages : list of str
+        The different warnings of structures that have not converged.
+    """
+
+    score_low: Floats
+    score_high: Floats
+    rank_low: Ints
+    rank_high: Ints
+    above: Floats
+    n_disconnected: Ints
+    n_unbounded: Ints
+    messages: list[str]
+
+
+def bootstrap(
+    judgements: Judgements,
+    structure: Structure,
+    scores: Floats,
+    parts: Ints,
+    *,
+    n_resamples: int,
+    resample: str,
+    level: float,
+    seed: int,
+    n_jobs: int | None,
+    verbose: int,
+) -> Intervals:
+    """Compute the intervals of all queries.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_items,)
+        The scores of the data, in grouped layout.
+    parts : ndarray of shape (n_items,)
+        The connected component of each item, in grouped layout.
+    level : float
+        The confidence level.
+
+    The other parameters are those of `aggregate`.
+    """
+    found: list[Intervals] = []
+    sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
+    first = 0
+    with Parallel(n_jobs=n_jobs, verbose=verbose) as parallel:
+        for run in make_runs(judgements, structure, resample, n_resamples, seed):
+            # Each chunk of resamples has random numbers of its own, so that the results do not
+            # depend on how many of them run at the same time.
+            chunks = parallel(delayed(Run.resample)(run, c, n) for c, n in enumerate(sizes))
+            rows = slice(first, first + run.queries.n_rows)
+            found.append(summarize(chunks, scores[rows], parts[rows], run.queries, level))
+            first = rows.stop
+    *arrays, messages = zip(*found, strict=True)
+    joined = [np.concatenate(values) for values in arrays]
+    return Intervals(*joined, sorted(set().union(*messages)))  # type: ignore[arg-type, call-arg]
+
+
+def summarize(
+    chunks: list[Resamples], scores: Floats, parts: Ints, queries: Queries, level: float
+) -> Intervals:
+    """Summarize the resamples of some queries.
+
+    Parameters
+    ----------
+    chunks : list of Resamples
+    scores, parts : ndarray of shape (n_rows,)
+        The scores and the connected components of the data.
+    queries : Queries
+    level : float
+
+    Returns
+    -------
+    intervals : Intervals
+        Of these queries.
+    """
+    samples, labels, separated, messages = zip(*chunks, strict=True)
+    sample, label = np.concatenate(samples), np.concatenate(labels)
+    above = pair_probabilities(sample, label, queries)
+    # A component of the data is connected in a resample if all of its items have the label of the
+    # first of them.
+    first, number = np.unique(parts, return_index=True, return_inverse=True)[1:]
+    apart = label != label[:, first[number]]
+    disconnected = np.logical_or.reduceat(apart, queries.offsets[:-1], axis=1)
+    return Intervals(
+        *corrected_intervals(sample, scores, level),
+        *rank_intervals(above, queries, level),
+        above,
+        disconnected.sum(axis=0),
+        np.concatenate(separated).sum(axis=0),
+        sorted(set().union(*messages)),
+    )
+
+
+def corrected_intervals(samples: Floats, scores: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the bias-corrected percentile intervals of scores (Efron, 1981).
+
+    Let z0 be the normal quantile of the share of resamples whose score is below that of the data.
+    The bounds are the quantiles of the resamples at Phi(2 z0 -+ z), where z is the quantile of the
+    confidence level. Without bias, z0 is 0, and they are the percentiles. NaN is left out.
+    """
+    valid = (~np.isnan(samples)).sum(axis=0)
+    ordered = np.sort(samples, axis=0)  # NaN is last
+    below = (samples < scores).sum(axis=0) + (samples == scores).sum(axis=0) / 2
+    # The share is kept away from 0 and 1, of which a finite number of resamples cannot be certain.
+    n = np.maximum(valid, 1)
+    z0 = ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n))
+    z = ndtri((1 + level) / 2)
+    columns = np.arange(samples.shape[1])
+    bounds = []
+    for end in (-z, z):
+        position = ndtr(2 * z0 + end) * (n - 1)
+        lower = np.floor(position).astype(np.int64)
+        upper = np.minimum(lower + 1, n - 1)
+        share = position - lower
+        bounds.append((1 - share) * ordered[lower, columns] + share * ordered[upper, columns])
+    return bounds[0], bounds[1]
+
+
+def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Queries) -> Floats:
+    """Return the share of resamples in which item i is above item j, for all pairs i < j.
+
+    A resample counts as one half if both scores are equal, or if its comparisons do not connect the
+    two items. The cost is O(n_resamples r^2) for a query of r items.
+    """
+    n = len(samples)
+    n_entries = PAIRS.n_entries(queries.sizes)
+    starts = np.cumsum(n_entries) - n_entries
+    above = np.empty(int(n_entries.sum()))
+    for r in np.unique(queries.sizes).tolist():
+        member = np.flatnonzero(queries.sizes == r)
+        step = rows_per_block(n * r * 24)
+        for some in (member[k : k + step] for k in range(0, len(member), step)):
+            inside = queries.offsets[some][:, None] + np.arange(r)
+            s, part = samples[:, inside], labels[:, inside]
+            # A loop over the items of queries of the same size; each step compares one item of
+            # each of them with all later ones.
+            entry = starts[some]
+            for i in range(r - 1):
+                one, others = s[:, :, i, None], s[:, :, i + 1 :]
+                connected = part[:, :, i, None] == part[:, :, i + 1 :]
+                wins = ((one > others) & connected).sum(axis=0)
+                halves = n - wins - ((one < others) & connected).sum(axis=0)
+                columns = np.arange(r - 1 - i)
+                above[entry[:, None] + columns] = (wins + halves / 2) / n
+                entry = entry + r - 1 - i
+    return above
+
+
+def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst position of each item that the resamples allow.
+
+    The best position is one more than the number of items that are above it in a share of at least
+    (1 + level) / 2 of the resamples. The worst position leaves out those that are below it in as
+    many.
+    """
+    certain = (1 + level) / 2 - 1e-12
+    certainly = np.where(above >= certain, 1, 0) - np.where(above <= 1 - certain, 1, 0)
+    low = np.ones(queries.n_rows, dtype=np.int64)
+    high = queries.repeat(queries.sizes).astype(np.int64)
+    n_entries = PAIRS.n_entries(queries.sizes)
+    starts = np.cumsum(n_entries) - n_entries
+    for r in np.unique(queries.sizes[queries.sizes > 1]).tolist():
+        member = np.flatnonzero(queries.sizes == r)
+        step = rows_per_block(16 * r * r)
+        for some in (member[k : k + step] for k in range(0, len(member), step)):
+            flat = certainly[starts[some][:, None] + np.arange(PAIRS.n_entries(r))]
+            matrices = PAIRS.matrices(flat.astype(np.float64), r)
+            inside = queries.offsets[some][:, None] + np.arange(r)
+            low[inside] += (matrices < 0).sum(axis=2)
+            high[inside] -= (matrices > 0).sum(axis=2)
+    return low, high

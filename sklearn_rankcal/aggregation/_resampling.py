@@ -1,0 +1,322 @@
+"""The bootstrap of judgements: which judgements a resample contains, and the scores it leads to.
+
+Judgements and a structure come in. The scores of all items in many resamples come out, query by
+query, together with the connected components of the comparisons of each resample.
+
+A *unit* is what is drawn: a judgement, or all judgements of a judge. Identical judgements are one
+unit with a count, so that a resample of a query is a multinomial draw of counts over its units. The
+sums of the comparisons of many resamples are one product of the matrix of counts and the sparse
+matrix of the comparisons of each unit, and a structure receives all of them as copies of the query.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
+from sklearn_rankcal.aggregation._scores import compute_scores
+from sklearn_rankcal.labels import Judgements, Preferences
+from sklearn_rankcal.labels._comparisons import ranges
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: Resamples that are drawn with one state of the random number generator, by one job.
+CHUNK = 64
+#: Bytes of the scores of all resamples of the queries that are handled together.
+_RUN_BYTES = 4 * BLOCK_BYTES
+
+
+class Units(NamedTuple):
+    """What a resample draws, sorted by query.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_queries + 1,)
+        Query q has the units ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    counts : ndarray of shape (n_units,)
+        How often each unit occurs in the data.
+    judgement, unit : ndarray of shape (n_taken,)
+        The judgements of the units, sorted by unit, and the unit of each.
+    """
+
+    offsets: Ints
+    counts: Floats
+    judgement: Ints
+    unit: Ints
+
+
+def make_units(judgements: Judgements, resample: str) -> Units:
+    """Find what is drawn: the different judgements of each query, or its judges."""
+    n_queries = judgements.queries.n_queries
+    if resample == "judges":
+        assert judgements.judge is not None and judgements.judges is not None
+        keys = judgements.query * len(judgements.judges) + judgements.judge
+        different, unit = np.unique(keys, return_inverse=True)
+        order = np.argsort(unit, kind="stable")
+        query = different // len(judgements.judges)
+        offsets = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
+        return Units(offsets, np.ones(len(different)), order, unit[order])
+    codes = _content_codes(judgements)
+    first, unit = np.unique(codes, return_index=True, return_inverse=True)[1:]
+    # Sort the units by query, then by their first judgement.
+    order = np.lexsort((first, judgements.query[first]))
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    unit = number[unit]
+    first = first[order]
+    count = np.bincount(unit, judgements.count, len(first)).astype(np.float64)
+    offsets = np.append(0, np.cumsum(np.bincount(judgements.query[first], minlength=n_queries)))
+    return Units(offsets, count, first, np.arange(len(first)))
+
+
+def _content_codes(judgements: Judgements) -> Ints:
+    """Number the judgements so that those with the same content have the same number.
+
+    The content is the order, if there are orders, and the set of weighted comparisons otherwise.
+    """
+    n, n_rows = judgements.n_judgements, judgements.queries.n_rows
+    if judgements.orders is not None:
+        item, tier, offsets = judgements.orders
+        entry, starts = tier * n_rows + item, offsets
+    else:
+        winner, loser, weight, ends = judgements.comparisons
+        entry = winner * n_rows + loser
+        if weight is not None:
+            values, weight_code = np.unique(weight, return_inverse=True)
+            entry = number_values(entry)[0] * len(values) + weight_code
+        starts = np.arange(n + 1) if ends is None else ends
+    entry = number_values(entry)[0]
+    owner = np.repeat(np.arange(n), np.diff(starts))
+    if len(entry) > n:
+        entry = entry[np.lexsort((entry, owner))]
+    # Number the prefixes of all judgements, longer by one entry at each step. A step takes time
+    # linear in the number of the judgements that are long enough, so that all of them together
+    # take time linear in the number of entries, apart from sorts.
+    codes = judgements.query.copy()
+    active = np.flatnonzero(np.diff(starts) > 0)
+    length, n_entries = 0, int(entry.max(initial=-1)) + 1
+    while len(active):
+        # Judgements of which this was the last entry keep their code. New codes are different.
+        new = number_values(codes[active] * n_entries + entry[starts[active] + length])[0]
+        codes[active] = new + int(codes.max()) + 1
+        length += 1
+        active = active[starts[active + 1] - starts[active] > length]
+        codes = number_values(codes)[0]
+    return codes
+
+
+@dataclass
+class Run:
+    """Some queries whose resamples are drawn together.
+
+    Rows, pairs and units are numbered from the first of the run, in grouped layout.
+
+    Attributes
+    ----------
+    structure : Structure
+    queries : Queries
+        The rows of the queries of the run.
+    winner, loser : ndarray of shape (n_pairs,)
+        The pairs that are compared in the data.
+    unit_offsets : ndarray of shape (n_queries + 1,)
+    count : ndarray of shape (n_units,)
+    contents : csr_array of shape (n_units, n_pairs)
+        The weight of each pair in a unit.
+    sizes : ndarray of shape (n_units,)
+        The number of judgements of each unit.
+    seed : int
+    judgements : Judgements or None
+        All judgements, for a structure that takes more than comparisons.
+    judgement, unit : ndarray of shape (n_taken,)
+        The numbers of the judgements of the units of the run, and the units.
+    first_query : int
+        The number of the first query of the run among all queries.
+    """
+
+    structure: Structure
+    queries: Queries
+    winner: Ints
+    loser: Ints
+    unit_offsets: Ints
+    count: Floats
+    contents: csr_array
+    sizes: Floats
+    seed: int
+    judgements: Judgements | None
+    judgement: Ints
+    unit: Ints
+    first_query: int
+
+    def resample(self, chunk: int, n_resamples: int) -> Resamples:
+        """Draw the resamples of a chunk, at most `CHUNK`, and compute the scores of each."""
+        n_units, n_pairs, n_rows = len(self.count), len(self.winner), self.queries.n_rows
+        step = rows_per_block(8 * (2 * n_units + 8 * n_pairs + 8 * n_rows))
+        bits = np.random.PCG64([self.seed, chunk])
+        states = [bits.state] * self.queries.n_queries
+        found, messages = [], set()
+        for start in range(0, n_resamples, step):
+            n = min(step, n_resamples - start)
+            draws = np.empty((n, n_units))
+            # A loop over queries: each draws from the same state, so that its resamples do not
+            # depend on the other queries. A query takes some microseconds more than its draws.
+            for q in range(self.queries.n_queries):
+                a, b = self.unit_offsets[q], self.unit_offsets[q + 1]
+                bits.state = states[q]
+                draws[:, a:b] = _multinomial(np.random.Generator(bits), self.count[a:b], n)
+                states[q] = bits.state
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                found.append(self._solve(draws))
+            for warning in caught:
+                if issubclass(warning.category, ConvergenceWarning):
+                    messages.add(str(warning.message))
+                else:
+                    warnings.warn_explicit(
+                        warning.message, warning.category, warning.filename, warning.lineno
+                    )
+        scores, parts, separated = (np.concatenate(values) for values in zip(*found, strict=True))
+        return Resamples(scores, parts, separated, sorted(messages))
+
+    def _solve(self, draws: Floats) -> tuple[Floats, NDArray[np.int32], Bools]:
+        """Compute the scores, the components, and whether a component is split by its winners."""
+        n, (n_queries, n_rows) = len(draws), (self.queries.n_queries, self.queries.n_rows)
+        weight = (draws @ self.contents).reshape(-1)
+        shift = np.arange(n)[:, None] * n_rows
+        winner, loser = (self.winner + shift).reshape(-1), (self.loser + shift).reshape(-1)
+        offsets = np.append(0, np.cumsum(np.tile(self.queries.sizes, n)))
+        copies = Queries(offsets)
+        if isinstance(self.structure, ComparisonStructure):
+            sums = np.concatenate([np.zeros((n, 1)), np.cumsum(draws * self.sizes, axis=1)], axis=1)
+            totals = np.diff(sums[:, self.unit_offsets], axis=1).reshape(-1)
+            preferences = Preferences(copies, winner, loser, weight)
+            scores = np.asarray(self.structure._scores(preferences, totals))
+        else:
+            assert self.judgements is not None
+            resample, taken = np.nonzero(draws[:, self.unit])
+            judgement = self.judgement[taken]
+            query = self.judgements.query[judgement] - self.first_query
+            parents = np.tile(np.arange(n_queries) + self.first_query, n)
+            sample = self.judgements.resample(judgement, resample * n_queries + query, parents)
+            sample.count = draws[resample, self.unit[taken]]
+            scores = compute_scores(self.structure, sample)
+        positive = weight > 0
+        winner, loser = winner[positive], loser[positive]
+        graph = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n * n_rows, n * n_rows))
+        weak = connected_components(graph, connection="weak")[1]
+        strong = connected_components(graph, connection="strong")[1]
+        # A weak component is split if two of its neighbours are in different strong components.
+        split = np.zeros(n * n_queries, dtype=bool)
+        across = strong[winner] != strong[loser]
+        split[copies.codes[winner[across]]] = True
+        alone = np.bincount(weak)[weak] == 1
+        scores = np.where(alone, np.nan, scores).reshape(n, n_rows)
+        return scores, weak.reshape(n, n_rows).astype(np.int32), split.reshape(n, n_queries)
+
+
+class Resamples(NamedTuple):
+    """The scores of some resamples of the queries of a run.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_resamples, n_rows)
+        NaN for items that no judgement of the resample compares.
+    parts : ndarray of shape (n_resamples, n_rows)
+        Two items of a resample have the same number if comparisons connect them.
+    separated : ndarray of shape (n_resamples, n_queries)
+        Whether some items of a connected component lost no comparison against the others of it.
+    messages : list of str
+        The warnings of a structure that has not converged.
+    """
+
+    scores: Floats
+    parts: NDArray[np.int32]
+    separated: Bools
+    messages: list[str]
+
+
+def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
+    total = count.sum()
+    if total == 0:
+        return np.zeros((n, len(count)), dtype=np.int64)
+    return random.multinomial(int(total), count / total, size=n)
+
+
+def make_runs(
+    judgements: Judgements, structure: Structure, resample: str, n_resamples: int, seed: int
+) -> Iterator[Run]:
+    """Split the queries into runs, so that the scores of all resamples of a run fit in a block.
+
+    The cost is that of finding the units, O(n_comparisons) apart from sorts.
+    """
+    units = make_units(judgements, resample)
+    queries, preferences = judgements.queries, judgements.preferences()
+    place = queries.scatter(np.arange(queries.n_rows))
+    winner, loser = place[preferences.winner], place[preferences.loser]
+    contents = _contents(judgements, units, place, winner * queries.n_rows + loser)
+    sizes = np.bincount(units.unit, minlength=len(units.counts)).astype(np.float64)
+    taken_offsets = np.searchsorted(units.unit, units.offsets)
+    pairs = preferences.pair_offsets
+    whole = None if isinstance(structure, ComparisonStructure) else judgements
+    limit = max(1, _RUN_BYTES // (12 * max(n_resamples, 1)))
+    grouped = Queries(queries.offsets)
+    first = 0
+    for rows, part in grouped.chunks(limit):
+        assert isinstance(rows, slice)
+        last = first + part.n_queries
+        a, b = units.offsets[first], units.offsets[last]
+        c, d = pairs[first], pairs[last]
+        taken = slice(taken_offsets[first], taken_offsets[last])
+        inside = slice(contents.indptr[a], contents.indptr[b])
+        matrix = csr_array(
+            (
+                contents.data[inside],
+                contents.indices[inside] - c,
+                contents.indptr[a : b + 1] - contents.indptr[a],
+            ),
+            shape=(b - a, d - c),
+        )
+        yield Run(
+            structure=structure,
+            queries=part,
+            winner=winner[c:d] - rows.start,
+            loser=loser[c:d] - rows.start,
+            unit_offsets=units.offsets[first : last + 1] - a,
+            count=units.counts[a:b],
+            contents=matrix,
+            sizes=sizes[a:b],
+            seed=seed,
+            judgements=whole,
+            judgement=units.judgement[taken],
+            unit=units.unit[taken] - a,
+            first_query=first,
+        )
+        first = last
+
+
+def _contents(judgements: Judgements, units: Units, place: Ints, keys: Ints) -> csr_array:
+    """Return the matrix with the weight of each pair in each unit; `keys` number the pairs."""
+    winner, loser, weight, ends = judgements.comparisons
+    if ends is None:
+        taken, unit = units.judgement, units.unit
+    else:
+        taken, starts = ranges(ends, units.judgement)
+        unit = np.repeat(units.unit, np.diff(starts))
+    key = place[winner[taken]] * judgements.queries.n_rows + place[loser[taken]]
+    pair = np.searchsorted(keys, key)
+    data = np.ones(len(taken)) if weight is None else weight[taken]
+    shape = (len(units.counts), len(keys))
+    return csr_array((data, (unit, pair)), shape=shape)

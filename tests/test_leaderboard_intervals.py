@@ -1,0 +1,352 @@
+"""Error bars of `aggregate`: literal bootstrap loops, coverage, and what does not change them."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation import BradleyTerry, ComparisonStructure
+from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
+
+CHUNK = 64  # resamples that share the start of their random numbers
+
+
+def simulate(random, scores, n):
+    """Votes of the Bradley-Terry-Luce model on random pairs."""
+    r = len(scores)
+    i = random.randint(r, size=n)
+    j = (i + random.randint(1, r, size=n)) % r
+    first = random.uniform(size=n) < 1 / (1 + np.exp(scores[j] - scores[i]))
+    return np.column_stack([np.where(first, i, j), np.where(first, j, i)])
+
+
+def draw_counts(counts, n_resamples, random_state=0):
+    """The counts of the units of one query in each resample, as the documentation says."""
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    parts = []
+    for chunk, start in enumerate(range(0, n_resamples, CHUNK)):
+        generator = np.random.Generator(np.random.PCG64([seed, chunk]))
+        n = min(CHUNK, n_resamples - start)
+        shares = np.array(counts) / sum(counts)
+        parts.append(generator.multinomial(int(sum(counts)), shares, size=n))
+    return np.concatenate(parts)
+
+
+def check_intervals(result, rows, samples, parts, level=0.95):
+    """Compare the attributes of a result with those that follow from the scores of resamples."""
+    B = len(samples)
+    for k, row in enumerate(rows):
+        values = samples[:, k][~np.isnan(samples[:, k])]
+        below = np.sum(values < result.scores[row]) + np.sum(values == result.scores[row]) / 2
+        z0 = norm.ppf(np.clip(below / len(values), 0.5 / len(values), 1 - 0.5 / len(values)))
+        ends = norm.cdf(2 * z0 + norm.ppf([(1 - level) / 2, (1 + level) / 2]))
+        low, high = np.quantile(values, ends)
+        assert result.score_low[row] == pytest.approx(low, abs=1e-8)
+        assert result.score_high[row] == pytest.approx(high, abs=1e-8)
+    matrix = result.probability_matrix(result.groups[rows[0]])
+    order = [list(rows).index(row) for row in result.rows_of(result.groups[rows[0]])]
+    place = np.argsort(order)
+    certainly = np.zeros((len(rows), len(rows)), dtype=bool)
+    for a, b in combinations(range(len(rows)), 2):
+        share = 0.0
+        for x, p in zip(samples, parts, strict=True):
+            if p[a] != p[b] or x[a] == x[b]:
+                share += 0.5 / B
+            else:
+                share += (x[a] > x[b]) / B
+        assert matrix[place[a], place[b]] == pytest.approx(share)
+        assert matrix[place[b], place[a]] == pytest.approx(1 - share)
+        one, other = result.items[rows[a]], result.items[rows[b]]
+        found = result.probability_above(one, other, result.groups[rows[0]])
+        assert found == pytest.approx(share)
+        certainly[a, b] = share >= (1 + level) / 2 - 1e-9
+        certainly[b, a] = 1 - share >= (1 + level) / 2 - 1e-9
+    for k, row in enumerate(rows):
+        rank = result.ranks[row]
+        assert result.rank_low[row] == min(1 + certainly[:, k].sum(), rank)
+        assert result.rank_high[row] == max(len(rows) - certainly[k].sum(), rank)
+
+
+def components(pairs, items):
+    """The smallest item that comparisons connect each item with."""
+    label = {item: item for item in items}
+    for _ in items:
+        for one, other in pairs:
+            label[one] = label[other] = min(label[one], label[other])
+    return [label[item] for item in items]
+
+
+@pytest.mark.parametrize("method", ["btl", "borda", "copeland", "kemeny", "rank_centrality"])
+def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
+    random = np.random.RandomState(0)
+    groups = np.repeat(["x", "y"], [60, 90])
+    pairs = np.concatenate([simulate(random, np.arange(5) / 2, 60),
+                            simulate(random, np.arange(4) / 2, 90)])  # fmt: skip
+    tied = random.uniform(size=150) < 0.2
+    weight = random.choice([1.0, 2.0], size=150)
+    judgements = Judgements.from_pairs(pairs, groups, tied=tied, weight=weight)
+    result = aggregate(judgements, method, n_resamples=100)
+    for group in ("x", "y"):
+        rows = np.flatnonzero(result.groups == group)
+        ids = result.items[rows].tolist()
+        mine = np.flatnonzero(groups == group)
+        # the same tie can be written in two ways
+        contents = [
+            (*(sorted(pairs[k].tolist()) if tied[k] else pairs[k].tolist()), tied[k], weight[k])
+            for k in mine
+        ]
+        units = list(dict.fromkeys(contents))
+        draws = draw_counts([contents.count(unit) for unit in units], 100)
+        samples = np.full((100, len(ids)), np.nan)
+        parts = np.arange(len(ids)) * np.ones((100, 1))
+        for b, counts in enumerate(draws):
+            drawn = [unit for unit, n in zip(units, counts, strict=True) for _ in range(n)]
+            votes = Judgements.from_pairs(
+                [unit[:2] for unit in drawn],
+                tied=[bool(unit[2]) for unit in drawn],
+                weight=[unit[3] for unit in drawn],
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
+                one = aggregate(votes, method)
+            for item, score in zip(one.items.tolist(), one.scores, strict=True):
+                samples[b, ids.index(item)] = score
+            parts[b] = components([unit[:2] for unit in drawn], ids)
+        check_intervals(result, rows, samples, parts)
+
+
+def test_resamples_of_orders():
+    random = np.random.RandomState(1)
+    orders = [random.permutation(list("abcd"))[: random.randint(2, 5)].tolist() for _ in range(40)]
+    count = random.randint(1, 4, size=40)
+    judgements = Judgements.from_orders(orders, count=count)
+    result = aggregate(judgements, "plackett_luce", n_resamples=70, random_state=5)
+    units = list(dict.fromkeys(map(tuple, orders)))
+    totals = [sum(n for o, n in zip(orders, count, strict=True) if tuple(o) == u) for u in units]
+    draws = draw_counts(totals, 70, random_state=5)
+    samples = []
+    for counts in draws:
+        kept = np.flatnonzero(counts)
+        one = aggregate(
+            Judgements.from_orders([units[k] for k in kept], count=counts[kept],
+                                   items=result.items.tolist()),
+            "plackett_luce",
+        )  # fmt: skip
+        samples.append(one.scores)
+    check_intervals(result, np.arange(4), np.array(samples), np.zeros((70, 4)))
+
+
+def test_resamples_of_judges():
+    random = np.random.RandomState(2)
+    pairs = simulate(random, np.arange(5) / 2, 200)
+    judge = random.randint(12, size=200)
+    judgements = Judgements.from_pairs(pairs, judge=judge)
+    result = aggregate(judgements, "btl", n_resamples=80, resample="judges")
+    names = list(dict.fromkeys(judge.tolist()))
+    samples = np.full((80, 5), np.nan)
+    for b, counts in enumerate(draw_counts([1] * len(names), 80)):
+        drawn = [
+            pair
+            for name, n in zip(names, counts, strict=True)
+            for _ in range(n)
+            for pair in pairs[judge == name].tolist()
+        ]
+        one = aggregate(drawn, "btl")
+        for item, score in zip(one.items.tolist(), one.scores, strict=True):
+            samples[b, result.items.tolist().index(item)] = score
+    check_intervals(result, np.arange(5), samples, np.zeros((80, 5)))
+
+
+def test_blocks_jobs_and_other_queries_change_nothing():
+    random = np.random.RandomState(3)
+    pairs = np.concatenate([simulate(random, np.arange(r) / 3, 30 * r) for r in (3, 6, 4)])
+    groups = np.repeat([7, 8, 9], [90, 180, 120])
+    names = ("score_low", "score_high", "rank_low", "rank_high", "_above", "n_unbounded")
+    result = aggregate(pairs, "btl", groups, n_resamples=200)
+    again = aggregate(pairs, "btl", groups, n_resamples=200, n_jobs=2)
+    for name in names:
+        np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
+    with sklearn.config_context(working_memory=1):
+        small = aggregate(pairs, "btl", groups, n_resamples=200)
+    for name in names:
+        np.testing.assert_allclose(getattr(small, name), getattr(result, name), atol=1e-7)
+    alone = aggregate(pairs[groups == 8], "btl", n_resamples=200)
+    rows = np.flatnonzero(result.groups == 8)
+    for name in names[:4]:
+        np.testing.assert_allclose(getattr(alone, name), getattr(result, name)[rows], atol=1e-7)
+    np.testing.assert_allclose(alone.probability_matrix(), result.probability_matrix(8))
+    other = aggregate(pairs, "btl", groups, n_resamples=200, random_state=1)
+    assert (other.score_low != result.score_low).all()
+    assert np.abs(other.score_low - result.score_low).max() < 0.5
+
+
+def test_other_names_change_nothing_and_another_order_changes_little():
+    random = np.random.RandomState(4)
+    pairs = simulate(random, np.arange(6) / 3, 600)
+    result = aggregate(pairs, "btl", n_resamples=2000)
+    renamed = aggregate([("abcdef"[i], "abcdef"[j]) for i, j in pairs], "btl", n_resamples=2000)
+    for name in ("scores", "score_low", "score_high", "rank_low", "rank_high"):
+        np.testing.assert_array_equal(getattr(renamed, name), getattr(result, name))
+    # The random numbers follow the order of the judgements, so that only their noise changes.
+    shuffled = aggregate(pairs[random.permutation(600)], "btl", n_resamples=2000)
+    here, there = np.argsort(result.items), np.argsort(shuffled.items)
+    width = (result.score_high - result.score_low).max()
+    for name in ("score_low", "score_high"):
+        difference = getattr(result, name)[here] - getattr(shuffled, name)[there]
+        assert np.abs(difference).max() < 0.15 * width
+    # Counts are as good as repeated judgements.
+    different, counts = np.unique(pairs, axis=0, return_counts=True)
+    order = np.argsort([np.flatnonzero((pairs == pair).all(axis=1))[0] for pair in different])
+    counted = Judgements.from_pairs(different[order], count=counts[order])
+    merged = aggregate(counted, "btl", n_resamples=2000)
+    np.testing.assert_allclose(merged.score_low, result.score_low, atol=1e-7)
+
+
+def test_intervals_of_a_query_without_other_opinions_are_points():
+    result = aggregate([("a", "b")] * 5, "borda", n_resamples=10)
+    np.testing.assert_array_equal(result.score_low, result.scores)
+    np.testing.assert_array_equal(result.score_high, result.scores)
+    assert result.probability_above("a", "b") == 1.0
+    assert result.rank_low.tolist() == result.rank_high.tolist() == [1, 2]
+    assert result.n_disconnected.tolist() == [0] and result.n_unbounded.tolist() == [10]
+    assert "in 10 resamples" not in str(result)  # Borda's scores are always finite
+    text = str(aggregate([("a", "b")] * 5, "btl", n_resamples=10))
+    assert "in 10 resamples, some items never lose to the others" in text
+
+
+def test_resamples_that_fall_apart_are_counted():
+    pairs = [("a", "b"), ("b", "a")] * 10 + [("c", "b")]
+    result = aggregate(pairs, "btl", n_resamples=400)
+    # c is missing where its only comparison is not drawn
+    assert abs(result.n_disconnected[0] / 400 - (1 - 1 / 21) ** 21) < 0.1
+    assert (result.n_unbounded[0] >= 400 - result.n_disconnected[0]).all()
+    assert f"in {result.n_disconnected[0]} resamples, the comparisons do not connect" in str(result)
+    missing = result.n_disconnected[0] / 400
+    share = result.probability_above("c", "b")
+    assert 1 - missing / 2 - 0.02 <= share <= 1 - missing / 2
+    assert np.isfinite(result.score_low).all()
+    assert (result.rank_low <= result.ranks).all() and (result.ranks <= result.rank_high).all()
+
+
+def test_items_that_cannot_be_compared():
+    judgements = Judgements.from_pairs(
+        [("a", "b")] * 30 + [("c", "d")] * 30 + [("a", "e")], weight=[1.0] * 60 + [0.0]
+    )
+    with pytest.warns(DisconnectedComparisonsWarning):
+        result = aggregate(judgements, "borda", n_resamples=50)
+    place = {item: k for k, item in enumerate(result.items.tolist())}
+    assert result.probability_above("a", "b") == 1.0
+    assert result.probability_above("a", "d") == result.probability_above("c", "a") == 0.5
+    assert np.isnan(result.score_low[place["e"]]) and np.isnan(result.score_high[place["e"]])
+    assert (result.rank_low[place["e"]], result.rank_high[place["e"]]) == (1, 5)
+    assert (result.rank_low[place["a"]], result.rank_high[place["a"]]) == (1, 4)
+    assert result.n_disconnected.tolist() == [0]
+    assert "nan to nan" in str(result)
+
+
+def test_a_query_without_judgements_left():
+    judgements = Judgements.from_pairs([(0, 1), (2, 3), (3, 2)], [0, 1, 1], count=[0, 2, 1])
+    with pytest.warns(DisconnectedComparisonsWarning):
+        result = aggregate(judgements, "btl", n_resamples=20)
+    assert np.isnan(result.score_low[:2]).all() and np.isfinite(result.score_low[2:]).all()
+    assert result.rank_low.tolist()[:2] == [1, 1] and result.rank_high.tolist()[:2] == [2, 2]
+
+
+def coverage(scores, n_votes, n_worlds, n_resamples, seed):
+    """Shares of true scores and of true ranks that the intervals hold, over simulated worlds."""
+    random = np.random.RandomState(seed)
+    pairs = np.concatenate([simulate(random, scores, n_votes) for _ in range(n_worlds)])
+    groups = np.repeat(np.arange(n_worlds), n_votes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = aggregate(pairs, "btl", groups, n_resamples=n_resamples, random_state=seed)
+    true = (scores - scores.mean())[result.items]
+    held = (result.score_low <= true) & (true <= result.score_high)
+    ranks = (len(scores) - np.argsort(np.argsort(scores)))[result.items]
+    rank_held = (result.rank_low <= ranks) & (ranks <= result.rank_high)
+    return held.mean(), rank_held.mean()
+
+
+def test_intervals_hold_the_truth():
+    # The examples/benchmarks/bench_leaderboards.py measures this on 1,000 worlds of each kind.
+    held, rank_held = coverage(np.linspace(-1, 1, 8), 400, 150, 400, seed=0)
+    assert 0.93 <= held <= 0.97
+    assert rank_held >= 0.95
+
+
+def test_intervals_of_judges_are_longer_where_judges_disagree():
+    random = np.random.RandomState(6)
+    judge = np.repeat(np.arange(30), 40)
+    taste = random.normal(size=(30, 6)) * 1.5
+    i = random.randint(6, size=1200)
+    j = (i + random.randint(1, 6, size=1200)) % 6
+    likes = taste[judge, i] - taste[judge, j] + random.logistic(size=1200) > 0
+    pairs = np.column_stack([np.where(likes, i, j), np.where(likes, j, i)])
+    judgements = Judgements.from_pairs(pairs, judge=judge)
+    own = aggregate(judgements, n_resamples=300)
+    judges = aggregate(judgements, n_resamples=300, resample="judges")
+    longer = (judges.score_high - judges.score_low) / (own.score_high - own.score_low)
+    assert (longer > 1.3).all()
+
+
+def test_convergence_warnings_of_resamples_are_one_warning():
+    pairs = simulate(np.random.RandomState(0), np.arange(4.0), 200)
+    with pytest.warns(ConvergenceWarning) as caught:
+        aggregate(pairs, BradleyTerry(max_iter=1), n_resamples=200)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == 2 and texts[1].startswith("Some resamples: ")
+    assert caught[1].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"n_resamples": -1}, "n_resamples must be a whole number >= 0; got -1"),
+        ({"n_resamples": 2.5}, "n_resamples"),
+        ({"n_resamples": True}, "n_resamples"),
+        ({"n_resamples": 10**15}, "Pass a smaller n_resamples"),
+        ({"resample": "judge"}, "Unknown resample 'judge'. Did you mean 'judges'?"),
+        ({"resample": "judges"}, "needs the judge of each judgement"),
+        ({"confidence_level": 1}, "confidence_level must be between 0 and 1; got 1"),
+        ({"confidence_level": 0.0}, "confidence_level"),
+        ({"confidence_level": float("nan")}, "confidence_level"),
+        ({"confidence_level": "0.9"}, "confidence_level"),
+        ({"random_state": "a"}, "cannot be used to seed"),
+        ({"n_jobs": 0, "n_resamples": 5}, "n_jobs"),
+    ],
+)
+def test_bad_options_are_refused(options, words):
+    with pytest.raises(ValueError) as caught:
+        aggregate([("a", "b"), ("b", "a")], "borda", **options)
+    assert words in str(caught.value)
+
+
+def test_probabilities_need_resamples_and_known_items():
+    result = aggregate([("a", "b"), ("b", "a")], "borda")
+    assert result.score_low is result.rank_high is result.n_disconnected is None
+    with pytest.raises(ValueError, match="Pass n_resamples=1000"):
+        result.probability_matrix()
+    result = aggregate([("a", "b"), ("b", "a")], "borda", n_resamples=5)
+    with pytest.raises(ValueError, match=r"There is no item 'c'\. There are: 'a', 'b'\."):
+        result.probability_above("a", "c")
+    one, other = result.probability_above("a", "b"), result.probability_above("b", "a")
+    best_first = [[0.5, one], [other, 0.5]]
+    assert result.probability_matrix().tolist() == best_first and one + other == 1
+
+
+def test_a_structure_of_ones_own_gets_intervals():
+    class Wins(ComparisonStructure):
+        def _scores(self, preferences, n_judgements):
+            return np.bincount(preferences.winner, preferences.weight, preferences.n_rows)
+
+    pairs = [("a", "b")] * 3 + [("b", "a")] * 2
+    result = aggregate(pairs, Wins(), n_resamples=500)
+    wins = draw_counts([3, 2], 500)
+    above = np.mean(wins[:, 0] > wins[:, 1])  # five votes cannot tie
+    assert result.probability_above("a", "b") == pytest.approx(above)
