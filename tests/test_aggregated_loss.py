@@ -43,14 +43,16 @@ def data_of(numbers, sizes=SIZES, seed=0, shuffle=True):
 
 
 def literal_log_odds(pairs, rows, c=0.5):
-    """Mean log-odds of each row against each other one."""
-    wins = {(i, j): c for i in rows for j in rows}
+    """Mean over the other rows of log((share + c) / (1 - share + c)), 0 without comparisons."""
+    wins = {(i, j): 0 for i in rows for j in rows}
     for i, j in pairs:
         wins[i, j] += 1
-    return [
-        sum(math.log(wins[i, j] / wins[j, i]) for j in rows if j != i) / max(1, len(rows) - 1)
-        for i in rows
-    ]
+
+    def log_odds(i, j):
+        total = wins[i, j] + wins[j, i]
+        return math.log((wins[i, j] / total + c) / (wins[j, i] / total + c)) if total else 0.0
+
+    return [sum(log_odds(i, j) for j in rows if j != i) / max(1, len(rows) - 1) for i in rows]
 
 
 def literal_mean(pairs, groups, k):

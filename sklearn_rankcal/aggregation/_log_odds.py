@@ -25,7 +25,7 @@ class LogOdds(ComparisonStructure):
     smoothing : float, default=0.5
         The number c > 0 that is added to both sides of each comparison, so that the log-odds of a
         pair in which one item always won are finite.
-    added_to : {"counts", "fractions", "conditional"}, default="counts"
+    added_to : {"conditional", "counts", "fractions"}, default="conditional"
         What c is added to:
 
         - ``"counts"``: log((w_jl + c) / (w_lj + c)), where w_jl is the total weight with which item
@@ -54,15 +54,18 @@ class LogOdds(ComparisonStructure):
     Assume comparisons of the Bradley-Terry-Luce model, in which j is preferred to l with
     probability 1 / (1 + exp(r_l - r_j)), and that all pairs are compared. As the number of
     judgements grows, the scores with ``added_to="counts"`` converge to r / (r - 1) times the
-    centred r_j, for every c and however unequally often the pairs are compared. Its default of 1/2
-    leaves a bias of order 1 / n^2 in the log-odds of n comparisons (Haldane). With fractions, c
-    does not disappear. The log-odds are shrunk, by more for pairs that are compared less often
-    with ``"fractions"``. The order of the scores is still right if all pairs are compared equally
-    often, but it can be wrong otherwise.
+    centred r_j, for every c and however unequally often the pairs are compared. A c of 1/2 leaves a
+    bias of order 1 / n^2 in the log-odds of n comparisons (Haldane). With the other two, c does not
+    disappear, and the log-odds are shrunk. With ``"conditional"`` they are an increasing function
+    of the probability, so that the order of the scores is right in the limit. With ``"fractions"``
+    they are shrunk by more for pairs that are compared less often: the order is right if all pairs
+    are compared equally often, but it can be wrong otherwise.
 
     Subsets of k judgements contain few comparisons of each pair, and P_jl is about 1 / k for a pair
-    that was compared once. ``"counts"`` gives the same score to such a comparison for every k,
-    which is log(3) at the default. A fixed c of ``"fractions"`` would have to be chosen for each k.
+    that was compared once. A fixed c of ``"fractions"`` would have to be chosen for each k. The
+    default bounds the log-odds of a pair by log((1 + c) / c) = log(3) for every k, and its scores
+    are the easiest to learn: on comparisons that were drawn from the labels of search engines,
+    rankers that learn from them had a smaller risk at every k than with ``"counts"``.
 
     The cost is linear in the number of comparisons.
 
@@ -79,13 +82,13 @@ class LogOdds(ComparisonStructure):
     >>> from sklearn_rankcal.aggregation import LogOdds
     >>> from sklearn_rankcal.labels import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
-    >>> LogOdds().scores(judgements).round(3).tolist()  # log(3.5 / 1.5)
-    [0.847, -0.847]
+    >>> LogOdds().scores(judgements).round(3).tolist()  # log(1.25 / .75)
+    [0.511, -0.511]
     >>> LogOdds(0.01, added_to="fractions").scores(judgements).round(3).tolist()  # log(.76 / .26)
     [1.073, -1.073]
     """
 
-    def __init__(self, smoothing: float = 0.5, added_to: str = "counts") -> None:
+    def __init__(self, smoothing: float = 0.5, added_to: str = "conditional") -> None:
         self.smoothing = smoothing
         self.added_to = added_to
 
