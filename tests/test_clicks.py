@@ -22,6 +22,7 @@ from sklearn_rankcal.aggregation import (
     InversePropensity,
     estimate_propensities,
 )
+from sklearn_rankcal.aggregation._propensities import count_cells
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.queries import Queries
@@ -592,6 +593,41 @@ def test_positions_without_clicks():
     assert np.isfinite(scores).all()
     with pytest.raises(ValueError, match="no click at position 1"):
         estimate_propensities(click_labels([[0, 1], [1, 0]], [2, None], [0, 0]))
+
+
+def test_resolved_propensities_are_positive_at_positions_without_clicks():
+    labels = click_labels([[0, 1, 2], [1, 0, 2], [2, 1]], [1, [1, 2], 1], [0, 0, 0])
+    clicks = read_clicks(labels)
+    resolved = InversePropensity(clip=9).resolve(clicks)
+    assert resolved.clip == 9
+    assert resolved.propensities[0] == 1
+    assert resolved.propensities[2] == resolved.propensities[1] < 1
+    np.testing.assert_array_equal(resolved.scores(clicks), InversePropensity(clip=9).scores(clicks))
+    known = InversePropensity([1, 0.5, 0.2])
+    assert known.resolve(clicks) is known
+
+
+def test_propensities_of_sessions_that_have_lost_documents():
+    # the positions that are left are beyond the number of documents that are left
+    rng = np.random.default_rng(0)
+    shown = [rng.permutation(4).tolist() for _ in range(300)]
+    clicked = [[k for k in range(1, 5) if rng.random() < 0.6 / k] for _ in shown]
+    clicks = read_clicks(click_labels(shown, clicked, [0] * 4))
+    part = clicks.take_rows(np.array([1, 3]), Queries.single(2))
+    sessions = [
+        ([{1: 0, 3: 1}[row] if row in (1, 3) else None for row in rows], marks)
+        for rows, marks in zip(shown, clicked, strict=True)
+    ]
+    wanted = np.zeros((2, 4, 2))  # row, position, clicked
+    for rows, marks in sessions:
+        for k, row in enumerate(rows, start=1):
+            if row is not None:
+                wanted[row, k - 1, int(k in marks)] += 1
+    row, position, n_shown, n_clicked = count_cells(part)
+    assert list(zip(row, position, strict=True)) == list(itertools.product([0, 1], [1, 2, 3, 4]))
+    np.testing.assert_array_equal(n_shown, wanted.sum(axis=2).reshape(-1))
+    np.testing.assert_array_equal(n_clicked, wanted[:, :, 1].reshape(-1))
+    assert len(estimate_propensities(part).propensities) == 4
 
 
 def test_sparse_cells_are_counted_like_dense_ones():

@@ -67,7 +67,7 @@ class CascadeSatisfaction(ClickStructure):
     stops. Documents at and above the click were examined; if nothing was clicked, all were. The
     maximum likelihood estimate of p is the number of clicks on the document divided by the number
     of times that it was examined. This is the probability of satisfaction of the measure ERR with
-    ``gain="linear"``.
+    ``gain="linear"`` and ``max_relevance=1``.
 
     Parameters
     ----------
@@ -201,11 +201,15 @@ class InversePropensity(ClickStructure):
         Returns
         -------
         structure : InversePropensity
+            A position without clicks has the smallest propensity of the others. It has no influence
+            on the scores of these clicks, and bounds the weights of other ones.
         """
         if not isinstance(self.propensities, str):
             return self
         self.check()
-        return InversePropensity(fit_propensities(judgements).propensities, self.clip)
+        theta = fit_propensities(judgements).propensities
+        theta = np.where(theta > 0, theta, theta[theta > 0].min())
+        return InversePropensity(theta, self.clip)
 
     def _scores(self, clicks: Clicks) -> Floats:
         position = clicks.position

@@ -196,7 +196,7 @@ def fit_propensities(
     """Run regression-EM; the propensity of a position without clicks is 0."""
     row, position, shown, clicked = count_cells(clicks)
     n_rows = clicks.n_rows
-    n_positions = int(np.diff(clicks.offsets).max(initial=0))
+    n_positions = int(clicks.position.max(initial=0))
     at = position - 1
     if clicked[position == 1].sum() == 0:
         raise ValueError(
@@ -251,7 +251,7 @@ def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
         The number of impressions and of clicks of each, with the counts of the sessions.
     """
     position, weight = clicks.position, clicks.weight
-    longest = int(np.diff(clicks.offsets).max(initial=1))
+    longest = int(position.max(initial=1))
     key = clicks.row * longest + position - 1
     size, pair = clicks.n_rows * longest, None
     if size > 4 * len(key) + 1024:  # most cells of the table of all pairs would be empty
