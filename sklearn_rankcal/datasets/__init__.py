@@ -1,6 +1,7 @@
 """Generators of data whose best ranking is known, and readers of data, for examples and tests."""
 
 from sklearn_rankcal.datasets._clicks import make_clicks
+from sklearn_rankcal.datasets._comparisons import make_comparisons
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.datasets._letor import load_letor
 from sklearn_rankcal.datasets._preferences import make_preferences
@@ -10,6 +11,7 @@ __all__ = [
     "label_ranking_from_classes",
     "load_letor",
     "make_clicks",
+    "make_comparisons",
     "make_label_ranking",
     "make_preferences",
     "make_ranking",

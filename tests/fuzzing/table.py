@@ -144,6 +144,7 @@ EXEMPT = {
     "make_clicks": "a generator of data: tests/test_clicks.py",
     "make_ranking": "a generator of data: tests/test_datasets.py",
     "make_preferences": "a generator of data: tests/test_datasets.py",
+    "make_comparisons": "a generator of data: tests/test_make_comparisons.py",
     "make_label_ranking": "a generator of data: tests/test_datasets.py",
     "label_ranking_from_classes": "fits a random forest: tests/test_datasets.py",
     "check_loss": _CHECKS,

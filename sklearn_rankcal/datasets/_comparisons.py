@@ -1,0 +1,144 @@
+"""A generator of comparisons of documents from their graded relevance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rankcal.datasets import _judges
+from sklearn_rankcal.labels import preference_labels
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
+
+
+def make_comparisons(
+    relevance: ArrayLike,
+    groups: ArrayLike,
+    n_comparisons: int,
+    *,
+    noise: float = 1.0,
+    random_state: Any = None,
+) -> Bunch:
+    """Generate comparisons of two documents each from graded relevance.
+
+    This is how Duchi, Mackey and Jordan (2013) obtain partial preferences whose distribution is
+    known. Each comparison is drawn independently: first a query, with equal probabilities, then
+    two different documents of the query, with equal probabilities. Document i is preferred to
+    document j with probability 1 / (1 + exp(-(r_i - r_j) / noise)), where r is the relevance. This
+    is the model of Bradley, Terry and Luce.
+
+    The relevance can be that of any data: grades of a LETOR file, or what `make_ranking` returns.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n_rows,)
+        Finite relevance of each document.
+    groups : array-like of shape (n_rows,)
+        Query id of each row, in any order. Queries of one document are never drawn.
+    n_comparisons : int
+        Number of comparisons, at least 1.
+    noise : float, default=1.0
+        Noise of the comparisons, > 0. With little noise, comparisons nearly always agree with the
+        relevance; with much noise, they are like coin tosses.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers.
+
+    Returns
+    -------
+    data : Bunch
+        A dictionary-like object with these entries:
+
+        - ``y``, of shape (n_rows,): the structured array of ``preference_labels(pairs, groups)``,
+          in which each pair is a judgement of its own.
+        - ``pairs``, of shape (n_comparisons, 2): the rows of the preferred and of the other
+          document of each comparison.
+        - ``groups``, of shape (n_rows,): the query ids, as they were given.
+        - ``scores``, of shape (n_rows,): the asymptotic scores, which are what the log-odds of the
+          comparisons converge to. The score of document i is the mean of log(p_ij / p_ji) over the
+          other documents j of its query, where p_ij is the probability that i is preferred to j.
+          That is the mean of (r_i - r_j) / noise. The only document of a query has the score 0.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, if lengths differ, if relevance is not finite or too
+        large, if a group id is missing, or if no query has two documents.
+
+    See Also
+    --------
+    make_preferences : Generate features and judgements together.
+
+    Notes
+    -----
+    The cost is O(n log n) time and O(n) memory for n comparisons and rows together.
+
+    Documents with equal relevance are compared like the others, and each of them wins with
+    probability 1/2. The order of the relevance, and hence that of the scores, is the best ranking
+    of each query for pairwise disagreement.
+
+    References
+    ----------
+    J. C. Duchi, L. Mackey and M. I. Jordan: The asymptotics of ranking algorithms. Annals of
+    Statistics 41, 2013, section 6.2: equation (26) for the probabilities and (27) for the
+    asymptotic scores, both with noise 1.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.datasets import make_comparisons
+    >>> data = make_comparisons([2, 0, 1, 3], ["a", "a", "a", "b"], 1000, random_state=0)
+    >>> data.pairs.shape, data.scores.tolist()
+    ((1000, 2), [1.5, -1.5, 0.0, 0.0])
+
+    The only document of query "b" is in no comparison:
+
+    >>> [len(rows) for rows in data.y["wins"]][3]
+    0
+    """
+    values = read_numbers(relevance, "relevance")
+    if values.ndim != 1:
+        raise ValueError(
+            f"relevance must be a 1-D array with one number per row; it has shape {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"relevance must be finite; row {bad} has {values[bad]}.")
+    queries = Queries.from_groups(groups, len(values))
+    _judges.check_numbers(noise, n_comparisons=(n_comparisons, 1))
+    several = np.flatnonzero(queries.sizes > 1)
+    if len(several) == 0:
+        raise ValueError("No query has two documents, so that there is nothing to compare.")
+    with np.errstate(over="ignore"):  # refused in the next lines
+        spread = (queries.max(values) - queries.min(values)) / noise
+    if not np.isfinite(spread).all():
+        raise ValueError(
+            f"Differences of relevance, divided by noise={noise!r}, exceed the largest float."
+        )
+    # Step 1: compute the asymptotic scores. The mean of r_i - r_j over the other documents j is the
+    # difference to the mean of the query, times m / (m - 1) in a query of m documents.
+    factor = queries.broadcast(queries.sizes / np.maximum(queries.sizes - 1, 1))
+    scores = factor * (queries.center(values) / noise)
+    # Step 2: draw the query of each comparison, and two different places in it. The second place
+    # is drawn among the size - 1 others: numbers from the first place on stand for the next place.
+    random = check_random_state(random_state)
+    query = several[random.randint(len(several), size=n_comparisons)]
+    size = queries.sizes[query]
+    first = random.randint(size)
+    second = random.randint(size - 1)
+    row = np.arange(queries.n_rows) if queries.order is None else queries.order
+    start = queries.offsets[query]
+    one, other = row[start + first], row[start + second + (second >= first)]
+    # Step 3: draw which of the two is preferred, equation (26).
+    chance = expit((values[one] - values[other]) / noise)
+    won = random.uniform(size=n_comparisons) < chance
+    pairs = np.column_stack([np.where(won, one, other), np.where(won, other, one)])
+    return Bunch(
+        y=preference_labels(pairs, groups),
+        pairs=pairs,
+        groups=groups,
+        scores=scores,
+        DESCR="Comparisons from graded relevance; see make_comparisons.",
+    )

@@ -1,0 +1,102 @@
+"""The generator of comparisons from graded relevance: distributions, scores and bad input."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import chi2
+
+from sklearn_rankcal.datasets import make_comparisons, make_ranking
+from sklearn_rankcal.labels import Judgements, preference_labels
+
+RELEVANCE = np.array([2.0, 0.0, 1.0, 5.0, 1.0, 1.0, -1.0])
+GROUPS = np.array(["a", "b", "a", "single", "b", "a", "a"])
+
+
+def test_frequencies_follow_the_model():
+    # Every ordered pair has a known probability: query, unordered pair, then equation (26).
+    n, noise = 200_000, 0.7
+    data = make_comparisons(RELEVANCE, GROUPS, n, noise=noise, random_state=1)
+    expected = np.zeros((7, 7))
+    for query in ("a", "b"):
+        rows = np.flatnonzero(GROUPS == query)
+        for i in rows:
+            for j in rows:
+                if i != j:
+                    chance = expit((RELEVANCE[i] - RELEVANCE[j]) / noise)
+                    expected[i, j] = n / 2 / (len(rows) * (len(rows) - 1) / 2) * chance
+    observed = np.zeros((7, 7))
+    np.add.at(observed, (data.pairs[:, 0], data.pairs[:, 1]), 1)
+    possible = expected > 0
+    assert observed[~possible].sum() == 0
+    statistic = ((observed - expected)[possible] ** 2 / expected[possible]).sum()
+    # 6 + 1 unordered pairs in both directions, whose counts have one known sum
+    assert statistic < chi2.ppf(1 - 1e-6, possible.sum() - 1)
+
+
+def test_scores_are_the_mean_log_odds():
+    for noise in (1.0, 0.3):
+        scores = make_comparisons(RELEVANCE, GROUPS, 1, noise=noise, random_state=0).scores
+        for i, (group, value) in enumerate(zip(GROUPS, RELEVANCE, strict=True)):
+            others = np.flatnonzero((GROUPS == group) & (np.arange(7) != i))
+            difference = (value - RELEVANCE[others]) / noise
+            # Equation (27) as it is printed, with noise
+            terms = np.log1p(np.exp(difference)) - np.log1p(np.exp(-difference))
+            expected = terms.mean() if len(others) else 0.0
+            assert scores[i] == pytest.approx(expected, abs=1e-12)
+
+
+def test_entries_agree_with_each_other():
+    data = make_comparisons(RELEVANCE, GROUPS, 500, random_state=3)
+    assert data.pairs.shape == (500, 2) and data.groups is GROUPS
+    labels = preference_labels(data.pairs, GROUPS)
+    for name in ("query", "row", "size"):
+        assert np.array_equal(data.y[name], labels[name])
+    for ours, others in zip(data.y["wins"], labels["wins"], strict=True):
+        assert np.array_equal(ours, others)
+    judgements = Judgements.from_labels(data.y)
+    assert judgements.n_judgements == 500
+    again = make_comparisons(RELEVANCE, GROUPS, 500, random_state=3)
+    assert np.array_equal(again.pairs, data.pairs)
+    assert not np.array_equal(
+        make_comparisons(RELEVANCE, GROUPS, 500, random_state=4).pairs, data.pairs
+    )
+
+
+def test_log_odds_of_many_comparisons_converge_to_the_scores():
+    ranking = make_ranking(5, 4, 6, random_state=0)
+    errors = []
+    for n in (20_000, 320_000):
+        data = make_comparisons(ranking.y, ranking.groups, n, noise=2.0, random_state=0)
+        wins = np.zeros((20, 20))
+        np.add.at(wins, (data.pairs[:, 0], data.pairs[:, 1]), 1)
+        same = (ranking.groups[:, None] == ranking.groups) & ~np.eye(20, dtype=bool)
+        log_odds = np.zeros((20, 20))
+        log_odds[same] = np.log(wins[same] / wins.T[same])
+        errors.append(np.abs(log_odds.sum(axis=1) / 3 - data.scores).max())
+    # 16 times as many comparisons: a quarter of the error, up to chance
+    assert errors[1] < 0.06 and errors[1] < errors[0] / 2
+
+
+def test_large_differences_do_not_overflow():
+    data = make_comparisons([1e300, 0.0], [0, 0], 50, noise=1e-3, random_state=0)
+    assert (data.pairs == [0, 1]).all() and data.scores.tolist() == [1e303, -1e303]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_comparisons": 0}, "n_comparisons must be at least 1; got 0"),
+        ({"noise": 0.0}, "noise must be > 0 and finite"),
+        ({"noise": np.inf}, "noise must be > 0 and finite"),
+        ({"relevance": [1.0, np.nan, 0.0]}, "must be finite; row 1 has nan"),
+        ({"relevance": [[1.0], [0.0], [2.0]]}, "must be a 1-D array"),
+        ({"relevance": ["a", "b", "c"]}, "relevance must be real numbers"),
+        ({"relevance": [1e308, -1e308, 0.0]}, "exceed the largest float"),
+        ({"groups": [0, 0]}, "groups has 2 entries"),
+        ({"groups": [0, 1, 2]}, "No query has two documents"),
+    ],
+)
+def test_bad_arguments(change, message):
+    arguments = {"relevance": [1.0, 0.0, 2.0], "groups": [0, 0, 0], "n_comparisons": 5, **change}
+    with pytest.raises(ValueError, match=message):
+        make_comparisons(**arguments)
