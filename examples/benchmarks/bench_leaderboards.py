@@ -1,0 +1,217 @@
+"""Whether the error bars of leaderboards hold the truth, and how long they take.
+
+    python examples/benchmarks/bench_leaderboards.py
+    python examples/benchmarks/bench_leaderboards.py --parts scores ranks judges seconds
+
+scores   Leaderboards of Bradley-Terry-Luce votes between items with normal scores of standard
+         deviation 1: the share of true scores, centred, that 95 % intervals hold. "corrected" are
+         the bias-corrected percentiles of `aggregate`, "percentile" the plain ones, "basic" the
+         percentiles reflected at the estimate, "normal" 1.96 standard deviations of the resamples.
+ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the probabilities of
+         pairs, and "percentile" the percentiles of resampled ranks. Scores are equally spaced, from
+         -spread to spread. A spread of 0.1 or less is a world of near-ties, and 0 a world of ties,
+         where the items are ranked by their numbers.
+judges   Votes of judges who disagree: each adds normal numbers of their own to the scores. The true
+         scores are those of the expected votes of all judges, and resamples draw either.
+seconds  Ten million votes on 50 models, and 100,000 votes on 1,000 queries of 10.
+
+The share of a kind of interval is over all items of all leaderboards. Its standard error is at most
+0.25 percentage points for 1,000 leaderboards of 8 items or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from _harness import print_table
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation import BradleyTerry
+from sklearn_rankcal.aggregation._intervals import (
+    corrected_intervals,
+    pair_probabilities,
+    rank_intervals,
+)
+from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
+
+PARTS = ("scores", "ranks", "judges", "seconds")
+#: (items, votes) of a leaderboard.
+SIZES = [(10, 1000), (20, 5000), (10, 300), (10, 150), (8, 100)]
+SPREADS = [1.0, 0.5, 0.3, 0.1, 0.03, 0.0]
+
+
+def draw_votes(rng: Any, scores: Any, n_votes: int) -> Any:
+    """Votes on random pairs, of shape (n_worlds, n_votes, 2), for scores (n_worlds, r)."""
+    n_worlds, r = scores.shape
+    i = rng.integers(r, size=(n_worlds, n_votes))
+    j = (i + rng.integers(1, r, size=i.shape)) % r
+    gap = np.take_along_axis(scores, i, 1) - np.take_along_axis(scores, j, 1)
+    first = rng.random(i.shape) < 1 / (1 + np.exp(-gap))
+    return np.stack([np.where(first, i, j), np.where(first, j, i)], axis=-1)
+
+
+def as_judgements(votes: Any, **options: Any) -> Judgements:
+    """One query for each world."""
+    n_worlds, n_votes, _ = votes.shape
+    groups = np.repeat(np.arange(n_worlds), n_votes)
+    return Judgements.from_pairs(votes.reshape(-1, 2), groups, **options)
+
+
+def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield the rows, the queries, the samples and the components of some worlds at a time."""
+    sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
+    first = 0
+    for run in make_runs(judgements, BradleyTerry(), "judgements", n_resamples, seed=0):
+        chunks = [run.resample(chunk, n) for chunk, n in enumerate(sizes)]
+        rows = slice(first, first + run.queries.n_rows)
+        samples, parts = (np.concatenate([chunk[k] for chunk in chunks]) for k in (0, 1))
+        yield rows, run.queries, samples, parts
+        first = rows.stop
+
+
+def report_scores(n_worlds: int, n_resamples: int) -> None:
+    rows = []
+    for seed, (r, n_votes) in enumerate(SIZES):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(n_worlds, r))
+        judgements = as_judgements(draw_votes(rng, scores, n_votes))
+        found = BradleyTerry().scores(judgements)
+        true = (scores - scores.mean(axis=1, keepdims=True))[
+            judgements.queries.codes, judgements.items
+        ]
+        held: dict[str, list[Any]] = {}
+        for part, _, samples, _ in resampled(judgements, n_resamples):
+            centre, plain = found[part], np.nanquantile(samples, [0.025, 0.975], axis=0)
+            spread = 1.96 * np.nanstd(samples, axis=0)
+            kinds = {
+                "corrected": corrected_intervals(samples, centre, 0.95),
+                "percentile": plain,
+                "basic": 2 * centre - plain[::-1],
+                "normal": (centre - spread, centre + spread),
+            }
+            for name, (low, high) in kinds.items():
+                held.setdefault(name, []).append((low <= true[part]) & (true[part] <= high))
+        shares = {name: f"{np.concatenate(values).mean():.1%}" for name, values in held.items()}
+        rows.append([f"{r} items, {n_votes:,} votes", *shares.values()])
+    print_table("scores held by 95 % intervals", ["", *shares], rows)
+
+
+def report_ranks(n_worlds: int, n_resamples: int) -> None:
+    rows = []
+    r, n_votes = 10, 1000
+    for seed, spread in enumerate(SPREADS):
+        rng = np.random.default_rng(seed)
+        scores = np.tile(np.linspace(spread, -spread, r), (n_worlds, 1))
+        judgements = as_judgements(draw_votes(rng, scores, n_votes))
+        true = judgements.items + 1
+        held: dict[str, list[Any]] = {"pairs": [], "percentile": []}
+        length: dict[str, list[Any]] = {"pairs": [], "percentile": []}
+        for part, queries, samples, parts in resampled(judgements, n_resamples):
+            above = pair_probabilities(samples, parts, queries)
+            matrix = samples.reshape(len(samples), queries.n_queries, r)
+            ranks = np.argsort(np.argsort(-matrix, axis=2), axis=2).reshape(len(samples), -1) + 1
+            options = {"axis": 0, "method": "inverted_cdf"}
+            kinds = {
+                "pairs": rank_intervals(above, queries, 0.95),
+                "percentile": np.quantile(ranks, [0.025, 0.975], **options),
+            }
+            for name, (low, high) in kinds.items():
+                held[name].append((low <= true[part]) & (true[part] <= high))
+                length[name].append(high - low + 1)
+        cells = [f"spread {spread:g}"]
+        for name in ("pairs", "percentile"):
+            inside = np.concatenate(held[name])
+            places = [inside[true == place].mean() for place in range(1, r + 1)]
+            mean_length = np.concatenate(length[name]).mean()
+            cells += [f"{inside.mean():.1%}", f"{min(places):.1%}", f"{mean_length:.1f}"]
+        rows.append(cells)
+    header = ["", "pairs", "worst place", "length", "percentile", "worst place", "length"]
+    print_table(f"ranks held by 95 % intervals, {r} items, {n_votes:,} votes", header, rows)
+
+
+def expected_scores(scores: Any, taste: float) -> Any:
+    """Scores of the expected votes of judges, each of whom adds normal numbers to the scores."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    i, j = np.nonzero(~np.eye(len(scores), dtype=bool))
+    gap = scores[i] - scores[j] + np.sqrt(2) * taste * nodes[:, None]
+    share = weights @ (1 / (1 + np.exp(-gap))) / weights.sum()
+    expected = Judgements.from_pairs(np.column_stack([i, j]), weight=share)
+    result = aggregate(expected, "btl")
+    return result.scores[np.argsort(result.items)]
+
+
+def report_judges(n_worlds: int, n_resamples: int) -> None:
+    rows = []
+    r, n_votes = 8, 2000
+    scores = np.linspace(-1, 1, r)
+    for n_judges, taste in ((100, 0.0), (100, 0.5), (100, 1.0), (40, 1.0), (15, 1.0)):
+        rng = np.random.default_rng(n_judges)
+        judge = np.tile(np.arange(n_votes) % n_judges, (n_worlds, 1))
+        own = scores + taste * rng.normal(size=(n_worlds, n_judges, r))
+        i = rng.integers(r, size=judge.shape)
+        j = (i + rng.integers(1, r, size=judge.shape)) % r
+        world = np.arange(n_worlds)[:, None]
+        gap = own[world, judge, i] - own[world, judge, j]
+        first = rng.random(judge.shape) < 1 / (1 + np.exp(-gap))
+        votes = np.stack([np.where(first, i, j), np.where(first, j, i)], axis=-1)
+        judgements = as_judgements(votes, judge=judge.reshape(-1))
+        true = expected_scores(scores, taste)[judgements.items]
+        cells = [f"{n_judges} judges, taste {taste:g}"]
+        for resample in ("judgements", "judges"):
+            result = aggregate(judgements, n_resamples=n_resamples, resample=resample)
+            held = (result.score_low <= true) & (true <= result.score_high)
+            cells += [f"{held.mean():.1%}", f"{(result.score_high - result.score_low).mean():.2f}"]
+        rows.append(cells)
+    header = ["", "judgements", "length", "judges", "length"]
+    print_table(f"scores held by 95 % intervals, {r} items, {n_votes:,} votes", header, rows)
+
+
+def report_seconds(n_resamples: int) -> None:
+    rows = []
+    rng = np.random.default_rng(0)
+    one = as_judgements(draw_votes(rng, rng.normal(size=(1, 50)), 10_000_000))
+    many = as_judgements(draw_votes(rng, rng.normal(size=(1000, 10)), 100))
+    for name, judgements in (
+        ("10,000,000 votes on 50 items", one),
+        ("1,000 x 100 votes on 10", many),
+    ):
+        for method in ("btl", "borda", "log_odds", "rank_centrality", "kemeny"):
+            # The ten million votes are read already, but not yet added up.
+            judgements._preferences = None
+            started = time.perf_counter()
+            aggregate(judgements, method)
+            between = time.perf_counter()
+            resamples = n_resamples if method != "kemeny" else n_resamples // 10
+            aggregate(judgements, method, n_resamples=resamples)
+            ended = time.perf_counter()
+            seconds = f"{between - started:.2f}", f"{ended - between:.2f}"
+            rows.append([f"{name}, {method}", seconds[0], seconds[1], f"{resamples:,}"])
+    print_table("seconds", ["", "alone", "with resamples", "resamples"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--worlds", type=int, default=1000, help="leaderboards of each kind")
+    parser.add_argument("--resamples", type=int, default=1000)
+    args = parser.parse_args()
+    # Rare resamples of few votes stop short of the tolerance of Newton's method.
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    if "scores" in args.parts:
+        report_scores(args.worlds, args.resamples)
+    if "ranks" in args.parts:
+        report_ranks(args.worlds, args.resamples)
+    if "judges" in args.parts:
+        report_judges(args.worlds, args.resamples)
+    if "seconds" in args.parts:
+        report_seconds(args.resamples)
+
+
+if __name__ == "__main__":
+    main()
