@@ -17,7 +17,12 @@ from sklearn_rankcal import (
     QueryKFold,
     preference_labels,
 )
-from sklearn_rankcal.aggregation import AggregatedLoss, InversePropensity, get_structure
+from sklearn_rankcal.aggregation import (
+    STRUCTURES,
+    AggregatedLoss,
+    InversePropensity,
+    get_structure,
+)
 from sklearn_rankcal.aggregation._subsets import plan
 from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
@@ -286,6 +291,26 @@ def test_stochastic_gradients_find_what_all_subsets_give():
     options = {"solver": "sgd", "step_size": "inverse", "max_iter": 200, "random_state": 0}
     drawn = LinearRanker("pointwise_squared", loss=loss, alpha=0.1, **options).fit(X, labels)
     assert drawn.coef_ == pytest.approx(exact.coef_, abs=0.05 * np.abs(exact.coef_).max())
+
+
+@pytest.mark.parametrize("name", [n for n, kind in STRUCTURES.items() if kind.takes != "clicks"])
+def test_every_structure_gives_gains_in_the_order_of_its_scores(name):
+    X, pairs, groups, score = world(30, 25)
+    weight = np.random.RandomState(0).choice([1.0, 4.0], size=len(pairs))
+    judgements = Judgements.from_labels(preference_labels(pairs, groups, weight))
+    structure = get_structure(name)
+    scores = structure.scores(judgements)
+    gains = structure.gains(scores, judgements.queries)
+    assert (gains >= 0).all() and np.isfinite(gains).all()
+    for query in range(30):
+        rows = groups == query
+        above = np.subtract.outer(scores[rows], scores[rows])
+        difference = np.subtract.outer(gains[rows], gains[rows])
+        assert (difference[above > 1e-9] > 0).all() and np.abs(difference[above == 0]).max() == 0
+    loss = AggregatedLoss("ndcg", name, subset_size=8, n_subsets=10)
+    ranker = CalibratedRanker(Ridge(), loss=loss, context=None)
+    ranker.fit(X, preference_labels(pairs, groups))
+    assert np.corrcoef(ranker.decision_function(X, groups=groups), score)[0, 1] > 0.6
 
 
 def test_subset_size_and_structure_can_be_searched():

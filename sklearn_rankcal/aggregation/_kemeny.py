@@ -9,6 +9,7 @@ from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.decoders import DECODERS, DecodeResult
 from sklearn_rankcal.decoders._search import check_options
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,10 @@ class Kemeny(ComparisonStructure):
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
         check_options(self.method, _METHODS, 0, self.time_limit, 0)
+
+    def gains(self, scores: Floats, queries: Queries) -> Floats:
+        """Return the scores, which are not negative."""
+        return scores
 
     def decode(self, preferences: Preferences, n_jobs: int | None = None) -> DecodeResult:
         """Rank the items of all queries.
