@@ -20,6 +20,7 @@ Bools = NDArray[np.bool_]
 
 #: The ridge penalty of ``penalty="auto"`` where the likelihood has no maximum.
 AUTO_PENALTY = 0.1
+_BLOCK = 1 << 14  # pairs
 
 
 class BradleyTerry(ComparisonStructure):
@@ -32,8 +33,9 @@ class BradleyTerry(ComparisonStructure):
         log-likelihood. With ``"auto"`` it is 0 for each connected component of the comparisons
         whose likelihood has a maximum, and 0.1 for each other one. A penalty is a normal prior of
         the scores with the variance 1 / a.
-    tol : float, default=1e-9
-        The iterations end when a step changes no score by more than `tol`.
+    tol : float, default=1e-6
+        The iterations end when a step changes no score by more than `tol`. Because Newton's method
+        converges quadratically, the error that is left is far smaller.
     max_iter : int, default=100
         The largest number of Newton steps.
 
@@ -92,7 +94,7 @@ class BradleyTerry(ComparisonStructure):
     """
 
     def __init__(
-        self, penalty: float | str = "auto", tol: float = 1e-9, max_iter: int = 100
+        self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
     ) -> None:
         self.penalty = penalty
         self.tol = tol
@@ -134,26 +136,34 @@ class _Likelihood:
         self.parts = graph.parts
         self.penalty = penalty
         self.ridge = graph.parts.repeat(penalty)
+        self.total = graph.pairs.total
 
     def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        graph, pairs = self.graph, self.graph.pairs
-        margin = x[pairs.first] - x[pairs.second]
-        small = np.exp(-np.abs(margin))
-        unlikely = small / (1 + small)  # the probability of the less likely result
-        ahead = margin >= 0
-        against = np.where(ahead, pairs.losses, pairs.wins)  # the weight of this result
-        values = pairs.total * np.log1p(small) + against * np.abs(margin)
+        graph, pairs, total = self.graph, self.graph.pairs, self.total
+        values, slopes, terms, curvature = np.empty((4, len(total)))
+        # The temporary arrays of a block fit in the cache, which makes this several times faster.
+        for start in range(0, len(total), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            margin = x[pairs.first[block]] - x[pairs.second[block]]
+            ahead = margin >= 0
+            np.abs(margin, out=margin)
+            small = np.exp(-margin)
+            unlikely = small / (1 + small)  # the probability of the less likely result
+            expected = total[block] * unlikely
+            against = np.where(ahead, pairs.losses[block], pairs.wins[block])  # its weight
+            values[block] = total[block] * np.log1p(small) + against * margin
+            terms[block] = against + expected
+            slope = against - expected
+            slopes[block] = np.where(ahead, slope, -slope)
+            curvature[block] = expected * (1 - unlikely)
         value = graph.sum_pairs(values) + self.penalty / 2 * self.parts.sum(x * x)
-        expected = pairs.total * unlikely
-        slope = against - expected
-        gradient = pairs.sum_skew(np.where(ahead, slope, -slope), graph.n_nodes) + self.ridge * x
-        terms = against + expected
-        unit = pairs.sum_over(terms, terms, graph.n_nodes) + self.ridge * np.abs(x)
-        return value, gradient, unit, expected * (1 - unlikely)
+        gradient = graph.row_sums(slopes) - graph.column_sums(slopes) + self.ridge * x
+        unit = graph.row_sums(terms) + graph.column_sums(terms) + self.ridge * np.abs(x)
+        return value, gradient, unit, curvature
 
     def solve(self, curvature: Floats, rhs: Floats, tolerance: Floats) -> Floats:
         # Curvature that underflows would make the system singular.
-        weight = np.maximum(curvature, 1e-12 * self.graph.pairs.total)
+        weight = np.maximum(curvature, 1e-12 * self.total)
         return solve_laplacian(self.graph, weight, rhs, self.ridge, tolerance)
 
     def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:

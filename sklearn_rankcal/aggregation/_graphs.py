@@ -189,6 +189,14 @@ class ComparisonGraph:
         shape = (self.n_nodes, self.n_nodes)
         return csr_array((weight, self.pairs.second, self._row_starts), shape=shape)
 
+    def row_sums(self, values: Floats) -> Floats:
+        """Add up a value of each pair over the pairs of which each node is the first."""
+        return np.asarray(self.upper(values) @ np.ones(self.n_nodes))
+
+    def column_sums(self, values: Floats) -> Floats:
+        """Add up a value of each pair over the pairs of which each node is the second."""
+        return np.asarray(self.upper(values).T @ np.ones(self.n_nodes))
+
     def strongly_connected(self) -> Bools:
         """Whether each component is strongly connected, of shape (n_parts,).
 

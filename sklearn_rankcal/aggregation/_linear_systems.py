@@ -148,7 +148,7 @@ def _iterate(
     """Solve by conjugate gradients."""
     upper = graph.upper(weight)
     lower = upper.T
-    diagonal = graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge
+    diagonal = graph.row_sums(weight) + graph.column_sums(weight) + ridge
 
     def product(v: Floats) -> Floats:
         return np.asarray(diagonal * v - upper @ v - lower @ v)
@@ -163,7 +163,7 @@ def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Float
     number = np.cumsum(kept) - 1
     first, second = graph.pairs.first, graph.pairs.second
     inside = kept[first] & kept[second]
-    diagonal = (graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge)[kept]
+    diagonal = (graph.row_sums(weight) + graph.column_sums(weight) + ridge)[kept]
     one, other, negative = number[first[inside]], number[second[inside]], -weight[inside]
     place = np.arange(len(diagonal))
     entries = np.concatenate([diagonal, negative, negative])

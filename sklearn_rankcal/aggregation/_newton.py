@@ -66,7 +66,8 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
     Notes
     -----
     The linear systems are solved as exactly as the size of the gradient makes it useful, so that
-    the method converges faster than linearly. Once half of the components are finished, only the
+    the method converges faster than linearly, and the last step leaves a change that is far below
+    `tol`. Once half of the components are finished, only the
     others are computed.
     """
     result = np.zeros(objective.parts.n_rows)

@@ -35,8 +35,9 @@ class PlackettLuce(Structure):
     ----------
     penalty : float or "auto", default="auto"
         As in `BradleyTerry`.
-    tol : float, default=1e-9
-        The iterations end when a step changes no score by more than `tol`.
+    tol : float, default=1e-6
+        The iterations end when a step changes no score by more than `tol`. Because Newton's method
+        converges quadratically, the error that is left is far smaller.
     max_iter : int, default=100
         The largest number of Newton steps.
 
@@ -98,7 +99,7 @@ class PlackettLuce(Structure):
     takes = "orders"
 
     def __init__(
-        self, penalty: float | str = "auto", tol: float = 1e-9, max_iter: int = 100
+        self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
     ) -> None:
         self.penalty = penalty
         self.tol = tol
