@@ -268,6 +268,10 @@ class _Likelihood:
     def before(self, values: Floats) -> Floats:
         """Sum over the higher tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
+        if self.judgements.is_uniform:
+            table = values.reshape(self.judgements.n_queries, -1)
+            np.cumsum(table[:, :-1], axis=1, out=sums.reshape(table.shape)[:, 1:])
+            return sums
         for inside, valid in self.buckets:
             total = np.cumsum(values[inside[:, :-1]], axis=1)
             sums[inside[:, 1:][valid[:, 1:]]] = total[valid[:, 1:]]
@@ -276,6 +280,10 @@ class _Likelihood:
     def after(self, values: Floats) -> Floats:
         """Sum over the lower tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
+        if self.judgements.is_uniform:
+            table = values.reshape(self.judgements.n_queries, -1)
+            np.cumsum(table[:, :0:-1], axis=1, out=sums.reshape(table.shape)[:, -2::-1])
+            return sums
         for inside, valid in self.buckets:
             padded = np.where(valid, values[inside], 0.0)[:, :0:-1]
             total = np.cumsum(padded, axis=1)[:, ::-1]
