@@ -81,8 +81,11 @@ class CascadeSatisfaction(ClickStructure):
     -----
     If a session has several clicks, then every click counts, and the documents down to the last
     click were examined. This is the estimator of the dependent click model, where a user who has
-    clicked may go on, by the lower bound of the likelihood that Guo, Liu and Wang maximise. With at
-    most one click per session it is the estimator of the cascade model.
+    clicked on a document goes on with a probability lambda of its position. After the last click,
+    either the user stopped or nothing satisfied. The probability of this is 1 - lambda + lambda
+    prod(1 - p) over the documents below. With its lower bound 1 - lambda in its place, the
+    likelihood is largest at the estimator. With at most one click per session it is the estimator
+    of the cascade model.
 
     The cost is O(n_impressions + n_documents).
 
@@ -90,7 +93,7 @@ class CascadeSatisfaction(ClickStructure):
     ----------
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.2.
 
-    Guo, Liu and Wang (2009), Efficient multiple-click models in web search, WSDM, section 4.
+    Guo, Liu and Wang (2009), Efficient multiple-click models in web search, WSDM.
 
     Examples
     --------

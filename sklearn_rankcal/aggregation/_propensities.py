@@ -125,7 +125,7 @@ def estimate_propensities(
     References
     ----------
     Wang, Golbandi, Bendersky, Metzler and Najork (2018), Position bias estimation for unbiased
-    learning to rank in personal search, WSDM, section 4.
+    learning to rank in personal search, WSDM.
 
     Examples
     --------
