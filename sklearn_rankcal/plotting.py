@@ -247,7 +247,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ax.set(xlabel=titles[0], ylim=(n - 0.4, -0.6))
     right = ax.twinx()
     right.set_yticks(y, labels, fontsize=size)
-    right.set(ylabel=titles[1], ylim=ax.get_ylim())
+    right.set_ylabel(titles[1], labelpad=8)
+    right.set(ylim=ax.get_ylim())
     for side in (ax, right):
         side.tick_params(axis="y", length=0)
         side.spines[["top", "left", "right"]].set_visible(False)

@@ -2,6 +2,7 @@
 
 import warnings
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from sklearn_rankcal.aggregation import ComparisonStructure, Kemeny, aggregate
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import preference_labels, read_preflib
+
+PREFLIB = Path(__file__).parents[2] / "shared" / "data" / "preferences" / "preflib"
 
 
 class NetWins(ComparisonStructure):
@@ -108,6 +111,34 @@ def test_preflib_file(tmp_path):
     assert result.objective.tolist() == [4.0]
 
 
+@pytest.mark.skipif(not PREFLIB.is_dir(), reason="the elections of PrefLib are not here")
+@pytest.mark.parametrize("method", ["btl", "plackett_luce", "borda", "kemeny"])
+def test_elections_of_preflib_get_error_bars(method):
+    for path in sorted(PREFLIB.iterdir()):
+        election = Judgements.from_preflib(read_preflib(path), ties="half")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
+            result = aggregate(election, method, n_resamples=30)
+        compared = ~np.isnan(result.scores)
+        assert compared.sum() >= 4 and (result.ranks[~compared] == compared.sum() + 1).all()
+        assert (result.rank_low <= result.ranks).all() and (result.ranks <= result.rank_high).all()
+        assert (result.score_low <= result.score_high)[compared].all()
+        wins = np.zeros((len(compared), len(compared)))
+        preferences = election.preferences()
+        wins[preferences.winner, preferences.loser] = preferences.weight
+        first, last = result.rows_of()[[0, compared.sum() - 1]]
+        assert wins[first, last] >= wins[last, first]
+        best, worst = result.items[[first, last]]
+        if len(set(result.items)) == len(result.items):
+            # resamples of few orders do not connect both, and count one half
+            assert result.probability_above(best, worst) > 0.5
+        if method == "kemeny":
+            rank = result.ranks
+            lost = (wins * (rank[:, None] > rank)).sum()
+            assert result.objective[0] == pytest.approx(lost)
+            assert result.lower_bound[0] <= lost
+
+
 def test_kemeny_is_the_decoder_on_the_sums():
     pairs, groups = random_votes(3, n=500)
     judgements = Judgements.from_pairs(pairs, groups)
@@ -197,6 +228,7 @@ def test_text_and_frame():
         ([("a", "b")], {"method": "kemeni"}, ValueError, "kemeni"),
         ([("a", "b")], {"method": Kemeny}, TypeError, "must be a name or"),
         ([("a", "b")], {"method": 3}, TypeError, "3"),
+        ([("a", "b")], {"method": "cascade"}, ValueError, "takes clicks, and not judgements"),
         ([("a", "b")], {"method": Kemeny("exactly")}, ValueError, "exactly"),
         ([("a", "b")], {"method": Kemeny(time_limit=0)}, ValueError, "time_limit"),
         ([("a", "b")], {"groups": [1, 2]}, ValueError, "groups has 2 entries"),

@@ -5,7 +5,14 @@ import builtins
 import numpy as np
 import pytest
 
-from sklearn_rankcal.plotting import plot_matrix, plot_preference_graph
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
+from sklearn_rankcal.plotting import (
+    plot_aggregate,
+    plot_matrix,
+    plot_preference_graph,
+    plot_probability_above,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -49,3 +56,73 @@ def test_bad_input(plot, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
         plot(BEATS)
+
+
+def leaderboard(n_items=4, **options):
+    """A few votes, in which the items with smaller numbers win more often."""
+    random = np.random.RandomState(0)
+    pairs = [random.permutation(n_items)[:2] for _ in range(40 * n_items)]
+    pairs = [(i, j) if (i < j) == (random.uniform() < 0.8) else (j, i) for i, j in pairs]
+    return aggregate([(f"item {i}", f"item {j}") for i, j in pairs], "btl", **options)
+
+
+def test_a_leaderboard_shows_scores_intervals_and_ranks():
+    result = leaderboard(n_resamples=50)
+    ax = result.plot()
+    rows = result.rows_of()
+    assert [label.get_text() for label in ax.get_yticklabels()] == result.items[rows].tolist()
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), result.scores[rows])
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best item, at 0, is on top
+    ends = [[segment[0][0], segment[1][0]] for segment in ax.collections[0].get_segments()]
+    np.testing.assert_array_equal(
+        ends, np.column_stack([result.score_low, result.score_high])[rows]
+    )
+    right = ax.figure.axes[1]
+    bounds = zip(result.rank_low[rows], result.rank_high[rows], strict=True)
+    expected = [f"{low}" if low == high else f"{low}\N{EN DASH}{high}" for low, high in bounds]
+    assert [label.get_text() for label in right.get_yticklabels()] == expected
+    assert "95 % intervals" in ax.get_xlabel() and "95 % intervals" in right.get_ylabel()
+
+
+def test_a_leaderboard_without_resamples_and_of_many_items():
+    ax = plot_aggregate(leaderboard())
+    assert not ax.collections and ax.get_xlabel() == "score"
+    assert [label.get_text() for label in ax.figure.axes[1].get_yticklabels()] == list("1234")
+    many = plot_aggregate(leaderboard(100))
+    assert many.figure.get_figheight() > 20
+    axes = matplotlib.pyplot.subplots(figsize=(4, 4))[1]
+    assert plot_aggregate(leaderboard(100), ax=axes) is axes
+    assert axes.get_yticklabels()[0].get_fontsize() == 5
+
+
+def test_a_leaderboard_of_one_query_of_several_and_items_without_a_score():
+    orders = [["$a$", "b" * 60], ["c", "d"]]
+    judgements = Judgements.from_orders(orders, ["x", "y"], unlisted="ignore")
+    result = aggregate(judgements, "borda", n_resamples=5)
+    with pytest.raises(ValueError, match="Pass group="):
+        plot_aggregate(result)
+    ax = plot_aggregate(result, "x")
+    ax.figure.canvas.draw()  # dollars are no formula
+    texts = [label.get_text() for label in ax.get_yticklabels()]
+    assert texts == [r"\$a\$", "b" * 27 + "..."]
+    with pytest.warns(DisconnectedComparisonsWarning):
+        alone = aggregate(
+            Judgements.from_orders([["a", "b"]], items=["a", "b", "c"]), "borda", n_resamples=5
+        )
+    points = plot_aggregate(alone).lines[0].get_xdata()
+    assert np.isfinite(points[:2]).all() and np.isnan(points[2])
+
+
+def test_probabilities_are_a_matrix_in_the_order_of_the_ranks():
+    result = leaderboard(n_resamples=50)
+    ax = plot_probability_above(result)
+    shown = ax.images[0].get_array()
+    expected = 100 * result.probability_matrix()
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_array_equal(np.asarray(shown.filled(np.nan)), expected)
+    assert [t.get_text() for t in ax.get_yticklabels()] == result.items[result.rows_of()].tolist()
+    texts = {(t.get_position()[1], t.get_position()[0]): t.get_text() for t in ax.texts}
+    assert len(texts) == 12 and texts[0, 3] == f"{expected[0, 3]:.0f}"
+    assert not plot_probability_above(leaderboard(20, n_resamples=20)).texts
+    with pytest.raises(ValueError, match="no resamples"):
+        plot_probability_above(leaderboard())

@@ -153,6 +153,11 @@ def aggregate(
     read = _read_judgements(judgements, groups)
     structure = get_structure(method)
     structure.check()
+    if getattr(structure, "takes", "comparisons") == "clicks":
+        raise ValueError(
+            f"{structure!r} takes clicks, and not judgements. Compute its scores with "
+            "structure.scores(read_clicks(labels)), where the labels are those of click_labels."
+        )
     _check_options(read, n_resamples, resample, confidence_level)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     compared = _compared(read)
