@@ -261,11 +261,17 @@ class AggregatedLoss(Loss):
         gains : ndarray of shape (n_documents,)
             0 for documents without a score.
         """
-        key = repr((get_structure(self.structure), self.gain))
-        kept = judgements.cache.get(key)
-        if kept is None:
-            kept = judgements.cache[key] = np.nan_to_num(self._gains(judgements), nan=0.0)
-        return kept
+        # Objects are compared by identity. They are kept, so that no other gets their address.
+        made_by = (self.structure, self.gain)
+        for other, gains in judgements.cache:
+            if all(
+                a is b or (isinstance(a, str) and a == b)
+                for a, b in zip(other, made_by, strict=True)
+            ):
+                return gains
+        gains = np.nan_to_num(self._gains(judgements), nan=0.0)
+        judgements.cache.append((made_by, gains))
+        return gains
 
     def _gains(self, judgements: Any) -> Floats:
         """Compute the gains of the documents of each query or copy, NaN if they have no score."""

@@ -54,7 +54,7 @@ class Clicks:
     n_judgements : int
         The number of sessions. A session is one judgement of its query, and has the number that
         `resample` takes.
-    cache : dict
+    cache : list
         What aggregates of all sessions keep for later.
 
     Examples
@@ -88,7 +88,7 @@ class Clicks:
         self._last = last
         self.n_rows = queries.n_rows
         self.n_judgements = len(query)
-        self.cache: dict[str, Any] = {}
+        self.cache: list[Any] = []
 
     def __repr__(self) -> str:
         return (

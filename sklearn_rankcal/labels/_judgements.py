@@ -91,7 +91,7 @@ class Judgements:
         self.judges = judges
         self.n_judgements = len(query)
         #: What aggregates of all judgements, such as those of `AggregatedLoss`, keep for later.
-        self.cache: dict[str, Any] = {}
+        self.cache: list[Any] = []
         self._comparisons = comparisons
         self._half_ties = half_ties
         self._preferences: Preferences | None = None
