@@ -26,7 +26,9 @@ from sklearn_rankcal.aggregation import (
 from sklearn_rankcal.aggregation._subsets import plan
 from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
+from sklearn_rankcal.models import DocumentModel, StackedModel
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import Softmax
 
 SIZES = [3, 1, 4, 2]  # documents of each query
 NUMBERS = [5, 0, 7, 3]  # judgements of each query
@@ -325,6 +327,21 @@ def test_subset_size_and_structure_can_be_searched():
     assert len(set(search.cv_results_["mean_test_score"].round(12))) > 2
 
 
+def test_stacks_have_no_members_that_learn_labels():
+    X, pairs, groups, _ = world()
+    labels = preference_labels(pairs, groups)
+    loss = AggregatedLoss("ndcg", subset_size=5)
+    ranker = CalibratedRanker("stacked", loss=loss).fit(X, labels)
+    assert [name for name, _, _ in ranker.model_.members] == ["targets"]
+    for member in ("labels", "pd_by_scores"):
+        stack = StackedModel([("one", None, DocumentModel()), ("two", member, DocumentModel())])
+        with pytest.raises(ValueError, match="judgements"):
+            CalibratedRanker(stack, loss=loss).fit(X, labels)
+    own = LinearRanker(Softmax(normalization="own"), loss=loss)
+    with pytest.raises(ValueError, match="'own' needs a relevance of every row"):
+        own.fit(X, labels)
+
+
 def test_early_stopping_on_validation_queries():
     X, pairs, groups, score = world(100)
     ranker = CalibratedRanker(
@@ -439,6 +456,9 @@ PAIRS, GROUPS = np.array([[0, 1], [1, 2], [4, 3]]), [0, 0, 0, 1, 1]
         ),
         ({"loss": "ndgc"}, "Unknown loss 'ndgc'"),
         ({"gain": "identity"}, "relevance must be >= 0"),
+        ({"loss": "err"}, "exceeds max_relevance=1.*gains that LogOdds"),
+        ({"loss": "precision@3"}, "needs binary relevance.*gains that LogOdds"),
+        ({"loss": "map"}, "MAP learns pairs of documents"),
         ({"structure": "log_ods"}, "log_odds"),
     ],
 )

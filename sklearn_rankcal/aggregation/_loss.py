@@ -195,9 +195,6 @@ class AggregatedLoss(Loss):
         known = {"gain": "linear", "max_relevance": 1.0}
         return named.set_params(**{k: v for k, v in known.items() if k in named.get_params()})
 
-    def regret_constant(self, n_documents: int) -> float | None:
-        return self._inner().regret_constant(n_documents)
-
     # ---------------------------------------------------------------- labels
 
     def check(self, labels: Any) -> None:
@@ -237,7 +234,13 @@ class AggregatedLoss(Loss):
                 f"AggregatedLoss with the structure {type(structure).__name__} needs judgements as "
                 f"labels. Pass y={LABELS_OF[structure.takes]}."
             )
-        inner.check(self.aggregated_gains(labels))
+        try:
+            inner.check(self.aggregated_gains(labels))
+        except ValueError as error:
+            raise ValueError(
+                f"{error} (The labels of {inner!r} are the gains that {structure!r} computes. "
+                "Another structure, another loss, or gain=<function of scores> can be the remedy.)"
+            ) from error
 
     def resolve(self, relevance: Any) -> Loss:
         """Return a copy of the loss, with the parameters that depend on data set."""

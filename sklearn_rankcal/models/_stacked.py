@@ -15,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._fold_data import (
@@ -272,6 +273,11 @@ class StackedModel(VersionedPickle, _BaseComposition):
                 )
             return np.asarray(labels, dtype=np.float64)
         loss = get_loss(loss)
+        if loss.takes == "relevance" and not isinstance(labels, np.ndarray | Preferences):
+            raise ValueError(
+                f"The labels are judgements, which {loss!r} does not take. Give the member a loss "
+                "such as AggregatedLoss, or None."
+            )
         if loss.space != SCORES:
             raise ValueError(
                 f"The members of a stack learn scores, but the targets of {loss!r} are in the "

@@ -68,7 +68,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
     if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
         members = default_members(
             relevance=isinstance(data.labels, np.ndarray),
-            borda=not isinstance(loss, PD | PDByScores),
+            borda=not isinstance(loss, PD | PDByScores) and loss.takes == "relevance",
             forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,

@@ -340,7 +340,7 @@ class ListwiseSurrogate(Surrogate):
     def _from_loss(self, loss: Loss, labels: Any, queries: Queries) -> Floats:
         if self.normalization == "loss":
             return super()._from_loss(loss, labels, queries)
-        if isinstance(labels, Preferences):
+        if not isinstance(labels, np.ndarray):
             raise ValueError("normalization='own' needs a relevance of every row.")
         return self._own_utilities(loss, labels, queries)
 
