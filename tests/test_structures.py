@@ -24,6 +24,7 @@ from sklearn_rankcal.aggregation import (
     PrincipalEigenvector,
     RankCentrality,
     Structure,
+    _linear_systems,
     get_structure,
     mean_adjacency,
 )
@@ -31,6 +32,7 @@ from sklearn_rankcal.aggregation._graphs import components, warn_if_disconnected
 from sklearn_rankcal.aggregation._tied_tiers import tier_probabilities
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
+from sklearn_rankcal.labels._merged_pairs import merge_pairs
 from sklearn_rankcal.queries import Queries
 
 from . import structure_oracles as oracles
@@ -438,6 +440,40 @@ def test_long_chains_are_solved_exactly():
     np.testing.assert_allclose(LeastSquares().scores(judgements), truth, rtol=1e-9, atol=1e-7)
 
 
+def test_long_chains_are_eliminated(monkeypatch):
+    expected = LeastSquares().scores(chain(600))
+    monkeypatch.setattr(_linear_systems, "_MANY_STEPS", 0)
+    np.testing.assert_allclose(LeastSquares().scores(chain(600)), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("structure", [LeastSquares(), BradleyTerry(), BradleyTerry(0.5)], ids=str)
+def test_components_can_be_eliminated_or_iterated(structure, monkeypatch):
+    for seed in range(3):
+        judgements = judgements_of(*draw(seed))
+        expected = structure.scores(judgements)
+        with monkeypatch.context() as patched:
+            patched.setattr(_linear_systems, "_FEW_STEPS", 1)  # so that small ones are eliminated
+            np.testing.assert_allclose(structure.scores(judgements), expected, atol=1e-8)
+            patched.setattr(_linear_systems, "_MANY_STEPS", 0)
+            np.testing.assert_allclose(structure.scores(judgements), expected, atol=1e-8)
+    rng = np.random.default_rng(0)
+    pairs = [(i, j) for i, j in rng.integers(0, 600, (6000, 2)).tolist() if i != j]
+    large = judgements_of(pairs, np.zeros(600))  # too many pairs per item to be eliminated
+    expected = structure.scores(large)
+    monkeypatch.setattr(_linear_systems, "_FEW_STEPS", 1)
+    np.testing.assert_allclose(structure.scores(large), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("structure", EVERY, ids=lambda value: str(value)[:60])
+def test_components_of_a_query_can_alternate(structure):
+    """The pairs have another order after their items have been sorted by component."""
+    pairs = [(0, 4), (5, 0), (5, 4), (4, 5), (4, 0), (1, 2), (2, 1), (1, 2), (0, 5), (0, 4)]
+    scores = structure.scores(judgements_of(pairs, np.zeros(6)))
+    new = np.array([0, 3, 4, 5, 1, 2])  # the components become contiguous
+    moved = structure.scores(judgements_of(new[np.array(pairs)], np.zeros(6)))
+    np.testing.assert_allclose(scores, moved[new], atol=1e-9)
+
+
 @pytest.mark.parametrize("structure", [RankCentrality(), PrincipalEigenvector(), BradleyTerry()])
 def test_components_above_the_size_of_dense_systems_are_solved(structure):
     rng = np.random.default_rng(0)
@@ -482,6 +518,26 @@ def test_components_are_numbered_and_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_disconnected(judgements_of([(0, 1)], [0, 0]).preferences())
+
+
+@pytest.mark.parametrize("n_pairs", [0, 5, 400])
+def test_merged_pairs_are_sums_over_equal_pairs(n_pairs):
+    """With 5 pairs they are sorted, and with 400 they are added up in a table."""
+    rng = np.random.default_rng(n_pairs)
+    queries = Queries(np.array([0, 4, 5, 12]))
+    q = rng.choice([0, 2], n_pairs)
+    first, second = queries.offsets[q] + rng.integers(0, queries.sizes[q], (2, n_pairs))
+    weights = rng.integers(0, 9, (2, n_pairs)).astype(float)
+    chosen, sums = merge_pairs(first, second, tuple(weights), queries)
+    expected = {}
+    for i, j, *both in zip(first.tolist(), second.tolist(), *weights, strict=True):
+        expected[i, j] = np.array(both) + expected.get((i, j), 0)
+    found = list(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True))
+    assert found == sorted(expected)
+    assert [total.dtype for total in sums] == [np.float64, np.float64]
+    np.testing.assert_array_equal(
+        np.transpose(sums), np.reshape([expected[pair] for pair in found], (-1, 2))
+    )
 
 
 def test_mean_adjacency_divides_by_the_number_of_judgements():

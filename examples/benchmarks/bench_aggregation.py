@@ -12,7 +12,7 @@ large
 choix
     Maximum likelihood of one query of `--choix-items` items with `--choix-comparisons` comparisons:
     `BradleyTerry` and the spectral solver of the package choix, which is its fastest; and all of
-    its exact solvers on a query of 200 items with 100,000 comparisons. The gap is the
+    its exact solvers on a query of 100 items with 20,000 comparisons. The gap is the
     log-likelihood per comparison that the scores are below the best, and the ratio is that of the
     seconds. The solvers of choix run until their default tolerance. `BradleyTerry` gets row numbers
     of items, as they do, and adding up equal comparisons is part of its time.
@@ -137,7 +137,7 @@ def report_choix(arguments: argparse.Namespace) -> None:
 
     for r, n, slow in (
         (arguments.choix_items, arguments.choix_comparisons, False),
-        (200, 100_000, True),
+        (100, 20_000, True),
     ):
         winner, loser, q = draw_pairs(np.array([r]), n)
         data = list(zip(winner.tolist(), loser.tolist(), strict=True))

@@ -162,7 +162,7 @@ def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Float
     kept[graph.parts.offsets[:-1]] = ridge[graph.parts.offsets[:-1]] > 0
     number = np.cumsum(kept) - 1
     first, second = graph.pairs.first, graph.pairs.second
-    inside = kept[first] & kept[second]
+    inside = kept[first]  # the second node of a pair is not the first of its component
     diagonal = (graph.row_sums(weight) + graph.column_sums(weight) + ridge)[kept]
     one, other, negative = number[first[inside]], number[second[inside]], -weight[inside]
     place = np.arange(len(diagonal))
