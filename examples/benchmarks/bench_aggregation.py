@@ -74,7 +74,12 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def structures() -> dict[str, Any]:
-    named: dict[str, Any] = {name: get_structure(name) for name in STRUCTURES}
+    """All structures of comparisons and orders but Kemeny's rule, which is a search."""
+    named: dict[str, Any] = {
+        name: get_structure(name)
+        for name, kind in STRUCTURES.items()
+        if kind.takes != "clicks" and name != "kemeny"
+    }
     named["least_squares, weighted"] = LeastSquares(weighted=True)
     named["btl, penalty=0.1"] = BradleyTerry(penalty=0.1)
     return named
