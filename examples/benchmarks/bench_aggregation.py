@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=10_000_000, help="(default: 10000000)")
     parser.add_argument("--queries", type=int, default=10_000, help="(default: 10000)")
     parser.add_argument("--items", type=int, default=20_000, help="(default: 20000)")
-    parser.add_argument("--choix-items", type=int, default=1000, help="(default: 1000)")
+    parser.add_argument("--choix-items", type=int, default=500, help="(default: 500)")
     parser.add_argument("--choix-comparisons", type=int, default=2_000_000)
     parser.add_argument("--orders", type=int, default=10_000, help="(default: 10000)")
     parser.add_argument("--repeats", type=int, default=3, help="(default: 3)")

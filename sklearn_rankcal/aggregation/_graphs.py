@@ -76,8 +76,10 @@ def compared_pairs(preferences: Preferences) -> ComparedPairs:
         the pairs ascend by query. The cost is that of `merge_pairs`.
     """
     queries = preferences.queries
-    place = queries.scatter(np.arange(queries.n_rows))
-    winner, loser = place[preferences.winner], place[preferences.loser]
+    winner, loser = preferences.winner, preferences.loser
+    if queries.order is not None:
+        place = queries.scatter(np.arange(queries.n_rows))
+        winner, loser = place[winner], place[loser]
     first, second = np.minimum(winner, loser), np.maximum(winner, loser)
     forward = winner < loser
     weight = preferences.weight

@@ -252,8 +252,10 @@ class Preferences:
         -----
         The cost is O(n_pairs log n_pairs), and O(n_pairs) if most possible pairs are given.
         """
-        place = queries.scatter(np.arange(queries.n_rows))
-        first, second = place[winner], place[loser]
+        first, second = winner, loser
+        if queries.order is not None:
+            place = queries.scatter(np.arange(queries.n_rows))
+            first, second = place[winner], place[loser]
         # Keys are in the order of (query, winner, loser). If they ascend strictly, the pairs are
         # sorted already and no pair occurs twice.
         key = first * queries.n_rows + second
