@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._registry import get_structure
-from sklearn_rankcal.aggregation._subsets import (
-    draw_subsets,
-    expand_counts,
-    plan,
-    subset_blocks,
+from sklearn_rankcal.aggregation._subset_targets import (
+    MeanTargets,
+    SubsetDraws,
+    mean_over_subsets,
 )
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.measures import Measure
@@ -40,29 +39,6 @@ LABELS_OF = {
     "orders": "preference_labels(pairs, groups)",
     "clicks": "click_labels(shown, clicked, groups)",
 }
-
-
-class MeanTargets(NamedTuple):
-    """The mean of the targets over subsets of the judgements of each query.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (n_documents,)
-        NaN for documents about which no subset says anything.
-    standard_error : ndarray of shape (n_documents,)
-        The standard error of the mean that comes from drawing subsets, 0 where all are taken. It
-        is estimated from the differences between rounds. In a round, the judgements of a query are
-        divided at random into disjoint subsets.
-    exact : ndarray of bool of shape (n_queries,)
-        Whether all subsets of the query are taken.
-    n_subsets : ndarray of shape (n_queries,)
-        The number of subsets of the query.
-    """
-
-    targets: Floats
-    standard_error: Floats
-    exact: NDArray[np.bool_]
-    n_subsets: Ints
 
 
 class AggregatedLoss(Loss):
@@ -334,35 +310,11 @@ class AggregatedLoss(Loss):
         -------
         mean : MeanTargets
         """
-        queries = judgements.queries
         random = check_random_state(self.random_state)
-        single = expand_counts(judgements)
-        numbers = np.bincount(single.query, minlength=queries.n_queries)
-        planned = plan(numbers, self._size(judgements), self.n_subsets)
-        encode = self._encoder(judgements)
-        # sums over the subsets of a round, and over rounds the sums of its means and their squares
-        count, total, rounds, sums, squares = (np.zeros(queries.n_rows) for _ in range(5))
-        for copies, parent, last in subset_blocks(single, planned, random):
-            targets = encode(copies)
-            known = ~np.isnan(targets)
-            rows = _parent_rows(queries, parent)[known]
-            values = targets[known]
-            count += np.bincount(rows, minlength=queries.n_rows)
-            total += np.bincount(rows, values, queries.n_rows)
-            if last:
-                some = count > 0
-                means = total[some] / count[some]
-                rounds += some
-                sums[some] += means
-                squares[some] += means**2
-                count[:], total[:] = 0.0, 0.0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = sums / rounds
-            variance = np.maximum(squares / rounds - mean**2, 0.0) / (rounds - 1)
-        exact = queries.broadcast(planned.exact)
-        # A document that has a score in a single round leaves its error unknown.
-        error = np.where(exact, 0.0, np.where(rounds > 1, np.sqrt(variance), np.inf))
-        return MeanTargets(mean, error, planned.exact, planned.per_round * planned.n_rounds)
+        size = self._size(judgements)
+        return mean_over_subsets(
+            judgements, self._encoder(judgements), size, self.n_subsets, random
+        )
 
     def draws(self, labels: Any) -> RedrawnTargets:
         """Return the targets of one subset of each query, and a function that draws others.
@@ -376,7 +328,8 @@ class AggregatedLoss(Loss):
         targets : RedrawnTargets
             Each drawn subset takes O(k) time, and none is stored. 0 for documents without a score.
         """
-        draw = _SubsetDraws(self, labels)
+        random = check_random_state(self.random_state)
+        draw = SubsetDraws(labels, self._encoder(labels), self._size(labels), random)
         numbers = np.arange(labels.queries.n_queries)
         return RedrawnTargets(labels.queries.scatter(draw(numbers)), draw)
 
@@ -412,32 +365,6 @@ class AggregatedLoss(Loss):
         return int(self.subset_size)
 
 
-class _SubsetDraws:
-    """The function of `RedrawnTargets` that draws the targets of one subset of each query."""
-
-    def __init__(self, loss: AggregatedLoss, judgements: Any) -> None:
-        self.size = loss._size(judgements)
-        self.encode = loss._encoder(judgements)
-        self.judgements = expand_counts(judgements)
-        self.queries = judgements.queries
-        self._order = np.argsort(self.judgements.query, kind="stable")
-        self._counts = np.bincount(self.judgements.query, minlength=self.queries.n_queries)
-        self._starts = np.cumsum(self._counts) - self._counts
-        self._random = check_random_state(loss.random_state)
-
-    def __call__(self, numbers: Ints) -> Floats:
-        copies = draw_subsets(
-            self.judgements,
-            self._order,
-            self._starts,
-            self._counts,
-            numbers,
-            self.size,
-            self._random,
-        )
-        return np.nan_to_num(self.encode(copies), nan=0.0)
-
-
 def auto_subset_size(judgements: Any) -> int:
     """Return the size of the subsets for ``subset_size="auto"``: 2 n^0.45, rounded up.
 
@@ -468,14 +395,6 @@ def auto_subset_size(judgements: Any) -> int:
     """
     n = float(judgements.per_query.sum())
     return max(1, int(np.ceil(2.0 * n**0.45)))
-
-
-def _parent_rows(queries: Queries, parent: Ints) -> Ints:
-    """Return the row of each row of the copies."""
-    sizes = queries.sizes[parent]
-    ends = np.cumsum(sizes)
-    places = np.arange(ends[-1]) + np.repeat(queries.offsets[parent] - ends + sizes, sizes)
-    return places if queries.order is None else queries.order[places]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,8 @@ from sklearn_rankcal.labels._click_input import (
 )
 from sklearn_rankcal.labels._click_log import Clicks
 from sklearn_rankcal.labels._preferences import _cut
-from sklearn_rankcal.labels._relevance import is_structured, put_together, whole_queries
+from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import check_no_mask
 
 CLICK_DTYPE = np.dtype(
     [
@@ -187,24 +186,9 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     >>> clicks.row.tolist(), clicks.offsets.tolist(), clicks.clicked.tolist()
     ([0, 1, 1, 0], [0, 2, 4], [False, True, False, False])
     """
-    wanted = "Pass clicks as click_labels(shown, clicked, groups)."
-    if y is None:
-        raise ValueError(f"This ranker requires y to be passed, but the target y is None. {wanted}")
-    if not is_structured(y):
-        raise ValueError(f"y has shape {np.shape(y)} and does not contain clicks. {wanted}")
-    if y.dtype.names != CLICK_DTYPE.names:
-        raise ValueError(
-            f"The structured labels have the fields {y.dtype.names}, but the labels of "
-            f"click_labels(shown, clicked, groups) have {CLICK_DTYPE.names}."
-        )
-    check_no_mask(y, "y")
-    if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array with one entry per row; it has shape {y.shape}.")
-    if n_rows is not None and len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows.")
-    if len(y) == 0:
-        raise ValueError("y is empty: at least one row is needed.")
-    queries = whole_queries(y, "click_labels")
+    queries = read_structure(
+        y, CLICK_DTYPE, "clicks", "click_labels(shown, clicked, groups)", n_rows
+    )
     if len(np.unique(y["row"])) < len(y):
         raise put_together("a row occurs twice", "click_labels")
     per_row = np.fromiter(map(len, y["sessions"]), dtype=np.int64, count=len(y))

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._checks import check_judgement, check_pairs, check_weight
 from sklearn_rankcal.labels._merged_pairs import merge_pairs
-from sklearn_rankcal.labels._relevance import bare_pairs, is_structured, put_together, whole_queries
+from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import check_no_mask
 
 PREFERENCE_DTYPE = np.dtype(
     [
@@ -157,27 +156,9 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     ([0, 1], [1, 0], [1.0, 2.0])
     """
     function = "preference_labels"
-    wanted = "Pass preferences as preference_labels(pairs, groups)."
-    if y is None:
-        raise ValueError(f"This ranker requires y to be passed, but the target y is None. {wanted}")
-    if not is_structured(y):
-        shape = np.shape(y)
-        if len(shape) == 2 and shape[1] == 2:
-            raise bare_pairs(shape, "Preference labels have one entry per row.")
-        raise ValueError(f"y has shape {shape} and does not contain preferences. {wanted}")
-    if y.dtype.names != PREFERENCE_DTYPE.names:
-        raise ValueError(
-            f"The structured labels have the fields {y.dtype.names}, but the labels of "
-            f"{function}(pairs, groups) have {PREFERENCE_DTYPE.names}."
-        )
-    check_no_mask(y, "y")
-    if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array with one entry per row; it has shape {y.shape}.")
-    if n_rows is not None and len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows.")
-    if len(y) == 0:
-        raise ValueError("y is empty: at least one row is needed.")
-    queries = whole_queries(y, function)
+    queries = read_structure(
+        y, PREFERENCE_DTYPE, "preferences", "preference_labels(pairs, groups)", n_rows
+    )
     rows = y["row"]
     # here[row]: the index in y of the entry whose original row number is `row`, -1 if there is none
     here = np.full(int(rows.max()) + 1, -1)

@@ -129,6 +129,52 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
     return queries
 
 
+def read_structure(
+    y: Any, dtype: np.dtype[Any], kind: str, call: str, n_rows: int | None
+) -> Queries:
+    """Check that `y` is an array of structured labels or a part of it, and return its queries.
+
+    Parameters
+    ----------
+    y : Any
+        What a user passed as labels.
+    dtype : dtype
+        The dtype of the labels.
+    kind, call : str
+        What the labels contain, and how they are made, for the messages: for example
+        ``"preferences"`` and ``"preference_labels(pairs, groups)"``.
+    n_rows : int or None
+        The expected length.
+
+    Raises
+    ------
+    ValueError
+        If `y` is None or another kind of array, has the wrong length or no rows, if a query is
+        incomplete, or if labels of several calls were concatenated.
+    """
+    wanted = f"Pass {kind} as {call}."
+    if y is None:
+        raise ValueError(f"This ranker requires y to be passed, but the target y is None. {wanted}")
+    if not is_structured(y):
+        shape = np.shape(y)
+        if kind == "preferences" and len(shape) == 2 and shape[1] == 2:
+            raise bare_pairs(shape, "Preference labels have one entry per row.")
+        raise ValueError(f"y has shape {shape} and does not contain {kind}. {wanted}")
+    if y.dtype.names != dtype.names:
+        raise ValueError(
+            f"The structured labels have the fields {y.dtype.names}, but the labels of {call} have "
+            f"{dtype.names}."
+        )
+    check_no_mask(y, "y")
+    if y.ndim != 1:
+        raise ValueError(f"y must be a 1-D array with one entry per row; it has shape {y.shape}.")
+    if n_rows is not None and len(y) != n_rows:
+        raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows.")
+    if len(y) == 0:
+        raise ValueError("y is empty: at least one row is needed.")
+    return whole_queries(y, call.partition("(")[0])
+
+
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
     """Return the queries that `groups` or the structured labels give; None if neither does.
 
