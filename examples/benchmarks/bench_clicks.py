@@ -54,6 +54,7 @@ from sklearn_rankcal.aggregation import (
     ClickThroughRate,
     InversePropensity,
     Structure,
+    estimate_propensities,
 )
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.losses import DCG, Loss
@@ -181,6 +182,9 @@ def measure(
                 ranking=logging_scores(train, 100 * number + seed), temperature=temperature,
                 random_state=100 * number + seed,
             )  # fmt: skip
+            if number == seed == 0:
+                ratio = estimate_propensities(log.y).propensities / log.propensities
+                print(f"Estimated propensities / true ones: {' '.join(f'{r:.2f}' for r in ratio)}")
             few = peers and (seed == 0 or n_sessions < 100_000)
             for name, method in {**METHODS, **(PEERS if few else {})}.items():
                 started = time.process_time()

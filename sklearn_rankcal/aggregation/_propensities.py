@@ -117,6 +117,11 @@ def estimate_propensities(
     theta_1 = 1 and the others are at most 1, and never decrease it. With a classifier they may
     decrease it, because a classifier does not maximise the likelihood exactly.
 
+    Without features and with few sessions per document, the estimates of low positions are too
+    large, because the relevance of every document adapts to its own clicks. The documentation page
+    about clicks has figures. Estimates from all clicks are therefore better than the mean of
+    estimates from parts of them.
+
     An iteration without features costs O(number of different pairs of a document and a position),
     however many sessions there are. With features it costs one fit of the classifier to two rows
     per document that was shown: a relevant copy and an irrelevant one, whose weights are the
