@@ -236,6 +236,7 @@ def test_text_and_frame():
         (preference_labels([[0, 1]], [0, 0]), {"groups": [1]}, ValueError, "groups can only"),
         ([], {}, ValueError, "pairs is empty"),
         ([("a", "a")], {}, ValueError, "itself"),
+        ([(np.inf, 1.0)], {}, ValueError, "missing or infinite"),
         ([(np.nan, 1.0)], {}, ValueError, "missing or infinite"),
         (None, {}, ValueError, "pairs must be"),
         ([("a", "b")], {"query": [1]}, TypeError, "no parameter 'query'"),

@@ -146,8 +146,9 @@ def corrected_intervals(samples: Floats, scores: Floats, level: float) -> tuple[
         lower = np.floor(position).astype(np.int64)
         upper = np.minimum(lower + 1, n - 1)
         share = position - lower
-        bounds.append((1 - share) * ordered[lower, columns] + share * ordered[upper, columns])
-    return bounds[0], bounds[1]
+        below_it = ordered[lower, columns]
+        bounds.append(below_it + share * (ordered[upper, columns] - below_it))
+    return bounds[0], np.maximum(*bounds)
 
 
 def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Queries) -> Floats:

@@ -105,7 +105,7 @@ def number_ids(ids: NDArray[Any], name: str) -> tuple[Ints, NDArray[Any]]:
     except TypeError as error:
         raise ValueError(f"{name} must contain hashable ids: {error}.") from None
     for value in numbers:
-        if is_missing(value):
+        if is_missing(value) or (isinstance(value, float) and np.isinf(value)):
             place = next(k for k, other in enumerate(listed) if other is value)
             raise _missing(name, place, value)
     codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))

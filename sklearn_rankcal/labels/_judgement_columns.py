@@ -76,7 +76,8 @@ def read_count(count: ArrayLike, n: int, name: str) -> Floats:
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
-    if counts.sum() > LARGEST_WHOLE:
+    # the largest first: a sum could overflow
+    if counts.max(initial=0) > LARGEST_WHOLE or counts.sum() > LARGEST_WHOLE:
         raise ValueError("The sum of the counts is beyond 2^53.")
     return counts
 

@@ -6,7 +6,7 @@ Each function checks its arguments and returns a dictionary of the arguments of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -236,6 +236,8 @@ def from_selections(
             )
         winners = list(choice) if many else [choice]
         rest = [item for item in items if item not in winners]
+        if not all(isinstance(winner, Hashable) for winner in winners):
+            raise ValueError(f"Entry {m} of selected has an id that is not hashable: {choice!r}.")
         if len(set(winners)) < len(winners):
             raise ValueError(f"Entry {m} of selected has an item twice: {choice!r}.")
         if len(rest) + len(winners) != len(items) or any(w not in items for w in winners):

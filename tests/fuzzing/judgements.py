@@ -1,0 +1,316 @@
+"""Judgements of every format say what loops read from them; leaderboards follow from the scores."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+
+from . import public
+from .values import _IDS, GROUP_WORDS, draw_groups, spoiled_groups, spoiled_numbers
+
+_A, _L = public.aggregation, public.labels
+COVERS_FORMATS = ("Judgements", "Comparisons", "Orders")
+COVERS_AGGREGATE = (
+    "aggregate", "Aggregate", "Borda", "BudgetedBorda", "Copeland", "LeastSquares", "LogOdds",
+    "BradleyTerry", "PlackettLuce", "PrincipalEigenvector", "RankCentrality", "Kemeny",
+    "get_structure", "STRUCTURES",
+)  # fmt: skip
+_METHODS = (
+    "btl", "plackett_luce", "borda", "budgeted_borda", "copeland", "least_squares", "log_odds",
+    "principal_eigenvector", "rank_centrality", "kemeny",
+)  # fmt: skip
+
+
+def _queries(case, n):
+    """The query of each of n judgements, by first appearance, and groups to pass; or None."""
+    if case.chance(0.4):
+        return [0] * n, None
+    numbers = case.rng.integers(0, 3, n).tolist()
+    first = {number: k for k, number in enumerate(dict.fromkeys(numbers))}
+    codes = [first[number] for number in numbers]
+    return codes, draw_groups(case, codes)
+
+
+def _names(case):
+    """Six ids of the same odd type."""
+    kinds = [kind for kind in _IDS if kind != "mixed"]
+    make = _IDS["mixed" if case.chance(0.1) else case.choose(kinds)]
+    return [make(k) for k in range(6)]
+
+
+def _tiers(case):
+    """A random order of some of six items, as a list of tiers."""
+    listed = case.rng.permutation(6)[: case.whole(1, 6)].tolist()
+    tiers = []
+    while listed:
+        size = case.whole(1, min(2, len(listed)))
+        tiers.append(listed[:size])
+        listed = listed[size:]
+    return tiers
+
+
+def _expect_totals(case, read, names, wanted):
+    """The sums of weights are those of a loop."""
+    number = {name: k for k, name in enumerate(names)}
+    items = [number[item] for item in read.items.tolist()]
+    codes, preferences = read.queries.codes, read.preferences()
+    found = defaultdict(float)
+    for i, j, weight in zip(preferences.winner.tolist(), preferences.loser.tolist(),
+                            preferences.weight.tolist(), strict=True):  # fmt: skip
+        case.expect(codes[i] == codes[j], "compares items of two queries")
+        found[int(codes[i]), items[i], items[j]] += weight
+    keys = sorted({*found, *wanted})
+    case.equal([found[k] for k in keys], [wanted[k] for k in keys], "other sums of comparisons")
+
+
+def formats(case):
+    """Pairs, orders, tables of ranks and selections."""
+    case.choose([_pairs, _orders, _ranks, _selections])(case)
+
+
+def _pairs(case):
+    names, n = _names(case), case.whole(1, 3 * case.size)
+    codes, groups = _queries(case, n)
+    rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
+    options, factor, tied = {}, [1.0] * n, [False] * n
+    if case.chance(0.4):
+        factor = case.rng.choice([0, 0.5, 1, 3], n).tolist()
+        options["weight"] = case.choose([list, np.array, pd.Series])(factor)
+    if case.chance(0.4):
+        tied = (case.rng.random(n) < 0.3).tolist()
+        options["tied"] = case.choose([list, np.array, pd.Series])(tied)
+    extra = case.choose(["count", "judgement", "judge", None])
+    if extra == "count":
+        options["count"] = case.rng.integers(0, 4, n)
+        factor = [f * c for f, c in zip(factor, options["count"].tolist(), strict=True)]
+    elif extra is not None:
+        options[extra] = [_IDS["text"](k) for k in case.rng.integers(0, 3, n).tolist()]
+    made = [(names[i], names[j]) for i, j in rows]
+    if case.chance(0.3):
+        made = [list(pair) for pair in made]
+    elif case.chance(0.3):
+        columns = [np.empty(n, dtype=object) for _ in range(2)]
+        for k, pair in enumerate(made):
+            columns[0][k], columns[1][k] = pair
+        made = pd.DataFrame({"one": columns[0], "other": columns[1]})
+    read = case.call(_L.Judgements.from_pairs, made, groups, **options)
+    wanted = defaultdict(float)
+    for (i, j), q, f, tie in zip(rows, codes, factor, tied, strict=True):
+        wanted[q, i, j] += f / 2 if tie else f
+        wanted[q, j, i] += f / 2 if tie else 0.0
+    _expect_totals(case, read, names, wanted)
+    if extra == "judgement":
+        n = len(set(zip(codes, options["judgement"], strict=True)))
+    case.expect(read.n_judgements == n, "counts judgements wrongly")
+
+
+def _order_totals(orders, codes, counts, options, known):
+    """The sums of the comparisons of orders, which are lists of tiers."""
+    wanted = defaultdict(float)
+    for tiers, q, count in zip(orders, codes, counts, strict=True):
+        rest = sorted(known[q] - {item for tier in tiers for item in tier})
+        full = [*tiers, rest] if options["unlisted"] == "last" and rest else tiers
+        for t, tier in enumerate(full):
+            for i in tier:
+                for j in (item for lower in full[t + 1 :] for item in lower):
+                    wanted[q, i, j] += count
+                for j in tier:
+                    wanted[q, i, j] += count / 2 * (i != j and options["ties"] == "half")
+    return wanted
+
+
+def _draw_orders(case):
+    orders = [_tiers(case) for _ in range(case.whole(1, case.size))]
+    codes, groups = _queries(case, len(orders))
+    options = {"unlisted": case.choose(["ignore", "last"]), "ties": case.choose(["ignore", "half"])}
+    counts = [1] * len(orders)
+    if case.chance(0.5):
+        counts = case.rng.integers(0, 4, len(orders)).tolist()
+        options["count"] = counts
+    elif case.chance(0.3):
+        options["judge"] = [f"judge {k}" for k in case.rng.integers(0, 2, len(orders))]
+    known = defaultdict(set)
+    for tiers, q in zip(orders, codes, strict=True):
+        known[q].update(item for tier in tiers for item in tier)
+    return orders, codes, groups, counts, options, known
+
+
+def _orders(case):
+    names = _names(case)
+    orders, codes, groups, counts, options, known = _draw_orders(case)
+    # Ids that are containers themselves would be read as tiers.
+    plain = not any(isinstance(name, (tuple, frozenset)) for name in names)
+    made = [
+        [names[tier[0]] if plain and len(tier) == 1 else [names[i] for i in tier] for tier in tiers]
+        for tiers in orders
+    ]
+    read = case.call(_L.Judgements.from_orders, made, groups, **options)
+    _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
+
+
+def _ranks(case):
+    orders, codes, groups, counts, options, known = _draw_orders(case)
+    table = np.full((len(orders), 6), np.nan)
+    for row, tiers in zip(table, orders, strict=True):
+        for t, tier in enumerate(tiers):
+            row[tier] = 1.5 * t + 1
+    names = list(range(6))
+    if case.chance(0.5):
+        names = _names(case)
+        options["items"] = names
+    if groups is None:  # every column is an item, also those that no order lists
+        known[0] = set(range(6))
+    read = case.call(_L.Judgements.from_ranks, table, groups, **options)
+    _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
+
+
+def _selections(case):
+    names, n = _names(case), case.whole(1, case.size)
+    codes, groups = _queries(case, n)
+    shown = [case.rng.permutation(6)[: case.whole(1, 6)].tolist() for _ in range(n)]
+    chosen = [[item for item in items if case.chance(0.4)] for items in shown]
+    wanted = defaultdict(float)
+    for items, winners, q in zip(shown, chosen, codes, strict=True):
+        for i in winners:
+            for j in set(items) - set(winners):
+                wanted[q, i, j] += 1
+    read = case.call(
+        _L.Judgements.from_selections,
+        [[names[i] for i in items] for items in shown],
+        [[names[i] for i in winners] for winners in chosen],
+        groups,
+    )
+    _expect_totals(case, read, names, wanted)
+
+
+_NO_PAIRS = [
+    [], None, 7, "ab", ["ab"], [("a",)], [("a", "b", "c")], [("a", "a")], [(None, "a")],
+    [(float("nan"), 1.0)], [(float("inf"), 1.0)], np.array([[1.0, np.nan]]), {"a": "b"},
+    np.array([[1.0, np.inf]]),
+    [([1], [2])], np.zeros((2, 3)), np.ma.array([[0, 1]], mask=[[True, False]]), [7],
+    pd.DataFrame({"a": [1], "b": [2], "c": [3]}), pd.DataFrame({"a": [1], "b": [None]}),
+    np.zeros((0, 2)), [(pd.NA, 1)], [(np.datetime64("NaT"), "a")],
+]  # fmt: skip
+_NO_ORDERS = [
+    [], None, 7, "abc", [[]], ["ab"], [[["a"], []]], [["a", "a"]], [["a", ["b", "a"]]], [[None]],
+    [[float("nan")]], [7], {"a": 1}, [{"a": 1}], [[["a", ["b"]]]],
+]  # fmt: skip
+_NO_RANKS = [
+    [], None, 7, "ab", [1, 2], [[np.nan, np.nan]], [[0, 1]], [[-1, 2]], [[np.inf, 1]], [["a", "b"]],
+    np.ones((2, 2, 2)), [[1, 2], [1]],
+]  # fmt: skip
+
+
+def bad_formats(case):
+    """Judgements, and what belongs to them, without a meaning."""
+    J = _L.Judgements
+    which = case.choose(["pairs", "orders", "ranks", "selections", "option", "groups", "preflib"])
+    if which == "pairs":
+        case.refuses(J.from_pairs, case.choose(_NO_PAIRS), words=("pair",))
+    elif which == "orders":
+        case.refuses(J.from_orders, case.choose(_NO_ORDERS), words=("order",))
+    elif which == "ranks":
+        case.refuses(J.from_ranks, case.choose(_NO_RANKS), words=("rank",))
+    elif which == "selections":
+        shown, chosen = case.choose([
+            ([["a", "b"]], ["c"]), ([["a", "b"]], [["a", "a"]]), ([["a", "a"]], ["a"]),
+            ([[]], [[]]), ([["a"]], []), ([["a"]], [None]), ([["a"]], None), ([], []),
+            (None, None), (["ab"], ["a"]), ([["a", "b"]], [[["a"]]]), ([["a"]], "a b"),
+        ])  # fmt: skip
+        case.refuses(J.from_selections, shown, chosen, words=("shown", "selected"))
+    elif which == "groups":
+        spoiled = spoiled_groups(case, [0, 0, 1])
+        case.refuses(J.from_pairs, [(0, 1)] * 3, spoiled, words=(*GROUP_WORDS, "group"))
+    elif which == "preflib":
+        bad = case.choose([None, 7, "votes.soc", [], {}, [[1, 2]], object()])
+        case.refuses(J.from_preflib, bad, words=("from_preflib",))
+    else:
+        _bad_option(case)
+
+
+def _bad_option(case):
+    J = _L.Judgements
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")]
+    name = case.choose(["weight", "count", "tied", "judgement", "judge", "items", "unlisted"])
+    if name in ("weight", "count"):
+        bad, _ = spoiled_numbers(case, 3)
+        if case.chance(0.3):
+            bad = case.choose([[-1, 1, 1], [1e308] * 3, [0.5, 1, np.nan]])
+        case.refuses(J.from_pairs, pairs, **{name: bad}, words=(name,))
+    elif name == "tied":
+        bad = case.choose([[0, 1, 0], [True], ["no"] * 3, None.__class__, [[True]] * 3])
+        case.refuses(J.from_pairs, pairs, tied=bad, words=("tied",))
+    elif name in ("judgement", "judge"):
+        bad = case.choose([[1, 2], [None, 1, 2], [[1], [2], [3]], "abc", 7, [[]] * 3])
+        case.refuses(J.from_pairs, pairs, **{name: bad}, words=(name,))
+    elif name == "items":
+        bad = case.choose([["a"], ["a", "a", "b", "c"], [], "abc", [None, "a", "b", "c"]])
+        case.refuses(J.from_orders, pairs, items=bad, words=("item",))
+    else:
+        bad = case.choose(["first", None, 3, True, ["last"]])
+        option = case.choose(["unlisted", "ties"])
+        case.refuses(J.from_orders, pairs, **{option: bad}, words=(option,))
+
+
+def leaderboard(case):
+    """Ranks follow from scores, intervals are in order, and Borda and Kemeny are those of loops."""
+    names, n = _names(case), case.whole(1, 4 * case.size)
+    codes, groups = _queries(case, n)
+    rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
+    pairs = [(names[i], names[j]) for i, j in rows]
+    method = case.choose(_METHODS)
+    n_resamples = case.choose([0, 1, 3, 70])
+    result = case.call(_A.aggregate, pairs, method, groups, n_resamples=n_resamples)
+    number = {name: k for k, name in enumerate(names)}
+    items = [number[item] for item in result.items.tolist()]
+    query = result.judgements.queries.codes.tolist()
+    scores, ranks = result.scores.tolist(), result.ranks.tolist()
+    case.expect(np.isfinite(result.scores).all(), "no score for an item that is compared")
+    for k, q in enumerate(query):
+        above = sum(s > scores[k] for s, other in zip(scores, query, strict=True) if other == q)
+        case.expect(ranks[k] == 1 + above, "ranks that do not follow from scores")
+    lines = str(result).splitlines()
+    case.expect(any(line.split()[:2] == ["rank", "item"] or line.split()[:1] == ["rank"]
+                    for line in lines), "a text without a leaderboard")  # fmt: skip
+    if method == "borda":
+        for k, q in enumerate(query):
+            mine = [pair for pair, code in zip(rows, codes, strict=True) if code == q]
+            net = sum((i == items[k]) - (j == items[k]) for i, j in mine)
+            case.equal(scores[k], net / len(mine), "another Borda count")
+    if method == "kemeny":
+        place = {(q, items[k]): ranks[k] for k, q in enumerate(query)}
+        for q in range(max(codes) + 1):
+            lost = sum(place[q, i] > place[q, j]
+                       for (i, j), c in zip(rows, codes, strict=True) if c == q)  # fmt: skip
+            case.equal(result.objective[q], lost, "another weight of contradicted comparisons")
+            case.expect(result.optimal[q], "no proof for six items")
+    if n_resamples:
+        # NaN where no resample compares the item
+        gap = (result.score_high - result.score_low)[~np.isnan(result.score_low)]
+        case.expect((gap >= 0).all(), "intervals that end before they begin")
+        inside = (result.rank_low <= result.ranks) & (result.ranks <= result.rank_high)
+        case.expect(inside.all(), "intervals of ranks without the rank")
+        matrix = result.probability_matrix(result.judgements.queries.ids[0])
+        case.equal(matrix + matrix.T, np.ones(matrix.shape), "probabilities that do not add up")
+
+
+def bad_leaderboard(case):
+    """Methods, options and judgements without a meaning."""
+    pairs = [("a", "b"), ("b", "c"), ("c", "a")]
+    name, values = case.choose([
+        ("method", ["elo", "", None, 3, ["btl"], _A.BradleyTerry, "cascade", "Kemeny"]),
+        ("n_resamples", [-1, 1.5, "3", None, True, np.nan, 10**15, [3]]),
+        ("resample", ["judges", "voters", None, 3, ["judges"]]),
+        ("confidence_level", [0, 1, -0.5, 95, "0.9", None, np.nan, True, [0.9]]),
+        ("random_state", ["a", 1.5, [[1]], object()]),
+        ("groups", [[1], [1, None, 2], "abc", 7, [[1, 2, 3]]]),
+    ])  # fmt: skip
+    words = {"method": ("structure", "clicks"), "random_state": ("seed", "random")}
+    case.refuses(_A.aggregate, pairs, **{name: case.choose(values)},
+                 words=words.get(name, (name, "group", "judge")))  # fmt: skip
+    if case.chance(0.3):
+        case.refuses(_A.aggregate, case.choose(_NO_PAIRS), "borda", words=("pair", "label"))
+    if case.chance(0.3):
+        case.refuses(_A.Kemeny(*case.choose([("best",), (None,), (3,)])).check, words=("method",))
