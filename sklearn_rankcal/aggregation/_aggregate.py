@@ -119,9 +119,13 @@ def aggregate(
     Intervals of ranks follow from the probabilities of pairs. An item is certainly above another
     one if it is above in a share of at least (1 + confidence_level) / 2 of the resamples. The
     interval of a rank begins after all items that are certainly above, and ends before all that are
-    certainly below. Percentiles of the resampled ranks would be too short for near-ties: for ten
-    nearly equal scores, they held the rank of the best item in 79 % of the simulations, and these
-    intervals in 95 %. Where scores are exactly equal, both are too short.
+    certainly below. For ten items and 1,000 votes they held at least 99 % of the true ranks, and
+    98 % for scores between -0.1 and 0.1, which so few votes cannot tell apart. Percentiles of the
+    resampled ranks are too short there, and held only 80 % of the first and last ranks, where these
+    intervals held 94 %. Where scores are exactly equal, both are too short for these ranks.
+
+    If judges disagree, intervals from resamples of the judges are as good if there are many judges.
+    With only 15 of them they held 93 % of the true scores. ``examples/benchmarks`` has all figures.
 
     A resample can lack comparisons. Where its comparisons do not connect two items, it counts one
     half in the probability of this pair; where it compares an item with no other, it is left out of
