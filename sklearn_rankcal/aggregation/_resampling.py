@@ -70,8 +70,10 @@ def make_units(judgements: Judgements, resample: str) -> Units:
         query = different // len(judgements.judges)
         offsets = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
         return Units(offsets, np.ones(len(different)), order, unit[order])
-    codes = _content_codes(judgements)
-    first, unit = np.unique(codes, return_index=True, return_inverse=True)[1:]
+    unit = _content_codes(judgements)
+    first = np.empty(int(unit.max(initial=-1)) + 1, dtype=np.int64)
+    # Of several entries for the same unit, the last one remains, which is its first judgement.
+    first[unit[::-1]] = np.arange(len(unit) - 1, -1, -1)
     # Sort the units by query, then by their first judgement.
     order = np.lexsort((first, judgements.query[first]))
     number = np.empty_like(order)
@@ -84,7 +86,7 @@ def make_units(judgements: Judgements, resample: str) -> Units:
 
 
 def _content_codes(judgements: Judgements) -> Ints:
-    """Number the judgements so that those with the same content have the same number.
+    """Number the judgements by first appearance; those with the same content have the same number.
 
     The content is the order, if there are orders, and the set of weighted comparisons otherwise.
     """
@@ -99,24 +101,30 @@ def _content_codes(judgements: Judgements) -> Ints:
             values, weight_code = np.unique(weight, return_inverse=True)
             entry = number_values(entry)[0] * len(values) + weight_code
         starts = np.arange(n + 1) if ends is None else ends
-    entry = number_values(entry)[0]
-    owner = np.repeat(np.arange(n), np.diff(starts))
+    if len(entry):
+        entry = number_values(entry)[0]
+    lengths = np.diff(starts)
+    if len(entry) == n and (lengths == 1).all():
+        return entry
+    n_entries = int(entry.max(initial=0)) + 1
     if len(entry) > n:
-        entry = entry[np.lexsort((entry, owner))]
-    # Number the prefixes of all judgements, longer by one entry at each step. A step takes time
-    # linear in the number of the judgements that are long enough, so that all of them together
-    # take time linear in the number of entries, apart from sorts.
+        owner = np.repeat(np.arange(n), lengths)
+        entry = np.sort(owner * n_entries + entry) - owner * n_entries  # sorted by judgement
+    # Number the prefixes of all judgements, longer by one entry at each step, with numbers that
+    # increase from step to step. A judgement of which this was the last entry keeps its number.
+    # A step takes time linear in the number of the judgements that are long enough, so that all of
+    # them together take time linear in the number of entries, apart from sorts.
     codes = judgements.query.copy()
-    active = np.flatnonzero(np.diff(starts) > 0)
-    length, n_entries = 0, int(entry.max(initial=-1)) + 1
+    active = np.flatnonzero(lengths > 0)
+    n_codes, length = judgements.queries.n_queries, 0
     while len(active):
-        # Judgements of which this was the last entry keep their code. New codes are different.
-        new = number_values(codes[active] * n_entries + entry[starts[active] + length])[0]
-        codes[active] = new + int(codes.max()) + 1
+        keys = codes[active] * n_entries + entry[starts[active] + length]
+        numbers = number_values(keys)[0]
+        codes[active] = numbers + n_codes
+        n_codes += int(numbers.max()) + 1
         length += 1
-        active = active[starts[active + 1] - starts[active] > length]
-        codes = number_values(codes)[0]
-    return codes
+        active = active[lengths[active] > length]
+    return number_values(codes)[0] if n else codes
 
 
 @dataclass

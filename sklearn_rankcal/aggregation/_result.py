@@ -25,7 +25,7 @@ _ROWS, _ROWS_OF_MANY = 20, 5
 _NAME = 30
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Aggregate:
     """Scores and ranks of the items of each query, aggregated from judgements.
 
