@@ -17,10 +17,10 @@ from the top wants the excellent offers first, which is what NDCG measures.
 
 Many comparisons together do say by how much one offer is better than another. If one wins 95 % and
 the other 60 % of its comparisons, their log-odds are 2.9 and 0.4. `AggregatedLoss` therefore takes
-k comparisons of a search at a time, turns them into one score for each offer (its mean log-odds),
-and these into the targets of NDCG. It learns the mean of the targets over many such subsets. Duchi,
-Mackey and Jordan (2013) show that this is consistent if k grows with the data, but not too fast,
-and that learning from comparisons one by one, in general, is not.
+k comparisons of a search at a time, turns them into one score for each offer (its mean log-odds,
+smoothed), and these into the targets of NDCG. It learns the mean of the targets over many such
+subsets. Duchi, Mackey and Jordan (2013) show that this is consistent if k grows with the data, but
+not too fast, and that learning from comparisons one by one, in general, is not.
 """
 
 import matplotlib.pyplot as plt
