@@ -84,7 +84,7 @@ def test_net_preferences_are_consistent_at_acyclic_mean_graphs(margin):
     rng = np.random.default_rng(0)
     at_zero = float(find_margin(margin).value(np.zeros(1))[0])
     assert at_zero > 0
-    for r in (3, 3, 3, 3, 3, 3, 4, 4, 4):
+    for r in (3, 3, 3, 3, 4):
         distribution = aggregated(draw_mean_graph(rng, r, acyclic=True))
         ranks = np.array([oracles.ranks_of(order) for order in oracles.all_orders(r)])
         regrets = np.unique(ranking_regret(ranks, distribution, "pd").round(12))
@@ -97,7 +97,7 @@ def test_net_preferences_are_consistent_at_acyclic_mean_graphs(margin):
 def test_minimisers_at_acyclic_mean_graphs_have_no_regret(margin):
     rng = np.random.default_rng(1)
     contradicted = 0
-    for r in (3, 4, 5) * 5:
+    for r in (3, 4, 5) * 3:
         mean = draw_mean_graph(rng, r, acyclic=True)
         problem = ExpectedSurrogates.of_distribution(
             LabelDistribution(*aggregated(mean)), get_loss("pd"), DifferenceGraph(margin)
@@ -114,14 +114,14 @@ def test_minimisers_at_acyclic_mean_graphs_have_no_regret(margin):
     assert contradicted > 0
 
 
-@pytest.mark.parametrize("margin", ["logistic", "squared_hinge", "exponential"])
+@pytest.mark.parametrize("margin", ["logistic", "squared_hinge"])
 def test_net_preferences_fail_at_some_cyclic_mean_graphs(margin):
     surrogate = DifferenceGraph(margin)
     example = mean_graph(single_edges({edge: w / 21 for edge, w in CYCLIC.items()}, 4))
     assert not satisfies_dag(example)
     rng = np.random.default_rng(0)
     regrets = []
-    for graph in [example, *(draw_mean_graph(rng, 4, acyclic=False) for _ in range(15))]:
+    for graph in [example, *(draw_mean_graph(rng, 4, acyclic=False) for _ in range(8))]:
         distribution = aggregated(graph)
         problem = ExpectedSurrogates.of_distribution(
             LabelDistribution(*distribution), get_loss("pd"), surrogate
@@ -191,7 +191,7 @@ def test_counterexamples_with_acyclic_mean_graphs_are_found(surrogate):
     """Judgements are single comparisons, as in a log of them."""
     edges = np.eye(9).reshape(9, 3, 3)[~np.eye(3, dtype=bool).ravel()]
     found = find_counterexample(
-        "pd", surrogate, labels=edges, condition=satisfies_dag, n_trials=1500, random_state=0
+        "pd", surrogate, labels=edges, condition=satisfies_dag, n_trials=600, random_state=0
     )
     assert found is not None and found.regret > 0.05
     assert satisfies_dag(found.distribution)
