@@ -1,8 +1,15 @@
-"""Sphinx configuration: ``pip install ".[doc]" && sphinx-build -W doc doc/_build``."""
+"""Sphinx configuration: ``pip install ".[doc]" && sphinx-build -W doc doc/_build/html``."""
+
+import sys
+from pathlib import Path
 
 from docutils import nodes
 
 from sklearn_rankcal import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+from class_members import MEMBERS
 
 project = "sklearn_rankcal"
 author = "The sklearn_rankcal developers"
@@ -12,17 +19,54 @@ release = version = __version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    # ours, in _extensions
+    "class_members",
+    "code_links",
+    "mathml",
 ]
-autosummary_generate = True
-numpydoc_show_class_members = False
-default_role = "literal"
-suppress_warnings = ["ref.ref"]  # docstrings inherited from scikit-learn point into its own guide
-html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_prev_next": False}
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "auto_examples/**.ipynb"]
+default_role = "literal"  # code_links turns names of documented objects into links
+# docstrings inherited from scikit-learn point into its own guide and glossary
+suppress_warnings = ["ref.ref", "ref.term"]
+
+autosummary_generate = True
+autosummary_context = {"class_members": MEMBERS}
+autodoc_typehints = "none"  # the docstrings tell the types
+python_maximum_signature_line_length = 80
+numpydoc_show_class_members = False
+html_math_renderer = "mathml"
+copybutton_exclude = ".linenos, .gp, .go"
+
+# the pages of other projects' objects; the files are part of the repository, see reduce.py there
+intersphinx_mapping = {
+    package: (site, f"inventories/{package}.inv")
+    for package, site in {
+        "sklearn": "https://scikit-learn.org/stable/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "pandas": "https://pandas.pydata.org/docs/",
+    }.items()
+}
+
+# guide pages whose names without a module, such as Borda, are those of this one
+code_links_modules = {"decoders": "sklearn_rankcal.decoders"}
+
+html_title = "sklearn_rankcal"
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {
+    "logo": {"text": f"sklearn_rankcal {release}"},
+    "show_prev_next": False,
+    "collapse_navigation": True,  # on a page of the API, only the names of its own section
+}
+html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"  # fit, and not CalibratedRanker.fit
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
@@ -30,9 +74,11 @@ sphinx_gallery_conf = {
     "ignore_pattern": "quickstart|benchmarks",
     "nested_sections": False,
     "remove_config_comments": True,
+    # examples are linked to the API, and the API to the examples
+    "doc_module": ("sklearn_rankcal",),
+    "reference_url": {"sklearn_rankcal": None},
+    "backreferences_dir": "generated/backreferences",
 }
-html_title = "sklearn_rankcal"
-html_sidebars = {"**": []}
 
 
 def unlink_cutoffs(app, doctree):
@@ -42,12 +88,6 @@ def unlink_cutoffs(app, doctree):
             node.replace_self(nodes.Text(node.astext()))
 
 
-def skip_methods_of_str(app, what, name, obj, skip, options):
-    """A space is a string, but its page need not list the methods of all strings."""
-    return True if name in dir(str) and getattr(str, name) == obj else None
-
-
 def setup(app):
     """Sphinx's hook."""
     app.connect("doctree-read", unlink_cutoffs)
-    app.connect("autodoc-skip-member", skip_methods_of_str)

@@ -1,4 +1,4 @@
-"""The API page of the documentation lists every public name."""
+"""The API pages of the documentation list every public name."""
 
 import importlib
 import pkgutil
@@ -9,28 +9,30 @@ import pytest
 
 import sklearn_rankcal
 
-PAGE = Path(__file__).parent.parent / "doc" / "api.rst"
+PAGES = sorted((Path(__file__).parent.parent / "doc" / "api").glob("*.rst"))
 ROOMS = [module.name for module in pkgutil.iter_modules(sklearn_rankcal.__path__)]
 #: Subpackages that are not for users: `labels` has the functions by which the others read labels.
 NOT_FOR_USERS = {"labels"}
 
 
 def listed_objects():
-    """Return the objects that the page lists, by their ids, without names that do not exist."""
-    module, found = "sklearn_rankcal", {}
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if current := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
-            module = current[1]
-        elif entry := re.fullmatch(r" {3}([A-Za-z_.]+)", line):
-            folder, _, name = f"{module}.{entry[1]}".rpartition(".")
-            if hasattr(importlib.import_module(folder), name):
-                listed = getattr(importlib.import_module(folder), name)
-                found[id(listed)] = listed
+    """Return the objects that the pages list, by their ids, without names that do not exist."""
+    found = {}
+    for page in PAGES:
+        module = "sklearn_rankcal"
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if current := re.fullmatch(r"\.\. (?:current)?module:: (\S+)", line):
+                module = current[1]
+            elif entry := re.fullmatch(r" {3}([A-Za-z_.]+)", line):
+                folder, _, name = f"{module}.{entry[1]}".rpartition(".")
+                if hasattr(importlib.import_module(folder), name):
+                    listed = getattr(importlib.import_module(folder), name)
+                    found[id(listed)] = listed
     return found
 
 
 @pytest.mark.parametrize("room", ["", *(name for name in ROOMS if name not in NOT_FOR_USERS)])
-def test_the_api_page_lists_every_public_name(room):
+def test_the_api_pages_list_every_public_name(room):
     module = importlib.import_module(f"sklearn_rankcal.{room}".rstrip("."))
     listed = listed_objects()
     missing = [
