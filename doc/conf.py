@@ -1,4 +1,4 @@
-"""Sphinx configuration: ``pip install ".[doc]" && sphinx-build -W doc doc/_build/html``."""
+"""Sphinx configuration. How to build the site is in .github/CONTRIBUTING.md."""
 
 import sys
 from pathlib import Path
@@ -27,16 +27,23 @@ extensions = [
     # ours, in _extensions
     "class_members",
     "code_links",
+    "data_docs",
+    "doi_links",
     "mathml",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "auto_examples/**.ipynb"]
 default_role = "literal"  # code_links turns names of documented objects into links
+smartquotes = False  # quotes mostly stand around strings of Python
+nitpicky = True  # with -W, a reference to nothing stops the build
+nitpick_ignore = [("py:class", "sklearn.utils.metadata_routing.MetadataRequest")]
 # docstrings inherited from scikit-learn point into its own guide and glossary
 suppress_warnings = ["ref.ref", "ref.term"]
 
 autosummary_generate = True
 autosummary_context = {"class_members": MEMBERS}
+# Aggregate is a class: some file systems do not tell its page from that of the function
+autosummary_filename_map = {"sklearn_rankcal.aggregate": "sklearn_rankcal.aggregate-function"}
 autodoc_typehints = "none"  # the docstrings tell the types
 python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
@@ -60,10 +67,15 @@ code_links_modules = {"decoders": "sklearn_rankcal.decoders"}
 html_title = "sklearn_rankcal"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
-    "logo": {"text": f"sklearn_rankcal {release}"},
+    "navbar_start": ["navbar-logo", "version"],
+    "footer_start": ["copyright", "version"],
+    "footer_end": ["sphinx-version"],
     "show_prev_next": False,
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
+html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one: API and gallery
+html_static_path = ["_static"]
+html_css_files = ["reference.css"]
 html_show_sourcelink = False
 toc_object_entries_show_parents = "hide"  # fit, and not CalibratedRanker.fit
 

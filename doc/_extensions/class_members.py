@@ -61,19 +61,19 @@ MEMBERS = {
 }
 
 
-def add_table_of_methods(app, what, name, obj, options, lines):
-    """Insert a table of the methods of a class behind the attributes in its docstring."""
+def add_tables_of_members(app, what, name, obj, options, lines):
+    """Insert tables of the members of a class behind the attributes in its docstring."""
     if what != "class" or name not in MEMBERS:
         return
     members, short = MEMBERS[name], name.rpartition(".")[2]
     table = []
-    if members["methods"]:
-        entries = [f"   ~{short}.{method}" for method in members["methods"]]
-        table += [".. rubric:: Methods", "", ".. autosummary::", "   :nosignatures:", ""]
-        table += [*entries, ""]
+    for title, kind in (("Properties", "attributes"), ("Methods", "methods")):
+        if members[kind]:
+            table += [f".. rubric:: {title}", "", ".. autosummary::", "   :nosignatures:", ""]
+            table += [*(f"   ~{short}.{member}" for member in members[kind]), ""]
     if members["shared"]:
         shared = ", ".join(f"`{method}`" for method in members["shared"])
-        table += [f":doc:`Shared with all estimators </{SHARED_PAGE}>`: {shared}.", ""]
+        table += [f":doc:`Methods of scikit-learn </{SHARED_PAGE}>`: {shared}.", ""]
     where = next((k for k, line in enumerate(lines) if line.startswith(_LATER_SECTIONS)), None)
     if where is None:
         lines += ["", *table]
@@ -84,5 +84,5 @@ def add_table_of_methods(app, what, name, obj, options, lines):
 def setup(app):
     """Sphinx's hook."""
     # after numpydoc, which has the priority 500
-    app.connect("autodoc-process-docstring", add_table_of_methods, priority=600)
+    app.connect("autodoc-process-docstring", add_tables_of_members, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,6 +20,7 @@ from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: The structures by the names that `aggregate` and `AggregatedLoss` take.
 STRUCTURES: dict[str, type[Structure]] = {
     "borda": Borda,
     "budgeted_borda": BudgetedBorda,

@@ -57,8 +57,8 @@ class LowRankLoss(BaseEstimator):
 
     See Also
     --------
-    sklearn_rankcal.LowRankClassifier : A classifier that regresses on `encode` and predicts by
-        `decode`.
+    sklearn_rankcal.cost_sensitive.LowRankClassifier : A classifier that regresses on `encode` and
+        predicts by `decode`.
 
     Notes
     -----

@@ -12,6 +12,7 @@ import warnings
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.utils._kernels import WANTED
 
+#: Which kernels the decoders use: ``"compiled"`` or ``"numpy"``.
 KERNELS = "numpy"
 if WANTED != "numpy":
     try:

@@ -9,6 +9,7 @@ from sklearn_rankcal.decoders._sort import Sort
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: The decoders by the space of the predictions that they take and their name.
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
     (SCORES, "sort"): Sort,
     **{(PAIRS, decoder.method): decoder for decoder in PREFERENCE_DECODERS},

@@ -83,7 +83,8 @@ def preference_labels(
 
     See Also
     --------
-    ranking_labels : Make preference labels from (partial) rankings of the documents of each query.
+    labels.ranking_labels : Make preference labels from (partial) rankings of the documents of each
+        query.
     relevance_labels : Make labels from one relevance per row.
 
     Notes

@@ -31,6 +31,7 @@ from sklearn_rankcal.losses._positional import (
 from sklearn_rankcal.measures import split_cutoff
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,
     "eru": ERU,

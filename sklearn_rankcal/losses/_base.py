@@ -57,14 +57,17 @@ class Loss(BaseEstimator):
     # overwrite them with plain attributes.
     @property
     def calibrated_over(self) -> str:
+        """The distributions of the labels over which the loss is calibrated, and the theorem."""
         return ""
 
     @property
     def calibrated_everywhere(self) -> bool:
+        """Whether the loss is calibrated over every distribution."""
         return True
 
     @property
     def graded_targets(self) -> bool:
+        """Whether the target of each document depends on its own label alone."""
         return False
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:

@@ -16,6 +16,7 @@ from sklearn_rankcal.measures._reciprocal_rank import ReciprocalRank
 from sklearn_rankcal.measures._spearman import Spearman
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: The measures by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 MEASURES: dict[str, type[Measure]] = {
     "auc": AUC,
     "dcg": DCG,

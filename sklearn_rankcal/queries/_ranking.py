@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 
+#: Which order of tied documents a measure takes: the mean over all orders, their order in the data,
+#: the worst order or the best one.
 TIES = ("average", "first", "worst", "best")
 
 

@@ -56,6 +56,7 @@ from sklearn_rankcal.surrogates._pointwise import (
 )
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: The surrogates by name.
 SURROGATES: dict[str, type[Surrogate]] = {
     "pointwise_squared": PointwiseSquared,
     "pointwise_logistic": PointwiseLogistic,

@@ -234,8 +234,11 @@ def _center(entries: Floats, kind: NDArray[np.int64]) -> Floats:
     return entries - (sums / np.maximum(counts, 1))[kind]
 
 
+#: The space of one number per document.
 SCORES = ScoreSpace("scores")
+#: The space of one difference u_ij = -u_ji per pair of documents of a query.
 PAIRS = PairSpace("pairs", symmetric=False)
+#: The space of one number u_ij = u_ji per pair of documents of a query, and u_ii per document.
 SYMMETRIC_PAIRS = PairSpace("symmetric_pairs", symmetric=True)
 #: All spaces by name.
 SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_PAIRS)}
