@@ -30,6 +30,7 @@ extensions = [
     "data_docs",
     "doi_links",
     "mathml",
+    "source_links",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "auto_examples/**.ipynb"]
@@ -76,7 +77,7 @@ html_theme_options = {
 html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one: API and gallery
 html_static_path = ["_static"]
 html_css_files = ["reference.css"]
-html_show_sourcelink = False
+html_copy_source = False
 toc_object_entries_show_parents = "hide"  # fit, and not CalibratedRanker.fit
 
 sphinx_gallery_conf = {
@@ -86,6 +87,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": "quickstart|benchmarks",
     "nested_sections": False,
     "remove_config_comments": True,
+    "write_computation_times": False,  # its page loads scripts from elsewhere
     # examples are linked to the API, and the API to the examples
     "doc_module": ("sklearn_rankcal",),
     "reference_url": {"sklearn_rankcal": None},
