@@ -30,6 +30,9 @@ _LINE = re.compile(
     rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*",
     re.ASCII,
 )
+_DOCUMENT = re.compile(r"\bdocid\s*=\s*(\S+)")
+#: Bytes that are stored for each line, without and with the id of its document.
+_BYTES_PER_LINE, _BYTES_WITH_ID = 40, 140
 _WANTED = "Every line must be 'label qid:number feature:value feature:value ...', features in order"
 
 
@@ -61,6 +64,10 @@ def load_letor(
         shape (n_rows,) and the query ids ``groups`` of shape (n_rows,). They can be passed to
         `fit`. A feature that is not in a line is 0, and the value ``nan`` is NaN.
 
+        ``document_ids``, of shape (n_rows,), are the document ids as text, if the comment of every
+        line contains one in UTF-8, such as ``# docid = GX008-86-4444840``. Otherwise it is None.
+        `to_run` and `to_qrels` take these ids.
+
     Raises
     ------
     FileNotFoundError
@@ -83,6 +90,11 @@ def load_letor(
     ...     data = load_letor(file)
     >>> data.X.tolist(), data.y.tolist(), data.groups.tolist()
     ([[0.5, 1.0], [0.0, 0.25]], [2.0, 0.0], [7, 7])
+
+    The second line has no document id.
+
+    >>> data.document_ids is None
+    True
     """
     kind = np.dtype(dtype)
     if kind.kind != "f":
@@ -110,7 +122,9 @@ def load_letor(
         X = vstack([part.matrix(width) for part in parts], format="csr")
     else:
         X = _dense(parts, width, kind, n_features is None)
-    return Bunch(X=X, y=y, groups=groups)
+    ids = [part.documents for part in parts if part.documents is not None]
+    documents = np.concatenate(ids) if len(ids) == len(parts) else None
+    return Bunch(X=X, y=y, groups=groups, document_ids=documents)
 
 
 @dataclass
@@ -124,6 +138,7 @@ class _Part:
     stops: Ints  # row k has the entries stops[k] to stops[k + 1] - 1
     indices: Ints  # the feature of each entry, from 1
     values: NDArray[Any]  # the value of each entry
+    documents: NDArray[Any] | None  # the document id of each row, if every row has one
 
     def __post_init__(self) -> None:
         self.widest = int(self.indices.max(initial=0))
@@ -147,10 +162,11 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
     """Read a file, and check its contents."""
     labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
     groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
-    # Comments are dropped, so they may have any encoding.
-    lines = LineReader(path, bytes_per_character=6, bytes_per_line=40, any_bytes=True)
+    documents: list[str] | None = []
+    # Only document ids are kept of comments, so these may have any encoding.
+    lines = LineReader(path, bytes_per_character=6, bytes_per_line=_BYTES_WITH_ID, any_bytes=True)
     for number, line in lines:
-        text = line.partition("#")[0]
+        text, _, comment = line.partition("#")
         if not text or text.isspace():
             continue
         found = _LINE.fullmatch(text)
@@ -168,6 +184,13 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         labels.append(float(found[1]))
         stops.append(len(indices))
         line_numbers.append(number)
+        if documents is not None:
+            named = _DOCUMENT.search(comment)
+            if named is None or not _is_utf8(named[1]):
+                documents = None
+                lines.bytes_per_line = _BYTES_PER_LINE
+            else:
+                documents.append(named[1])
     if not labels:
         raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
     with np.errstate(over="ignore"):  # `_check` refuses infinite numbers
@@ -180,9 +203,15 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         np.array(stops, dtype=np.int64),
         np.array(indices),
         numbers,
+        None if documents is None else np.array(documents, dtype=object),
     )
     _check(part)
     return part
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether the bytes that the text was read from are valid UTF-8; others are surrogates."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _check(part: _Part) -> None:

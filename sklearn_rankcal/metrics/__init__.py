@@ -25,6 +25,7 @@ from sklearn_rankcal.metrics._scorers import (
     get_ranking_scorer,
     get_ranking_scorer_names,
 )
+from sklearn_rankcal.metrics._trec import to_qrels, to_run
 
 __all__ = [
     "Comparison",
@@ -47,4 +48,6 @@ __all__ = [
     "precision_at_k_score",
     "recall_at_k_score",
     "spearman_score",
+    "to_qrels",
+    "to_run",
 ]

@@ -161,6 +161,15 @@ def looks_like_positions(
     The third condition accepts r + 1 - positions, which are valid scores: those of a ranking that
     is better than chance agree with the labels.
     """
+    if not has_positions(scores, queries):
+        return False
+    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
+    lost = share[~np.isnan(share)]
+    return bool(len(lost) and lost.mean() >= 0.5)
+
+
+def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
+    """Whether the first two conditions of `looks_like_positions` hold."""
     sizes = queries.sizes[queries.sizes > 1]
     if len(sizes) < 2 and not (len(sizes) and sizes[0] >= _LONG):
         return False
@@ -172,11 +181,7 @@ def looks_like_positions(
     seen = np.zeros(queries.n_rows, dtype=bool)
     place = queries.gather(scores).astype(np.int64) - 1
     seen[place + queries.repeat(queries.offsets[:-1])] = True
-    if not seen.all():
-        return False
-    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
-    lost = share[~np.isnan(share)]
-    return bool(len(lost) and lost.mean() >= 0.5)
+    return bool(seen.all())
 
 
 def _flatten(

@@ -18,6 +18,7 @@ from . import (
     surrogates,
     theory,
     tools,
+    trec,
 )
 
 
@@ -56,6 +57,8 @@ CALLS = [
     Call(readers.preflib, 3, ("read_preflib", "PrefLibOrders")),
     Call(readers.letor, 3, ("load_letor",)),
     Call(readers.hostile_file, 4),
+    Call(trec.tables, 3, trec.COVERS),
+    Call(trec.bad_tables, 2),
     Call(judgements.formats, 5, judgements.COVERS_FORMATS),
     Call(judgements.bad_formats, 4),
     Call(judgements.leaderboard, 4, judgements.COVERS_AGGREGATE),

@@ -1,0 +1,149 @@
+"""Readers of the files of TREC: runs, which are rankings with scores, and qrels, which are labels.
+
+A file comes in, and the data frame that `metrics.to_run` or `metrics.to_qrels` returns comes out.
+"""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankcal.metrics import to_qrels, to_run
+from sklearn_rankcal.utils._text_files import LineReader, parse_number
+
+_WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
+
+
+def read_run(path: str | PathLike[str]) -> Any:
+    """Read a run file of TREC, which contains the rankings of a system.
+
+    Parameters
+    ----------
+    path : path
+        A file of lines ``query Q0 document rank score name``, plain, ``.gz`` or ``.bz2``.
+
+    Returns
+    -------
+    run : pandas.DataFrame of shape (n_documents, 4)
+        The table that `to_run` returns, with the columns ``query_id``, ``doc_id``, ``score`` and
+        ``rank``. As in trec_eval, documents are sorted by score, and equal scores by document id in
+        descending order. The ranks of the file are ignored.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If a line has another form, if a document occurs twice in a query, or if the file has no
+        lines or is damaged. The error names the file.
+    ImportError
+        If pandas is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_rankcal.datasets import read_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     _ = file.write_text("301 Q0 a 1 0.5 bm25\\n301 Q0 b 2 2.0 bm25\\n")
+    ...     run = read_run(file)
+    >>> print(run.to_string(index=False))
+    query_id doc_id  score  rank
+         301      b    2.0     1
+         301      a    0.5     2
+    """
+    queries, documents, scores = [], [], []
+    lines = _reader(path)
+    for _, line in lines:
+        cells = line.split()
+        if len(cells) != 6:
+            raise lines.error(
+                f"{line.strip()[:80]!r} has {len(cells)} fields. A line of a run has 6 fields: "
+                "query Q0 document rank score name."
+            )
+        try:
+            scores.append(parse_number(cells[4]))
+        except ValueError as error:
+            raise lines.error(f"the score {error}") from None
+        queries.append(cells[0])
+        documents.append(cells[2])
+    return _table(path, to_run, scores, queries, documents)
+
+
+def read_qrels(path: str | PathLike[str]) -> Any:
+    """Read a qrels file of TREC, which contains the relevance of judged documents.
+
+    Parameters
+    ----------
+    path : path
+        A file of lines ``query iteration document relevance``, plain, ``.gz`` or ``.bz2``.
+
+    Returns
+    -------
+    qrels : pandas.DataFrame of shape (n_documents, 3)
+        The table that `to_qrels` returns, with the columns ``query_id``, ``doc_id`` and
+        ``relevance``. The iterations of the file are ignored.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If a line has another form, if a document occurs twice in a query, or if the file has no
+        lines or is damaged. The error names the file.
+    ImportError
+        If pandas is not installed.
+
+    Examples
+    --------
+    The metrics of this package score the documents that are in both tables. To count documents of
+    the run that were not judged as irrelevant, merge with ``how="right"`` and replace the missing
+    relevance by 0.
+
+    >>> import pathlib, tempfile
+    >>> from sklearn_rankcal.datasets import read_qrels
+    >>> from sklearn_rankcal.metrics import ndcg_score, to_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "qrels.txt")
+    ...     _ = file.write_text("301 0 a 1\\n301 0 b 0\\n")
+    ...     qrels = read_qrels(file)
+    >>> run = to_run([0.5, 2.0], groups=["301", "301"], document_ids=["a", "b"])
+    >>> both = qrels.merge(run, on=["query_id", "doc_id"])
+    >>> round(ndcg_score(both["relevance"], both["score"], groups=both["query_id"]), 3)
+    0.631
+    """
+    queries, documents, relevance = [], [], []
+    lines = _reader(path)
+    for _, line in lines:
+        cells = line.split()
+        if len(cells) != 4:
+            raise lines.error(
+                f"{line.strip()[:80]!r} has {len(cells)} fields. A line of qrels has 4 fields: "
+                "query iteration document relevance."
+            )
+        if _WHOLE.fullmatch(cells[3]) is None:
+            raise lines.error(f"the relevance {cells[3][:40]!r} is not a whole number.")
+        relevance.append(int(cells[3]))
+        queries.append(cells[0])
+        documents.append(cells[2])
+    return _table(path, to_qrels, relevance, queries, documents)
+
+
+def _reader(path: str | PathLike[str]) -> LineReader:
+    return LineReader(path, bytes_per_character=4, bytes_per_line=300)
+
+
+def _table(
+    path: str | PathLike[str], make: Any, values: list[Any], queries: list[str], ids: list[str]
+) -> Any:
+    """Make the table from what a file contains. Errors name the file."""
+    if not values:
+        raise ValueError(f"{path} has no lines with text.")
+    try:
+        # floats, because `to_run` suspects that integers are positions
+        return make(np.array(values, dtype=np.float64), groups=queries, document_ids=ids)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,255 @@
+"""Runs and qrels: the tables that tools of TREC take, and the files of TREC."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_rankcal import CalibratedRanker, PositionsAsScoresWarning, relevance_labels
+from sklearn_rankcal import metrics as m
+from sklearn_rankcal.datasets import load_letor, make_ranking, read_qrels, read_run
+from sklearn_rankcal.metrics import to_qrels, to_run
+
+# -------------------------------------------------------------------- tables
+
+
+def test_runs_are_sorted_as_trec_eval_sorts_them():
+    scores = [0.5, 2.0, 2.0, 1.0, 7.0]
+    run = to_run(scores, groups=["q", "p", "p", "q", "p"], document_ids=["d", "a", "b", "c", "aa"])
+    assert run.columns.tolist() == ["query_id", "doc_id", "score", "rank"]
+    assert run["query_id"].tolist() == ["q", "q", "p", "p", "p"]
+    assert run["doc_id"].tolist() == ["c", "d", "aa", "b", "a"]  # b before a: the same score
+    assert run["score"].tolist() == [1.0, 0.5, 7.0, 2.0, 2.0]
+    assert run["rank"].tolist() == [1, 2, 1, 2, 3]
+    assert run["score"].dtype == np.float64 and run["rank"].dtype == np.int64
+
+
+def test_positions_become_scores_in_the_same_order():
+    groups = np.array([5, 5, 3, 5, 3])
+    run = to_run(ranks=[2, 3, 1, 1, 2], groups=groups)
+    assert run["query_id"].tolist() == ["5", "5", "5", "3", "3"]
+    assert run["doc_id"].tolist() == ["3", "0", "1", "2", "4"]  # without ids: the numbers of rows
+    assert run["score"].tolist() == [3.0, 2.0, 1.0, 2.0, 1.0]
+    again = to_run(
+        run["score"], groups=run["query_id"].tolist(), document_ids=run["doc_id"].tolist()
+    )
+    pd.testing.assert_frame_equal(again, run)
+
+
+def test_labels_become_whole_numbers():
+    y, groups = [0, 2, 1, 4], ["b", "a", "b", "a"]
+    qrels = to_qrels(y, groups=groups, document_ids=[10, 11, 12, 10])
+    assert qrels.columns.tolist() == ["query_id", "doc_id", "relevance"]
+    assert qrels["query_id"].tolist() == ["b", "b", "a", "a"]
+    assert qrels["doc_id"].tolist() == ["10", "12", "11", "10"]
+    assert qrels["relevance"].tolist() == [0, 1, 2, 4]
+    assert qrels["relevance"].dtype == np.int64
+    labels = relevance_labels(y, groups)
+    pd.testing.assert_frame_equal(to_qrels(labels, groups=groups)[["doc_id", "relevance"]],
+                                  to_qrels(labels)[["doc_id", "relevance"]])  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series, tuple])
+def test_columns_of_any_kind(make):
+    run = to_run(make([1.5, 2.5]), groups=make(["q", "q"]), document_ids=make(["a", "b"]))
+    assert run["doc_id"].tolist() == ["b", "a"] and run["query_id"].tolist() == ["q", "q"]
+    qrels = to_qrels(make([1, 0]), groups=make([3, 3]), document_ids=make([b"a", b"b"]))
+    assert qrels.to_numpy().tolist() == [["3", "a", 1], ["3", "b", 0]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_metrics_are_the_same_on_rows_and_on_tables(data):
+    n = data.draw(st.integers(1, 25))
+    groups = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    y = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    scores = data.draw(st.lists(st.floats(-5, 5), min_size=n, max_size=n, unique=True))
+    run, qrels = to_run(scores, groups=groups), to_qrels(y, groups=groups)
+    both = qrels.merge(run, on=["query_id", "doc_id"], validate="one_to_one")
+    assert len(both) == n
+    options = {"groups": both["query_id"], "zero_division": 0}
+    given_rows = {"groups": groups, "zero_division": 0}
+    for metric in (m.ndcg_score, m.dcg_score, m.kendall_tau_score):
+        of_rows = metric(y, scores, **given_rows)
+        assert metric(both["relevance"], both["score"], **options) == pytest.approx(of_rows)
+        ranked = metric(both["relevance"], ranks=both["rank"], **options)
+        assert ranked == pytest.approx(of_rows)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: to_run(groups=[1]), "either y_score .* or ranks= .*, not neither"),
+        (lambda: to_run([1.0], ranks=[1], groups=[1]), "not both"),
+        (lambda: to_run([1.0, np.nan], groups=[1, 1]), "y_score contains NaN or infinity"),
+        (lambda: to_run([1.0], groups=[1, 1]), "y_score has 1 entries, but there are 2 rows"),
+        (lambda: to_run(ranks=[1, 1], groups=[1, 1]), "ranks"),
+        (lambda: to_run([1.0], groups=[1], document_ids=["a", "b"]), "document_ids has 2 entries"),
+        (lambda: to_run([1.0], groups=[1], document_ids="a"), "document_ids must be a sequence"),
+        (lambda: to_run([1.0], groups=[1], document_ids=[None]), "document_ids has a missing"),
+        (
+            lambda: to_run([1.0, 2, 3], groups=[1, 2, 2], document_ids=["a", "b", "b"]),
+            "The document 'b' occurs 2 times in the query '2'",
+        ),
+        (
+            lambda: to_run([1.0, 2], groups=[1, 1], document_ids=[1, "1"]),
+            "document_ids contains the different ids 1 and '1', which are the same text",
+        ),
+        (lambda: to_run([1.0, 2], groups=[1, "1"]), "groups contains the different ids 1 and '1'"),
+        (lambda: to_qrels([1, 0.5], groups=[1, 1]), r"y must be whole numbers, .*; row 1 is 0\.5"),
+        (lambda: to_qrels([1e30], groups=[1]), "y must be whole numbers"),
+        (lambda: to_qrels([1]), "Pass groups="),
+        (lambda: to_qrels([1, 0], groups=[1]), "groups has 1 entries"),
+        (
+            lambda: to_qrels([1, 0], groups=[1, 1], document_ids=["a", "a"]),
+            "The document 'a' occurs 2 times in the query '1'",
+        ),
+    ],
+)
+def test_what_cannot_be_a_table(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_positions_that_are_passed_as_scores_warn():
+    with pytest.warns(PositionsAsScoresWarning, match="ranks=") as caught:
+        to_run([2, 1, 1, 2], groups=[1, 1, 2, 2])
+    assert caught[0].filename == __file__
+    to_run([2.0, 1.0, 1.0, 2.0], groups=[1, 1, 2, 2])  # warnings are errors: this call does not
+
+
+def test_a_wrong_keyword_says_what_to_write():
+    with pytest.raises(TypeError, match=r"no parameter 'qid'\. Pass groups="):
+        to_qrels([1], qid=[1])
+
+
+# -------------------------------------------------------------------- the tool ir_measures
+
+
+def test_ir_measures_takes_the_tables():
+    ir_measures = pytest.importorskip("ir_measures")
+    data = make_ranking(n_queries=30, random_state=0)
+    ranker = CalibratedRanker("boosting", loss="ndcg").fit(data.X, data.y, groups=data.groups)
+    ranks = ranker.predict(data.X, groups=data.groups)
+    run, qrels = to_run(ranks=ranks, groups=data.groups), to_qrels(data.y, groups=data.groups)
+    found = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 5, ir_measures.AP, ir_measures.P @ 3, ir_measures.RR], qrels, run
+    )
+    values = {str(measure): value for measure, value in found.items()}
+    options = {"ranks": ranks, "groups": data.groups, "zero_division": 0}
+    assert values["nDCG@5"] == pytest.approx(m.ndcg_score(data.y, k=5, gain="linear", **options))
+    relevant = (data.y >= 1).astype(float)
+    assert values["AP"] == pytest.approx(m.map_score(relevant, **options))
+    assert values["P@3"] == pytest.approx(m.precision_at_k_score(relevant, k=3, **options))
+    assert values["RR"] == pytest.approx(m.mrr_score(relevant, **options))
+
+
+# -------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (
+            read_run,
+            "1 Q0 a 1 0.5\n",
+            r"line 1: '1 Q0 a 1 0\.5' has 5 fields. A line of a run has 6",
+        ),
+        (
+            read_run,
+            "1 Q0 a 1 0.5 x\n\n1 Q0 b 2 nan x\n",
+            "line 3: the score 'nan' is not a decimal",
+        ),
+        (read_run, "1 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", "x.txt: The document 'a' occurs 2 times in the"),
+        (read_run, "\n", "x.txt has no lines with text"),
+        (read_qrels, "1 0 a\n", "line 1: '1 0 a' has 3 fields. A line of qrels has 4 fields"),
+        (read_qrels, "1 0 a 1\n1 0 b 0.5\n", r"line 2: the relevance '0\.5' is not a whole number"),
+        (read_qrels, "1 0 a 1\n1 0 a 1\n", "x.txt: The document 'a' occurs 2 times in the query"),
+        (read_qrels, "", "x.txt has no lines with text"),
+    ],
+)
+def test_broken_files_are_refused_by_line(tmp_path, read, text, message):
+    path = tmp_path / "x.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "absent.txt")
+
+
+def test_small_integer_scores_of_a_file_are_scores(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n2 Q0 a 1 1 x\n2 Q0 b 2 2 x\n")
+    assert read_run(path)["doc_id"].tolist() == ["b", "a", "b", "a"]
+
+
+TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
+
+
+@pytest.mark.skipif(not TREC.exists(), reason="the test data of trec_eval is not available")
+def test_values_of_trec_eval_per_topic():
+    run, qrels = read_run(TREC / "results.test.gz"), read_qrels(TREC / "qrels.test.gz")
+    with gzip.open(TREC / "out.test.aq.gz", "rt") as file:
+        wanted = {(name, topic): value for name, topic, value in map(str.split, file)}
+    qrels["relevance"] = (qrels["relevance"] >= 1).astype(int)
+    topics = run["query_id"].unique()
+    retrieved = run.groupby("query_id").size()
+    assert retrieved.tolist() == [500] * 3
+    # Judged documents that were not retrieved follow those that were.
+    both = qrels.merge(run, on=["query_id", "doc_id"], how="outer")
+    both = both[both["query_id"].isin(topics)]
+    both = both.sort_values(["query_id", "rank"], na_position="last", kind="stable")
+    ranks = both.groupby("query_id").cumcount() + 1
+    assert (ranks[both["rank"].notna()] == both["rank"].dropna()).all()
+    y, groups = both["relevance"].fillna(0), both["query_id"]
+
+    def check(name, values):
+        for topic, value in zip(dict.fromkeys(groups), values, strict=True):
+            assert value == pytest.approx(float(wanted[name, topic]), abs=5.1e-5), (name, topic)
+
+    options = {"ranks": ranks, "groups": groups, "return_per_query": True}
+    check("map", m.map_score(y, k=500, **options))
+    check("recip_rank", m.mrr_score(y, **options))
+    for k in (5, 10, 100, 500):
+        check(f"P_{k}", m.precision_at_k_score(y, k=k, **options))
+        check(f"recall_{k}", m.recall_at_k_score(y, k=k, **options))
+        check(f"ndcg_cut_{k}", m.ndcg_score(y, k=k, gain="linear", **options))
+
+
+# -------------------------------------------------------------------- document ids of LETOR files
+
+
+def test_letor_files_keep_document_ids(tmp_path):
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_text(
+        "2 qid:1 1:0.5 #docid = GX008-86-4444840 inc = 1 prob = 0.086622\n"
+        "0 qid:1 1:0.1 # docid=é\n",
+        encoding="utf-8",
+    )
+    data = load_letor(path)
+    assert data.document_ids.tolist() == ["GX008-86-4444840", "é"]
+    qrels = to_qrels(data.y, groups=data.groups, document_ids=data.document_ids)
+    assert qrels["doc_id"].tolist() == ["GX008-86-4444840", "é"]
+    other.write_text("1 qid:2 1:1 # docid = b\n")
+    assert load_letor([path, other]).document_ids.tolist() == ["GX008-86-4444840", "é", "b"]
+    for line in (b"1 qid:2 1:1\n", b"1 qid:2 1:1 # id = b\n", b"1 qid:2 1:1 # docid = \xe9\n"):
+        other.write_bytes(line)
+        assert load_letor(other).document_ids is None
+        assert load_letor([path, other]).document_ids is None
+
+
+MQ2008 = Path(__file__).parents[2] / "shared" / "data" / "letor" / "mq2008"
+
+
+@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
+def test_mq2008_has_document_ids():
+    data = load_letor(MQ2008 / "S1.txt.gz")
+    assert data.document_ids.shape == data.y.shape
+    assert data.document_ids[0] == "GX008-86-4444840"
+    run = to_run(data.X[:, 0], groups=data.groups, document_ids=data.document_ids)
+    assert len(run) == len(data.y) and run["query_id"].nunique() == len(np.unique(data.groups))
