@@ -43,6 +43,22 @@ class ContextTableMixin:
             return X, None
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
+    def table_names(self, names: list[str]) -> list[str]:
+        """Return the names of the columns that the regressor sees, given those of X.
+
+        Parameters
+        ----------
+        names : list of str
+            The names of the columns of X.
+
+        Returns
+        -------
+        names : list of str
+            The same names, followed by ``<column>__<kind>`` for each context column.
+        """
+        added = [f"{names[place]}__{kind}" for kind in self._kinds for place in self._described]
+        return [*names, *added]
+
     def _predict_blocks(
         self,
         X: Any,

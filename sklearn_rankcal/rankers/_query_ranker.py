@@ -17,6 +17,7 @@ from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
+from sklearn_rankcal.rankers._fitted_table import FittedTableMixin
 from sklearn_rankcal.rankers._reports import ReportingRanker
 from sklearn_rankcal.rankers._training import (
     TrainingData,
@@ -34,7 +35,7 @@ def _predicts_scores(ranker: QueryRanker) -> bool:
     return not get_loss(ranker.loss).space.is_pairwise
 
 
-class QueryRanker(ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
+class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. It
