@@ -12,7 +12,7 @@ from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
-from sklearn_rankcal.measures import MEASURES, get_measure
+from sklearn_rankcal.measures import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
@@ -119,59 +119,14 @@ class RankingScorer:
             example preferences, where it needs relevance), or if the result of `predict` has a
             wrong shape.
         """
-        final, name = innermost_estimator(estimator), self.name.removeprefix("neg_")
-        if _ranks_labels(final, y):
-            pair_weight = self.parameters.get("pair_weight", "binary")
-            labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
-            rows = Queries.uniform(len(y), 1)
-        else:
-            labels, of_labels = read_any_labels(y)
-            rows, ids = self._queries(final, X, groups, of_labels, len(y))
-            if predicts_positions(final):
-                ranks = call_with_groups(estimator, "predict", X, ids)
-                ranking = Ranking.from_ranks(ranks, rows)
-            else:
-                predicted = self._predict_scores(estimator, final, X, ids)
-                scores = check_scores(predicted, len(y), "predict(X)")
-                ranking = Ranking.from_scores(scores, rows)
-        measure = get_measure(name, **self.parameters)
-        if isinstance(labels, Preferences) and not measure.takes_preferences:
-            raise ValueError(
-                f"The scorer {self.name!r} needs a relevance of every row, or a rank of every "
-                "label. If the labels are preferences, or if entries are missing, use "
-                f"{' or '.join(map(repr, _names(takes_preferences=True)))}."
-            )
+        measure = get_measure(self.name.removeprefix("neg_"), **self.parameters)
+        labels, ranking, rows = predicted_ranking(
+            estimator, X, y, groups, measure, f"The scorer {self.name!r}"
+        )
         measure.check(labels)
         values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
         mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
         return mean if measure.greater_is_better else -mean
-
-    @staticmethod
-    def _predict_scores(estimator: Any, final: Any, X: Any, ids: Any) -> Any:
-        """Call `predict` of an estimator that is not a ranker."""
-        refuse_hidden_ranker(final, "The scorer")
-        if predicts_scores(final):
-            return call_with_groups(estimator, "predict", X, ids)
-        return estimator.predict(X)
-
-    def _queries(
-        self, final: Any, X: Any, groups: Any, of_labels: Queries | None, n_rows: int
-    ) -> tuple[Queries, Any]:
-        """The queries of the rows, and the query ids to pass to `predict`."""
-        if groups is not None:
-            queries = Queries.from_groups(groups, n_rows)
-            agreed_queries(queries, of_labels)
-            return queries, groups
-        if of_labels is not None:
-            return of_labels, of_labels.codes
-        column = getattr(final, "group_column", None)
-        if column is not None and is_dataframe(X):
-            ids = split_column(X, column)[1]
-            return Queries.from_groups(ids, n_rows), ids
-        raise ValueError(
-            f"The scorer {self.name!r} cannot determine which rows belong to which query. "
-            f"{GROUPS_REMEDY}"
-        )
 
     # ---------------------------------------------------------------- scikit-learn's protocol
 
@@ -195,6 +150,63 @@ class RankingScorer:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def predicted_ranking(
+    estimator: Any, X: Any, y: Any, groups: ArrayLike | None, measure: Measure, who: str
+) -> tuple[Labels, Ranking, Queries]:
+    """Return the labels, the ranking that an estimator predicts, and the queries of the rows of y.
+
+    In label ranking, every row of y is a query of its own. Otherwise the queries are those of the
+    ranking. `measure` is what the labels are for, and `who` begins the messages of errors.
+    """
+    final = innermost_estimator(estimator)
+    if _ranks_labels(final, y):
+        pair_weight = getattr(measure, "pair_weight", "binary")
+        labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
+        rows = Queries.uniform(len(y), 1)
+    else:
+        labels, of_labels = read_any_labels(y)
+        rows, ids = _queries(final, X, groups, of_labels, len(y), who)
+        if predicts_positions(final):
+            ranks = call_with_groups(estimator, "predict", X, ids)
+            ranking = Ranking.from_ranks(ranks, rows)
+        else:
+            refuse_hidden_ranker(final, who)
+            if predicts_scores(final):
+                predicted = call_with_groups(estimator, "predict", X, ids)
+            else:
+                predicted = estimator.predict(X)
+            ranking = Ranking.from_scores(check_scores(predicted, len(y), "predict(X)"), rows)
+    if isinstance(labels, Preferences) and not measure.takes_preferences:
+        raise ValueError(
+            f"{who} needs a relevance of every row, or a rank of every label. If the labels are "
+            "preferences, or if entries are missing, use "
+            f"{' or '.join(map(repr, _names(takes_preferences=True)))}."
+        )
+    return labels, ranking, rows
+
+
+def _queries(
+    final: Any,
+    X: Any,
+    groups: ArrayLike | None,
+    of_labels: Queries | None,
+    n_rows: int,
+    who: str,
+) -> tuple[Queries, Any]:
+    """The queries of the rows, and the query ids to pass to `predict`."""
+    if groups is not None:
+        queries = Queries.from_groups(groups, n_rows)
+        agreed_queries(queries, of_labels)
+        return queries, groups
+    if of_labels is not None:
+        return of_labels, of_labels.codes
+    column = getattr(final, "group_column", None)
+    if column is not None and is_dataframe(X):
+        ids = split_column(X, column)[1]
+        return Queries.from_groups(ids, n_rows), ids
+    raise ValueError(f"{who} cannot determine which rows belong to which query. {GROUPS_REMEDY}")
 
 
 def _ranks_labels(final: Any, y: Any) -> bool:
