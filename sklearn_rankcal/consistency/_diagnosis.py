@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.plotting import make_axes
+from sklearn_rankcal.plotting._axes import make_axes
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block

@@ -102,6 +102,7 @@ CALLS = [
     Call(costs.bad_costs, 2),
 ]
 _CHECKS = "checks of estimators and losses, run by the tests of estimators"
+_PLOT = "draws a picture: tests/test_plotting.py"
 _BASE = "a base class for losses of a user's own: check_loss tests its subclasses"
 #: What extensions receive: drawn through everything that is built on it.
 _ROOMS = (public.measures, public.targets, public.queries)
@@ -120,6 +121,13 @@ EXEMPT = {
     "PositionsAsScoresWarning": "a warning: tests/test_metrics_input.py says when it comes",
     "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",
     "show_versions": "prints the versions",
+    "MetricAtKDisplay": "draws a picture: tests/test_displays.py",
+    "QueryDifferencesDisplay": "draws a picture: tests/test_displays.py",
+    "plot_aggregate": _PLOT,
+    "plot_matrix": _PLOT,
+    "plot_preference_graph": _PLOT,
+    "plot_probability_above": _PLOT,
+    "plot_validation_scores": "draws a picture: tests/test_validation.py",
     "Loss": _BASE,
     "NormalizedLoss": _BASE,
     "PositionalLoss": _BASE,

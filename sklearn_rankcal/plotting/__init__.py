@@ -1,0 +1,20 @@
+"""Plots of metrics, comparisons, predicted preferences, rankings, leaderboards and early stopping.
+
+They need matplotlib, which the extra ``plot`` of this package installs.
+"""
+
+from sklearn_rankcal.plotting._aggregates import plot_aggregate, plot_probability_above
+from sklearn_rankcal.plotting._metric_at_k import MetricAtKDisplay
+from sklearn_rankcal.plotting._preferences import plot_matrix, plot_preference_graph
+from sklearn_rankcal.plotting._query_differences import QueryDifferencesDisplay
+from sklearn_rankcal.plotting._validation import plot_validation_scores
+
+__all__ = [
+    "MetricAtKDisplay",
+    "QueryDifferencesDisplay",
+    "plot_aggregate",
+    "plot_matrix",
+    "plot_preference_graph",
+    "plot_probability_above",
+    "plot_validation_scores",
+]

@@ -1,0 +1,114 @@
+"""Plots of leaderboards: scores with error bars, and probabilities of one item above another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankcal.plotting._axes import make_axes, shorten
+
+
+def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
+    """Plot a leaderboard: the score of each item and, if there are resamples, its error bars.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        The result of `aggregate`.
+    group : object, default=None
+        The id of the query to plot. It can be left out if there is only one.
+    ax : matplotlib axes, default=None
+        The axes to draw on. If None, a new figure is made, which is as high as the number of items
+        needs.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        A dot for the score of each item, best on top, and a line for its interval. On the right is
+        the rank of each item, or its interval if there are resamples. Items without a score have no
+        dot.
+
+    Raises
+    ------
+    ValueError
+        If there is no such query, or if there are several and none is given.
+    ImportError
+        If matplotlib is not installed.
+    """
+    rows = aggregate.rows_of(group)
+    n = len(rows)
+    if ax is None:
+        ax = make_axes(figsize=(6.5, 1.2 + 0.24 * n))
+    y = np.arange(n)
+    if aggregate.score_low is not None:
+        ends = aggregate.score_low[rows], aggregate.score_high[rows]
+        ax.hlines(y, *ends, color="tab:blue", alpha=0.45, linewidth=3)
+        ranks = zip(aggregate.rank_low[rows], aggregate.rank_high[rows], strict=True)
+        labels = [str(low) if low == high else f"{low}\N{EN DASH}{high}" for low, high in ranks]
+        level = f"{100 * aggregate.confidence_level:g} %"
+        titles = f"score, with {level} intervals", f"ranks, {level} intervals"
+    else:
+        labels, titles = [str(rank) for rank in aggregate.ranks[rows]], ("score", "rank")
+    ax.plot(aggregate.scores[rows], y, "o", color="tab:blue", markersize=5)
+    # The size of the letters follows the room that a row has, from 10 points down to 5.
+    points = ax.get_window_extent().height / ax.figure.dpi * 72 / n
+    size = float(np.clip(0.75 * points, 5, 10))
+    ax.set_yticks(y, [shorten(item) for item in aggregate.items[rows].tolist()], fontsize=size)
+    ax.grid(axis="y", color="0.92")
+    ax.set_axisbelow(True)
+    ax.set(xlabel=titles[0], ylim=(n - 0.4, -0.6))
+    right = ax.twinx()
+    right.set_yticks(y, labels, fontsize=size)
+    right.set_ylabel(titles[1], labelpad=8)
+    right.set(ylim=ax.get_ylim())
+    for side in (ax, right):
+        side.tick_params(axis="y", length=0)
+        side.spines[["top", "left", "right"]].set_visible(False)
+    return ax
+
+
+def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
+    """Plot with which probability each item is above each other one, by the resamples.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        The result of `aggregate` with ``n_resamples``.
+    group : object, default=None
+        The id of the query to plot. It can be left out if there is only one.
+    ax : matplotlib axes, default=None
+        The axes to draw on. If None, a new figure is made.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
+        15 items, the probabilities are written in percent.
+
+    Raises
+    ------
+    ValueError
+        If there are no resamples or no such query, or if there are several and none is given.
+    ImportError
+        If matplotlib is not installed.
+    """
+    matrix = aggregate.probability_matrix(group)
+    names = [shorten(item) for item in aggregate.items[aggregate.rows_of(group)].tolist()]
+    n = len(names)
+    if ax is None:
+        side = float(np.clip(2 + 0.4 * n, 4, 14))
+        ax = make_axes(figsize=(side + 1, side))
+    shown = 100 * matrix
+    np.fill_diagonal(shown, np.nan)
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=0, vmax=100)
+    ax.figure.colorbar(image, ax=ax, shrink=0.7, label="% of resamples with row above column")
+    size = 10 if n <= 30 else 5
+    ax.set_xticks(range(n), names, rotation=90, fontsize=size)
+    ax.set_yticks(range(n), names, fontsize=size)
+    if n <= 15:
+        for i, j in np.argwhere(~np.isnan(shown)):
+            color = "white" if abs(shown[i, j] - 50) > 30 else "black"
+            text = f"{shown[i, j]:.0f}"
+            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=8)
+    return ax

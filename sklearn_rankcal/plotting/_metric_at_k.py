@@ -1,0 +1,420 @@
+"""The plot of a metric against its cutoff.
+
+Labels and a ranking come in, or a fitted ranker. The mean of the metric at each cutoff comes out,
+with an interval over queries, and a curve of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from sklearn_rankcal.measures import MEASURES, Measure, find_measure, get_measure, parameters_of
+from sklearn_rankcal.metrics import paired_bootstrap
+from sklearn_rankcal.metrics._checks import Ties, read_ranking
+from sklearn_rankcal.metrics._scorers import predicted_ranking
+from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
+from sklearn_rankcal.queries import Queries, Ranking, check_weight
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_whole
+from sklearn_rankcal.utils._wrapped import innermost_estimator
+
+Floats = NDArray[np.float64]
+#: Line, marker and colour of each further ranker. The colours are those of Okabe and Ito, which
+#: colour-blind people can tell apart. Lines and markers differ too, for prints in grey.
+STYLES = (
+    ("-", "o", "#0072B2"),
+    ("--", "s", "#D55E00"),
+    ("-.", "^", "#009E73"),
+    (":", "D", "#CC79A7"),
+    ((0, (5, 1, 1, 1, 1, 1)), "v", "#000000"),
+    ((0, (8, 2)), "P", "#E69F00"),
+)
+
+
+class MetricAtKDisplay:
+    """The mean of a metric over queries against its cutoff k, with an interval.
+
+    Use `from_estimator` or `from_predictions` to make one. To compare several rankers, pass the
+    ``ax_`` of the first display as ``ax`` to the others: each gets a line of its own, and its name
+    stands in the legend.
+
+    Parameters
+    ----------
+    k : array-like of int of shape (n_cutoffs,)
+        The cutoffs, in ascending order.
+    mean : array-like of float of shape (n_cutoffs,)
+        The mean of the metric over queries at each cutoff.
+    low, high : array-like of float of shape (n_cutoffs,)
+        The bounds of the bootstrap percentile interval of each mean.
+    metric : str
+        The name of the metric, without a cutoff.
+    name : str, default=None
+        The name of the ranker, for the legend.
+    n_queries : int, default=None
+        The number of queries on which the metric is defined.
+    confidence_level : float, default=0.95
+        The confidence level of the intervals.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+        The axes with the curve.
+    figure_ : matplotlib figure
+        The figure of the axes.
+    line_ : matplotlib line
+        The curve.
+    interval_ : matplotlib collection or None
+        The band of the intervals.
+
+    See Also
+    --------
+    QueryDifferencesDisplay : The differences of two rankers, query by query.
+    sklearn_rankcal.metrics.evaluate_rankings : Several metrics of one ranking, as numbers.
+
+    Notes
+    -----
+    The interval of each cutoff is a bootstrap over queries. It says how much the mean would change
+    with other queries of the same kind, and not whether one ranker is better than another one: the
+    same queries are easy or difficult for both, so that their curves move together. For the
+    difference of two rankers, use `QueryDifferencesDisplay` or
+    `sklearn_rankcal.metrics.compare_rankings`.
+
+    The ranking is sorted once. Each cutoff then takes O(n) time for n documents, and
+    O(n_queries * n_resamples) time for its interval.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.plotting import MetricAtKDisplay
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> train, test = data.groups < 40, data.groups >= 40
+    >>> ranker = CalibratedRanker(Ridge()).fit(data.X[train], data.y[train], data.groups[train])
+    >>> X, y, groups = data.X[test], data.y[test], data.groups[test]
+    >>> display = MetricAtKDisplay.from_estimator(ranker, X, y, groups, k=5, name="ridge")
+    >>> display.k.tolist(), display.n_queries
+    ([1, 2, 3, 4, 5], 20)
+
+    A second ranking on the same axes:
+
+    >>> second = MetricAtKDisplay.from_predictions(
+    ...     y, X[:, 0], groups=groups, k=5, name="first column", ax=display.ax_
+    ... )
+    >>> [text.get_text() for text in second.ax_.get_legend().get_texts()]
+    ['ridge', 'first column']
+    """
+
+    def __init__(
+        self,
+        k: ArrayLike,
+        mean: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        *,
+        metric: str,
+        name: str | None = None,
+        n_queries: int | None = None,
+        confidence_level: float = 0.95,
+    ):
+        self.k = np.asarray(k)
+        self.mean = np.asarray(mean)
+        self.low = np.asarray(low)
+        self.high = np.asarray(high)
+        self.metric = metric
+        self.name = name
+        self.n_queries = n_queries
+        self.confidence_level = confidence_level
+
+    @classmethod
+    @checks_keywords
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        metric: str = "ndcg",
+        k: int | Sequence[int] | NDArray[Any] = 10,
+        sample_weight: ArrayLike | None = None,
+        n_resamples: int = 2000,
+        confidence_level: float = 0.95,
+        random_state: Any = 0,
+        name: str | None = None,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Plot a metric of a fitted ranker against the cutoff.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted ranker, a pipeline or a search that ends in one, or any estimator whose
+            `predict` returns scores, such as `LGBMRanker` or a regressor.
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance, or the structured array of `relevance_labels`. In label ranking, what
+            `CalibratedLabelRanker` takes.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
+        metric : str, default="ndcg"
+            The name of a metric that has a cutoff, without the cutoff: ``"dcg"``, ``"err"``,
+            ``"map"``, ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``.
+        k : int or array-like of int, default=10
+            The cutoffs. A number stands for all cutoffs from 1 to this number.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
+        n_resamples : int, default=2000
+            Number of bootstrap samples.
+        confidence_level : float, default=0.95
+            Confidence level of the intervals.
+        random_state : int, RandomState instance or None, default=0
+            Determines the bootstrap samples. They are the same for all cutoffs.
+        name : str, default=None
+            The name of the ranker in the legend. If None, it is the name of its class.
+        ax, line_kw
+            As in `plot`.
+        **parameters
+            Parameters of the metric, such as ``threshold``.
+
+        Returns
+        -------
+        display : MetricAtKDisplay
+
+        Raises
+        ------
+        ValueError
+            If the metric is unknown or has no cutoff, if a cutoff is not a whole number >= 1, if
+            the queries of the rows cannot be determined, if the labels do not fit the metric, or if
+            the metric is undefined on all queries.
+        TypeError
+            If the metric does not have one of the parameters.
+        ImportError
+            If matplotlib is not installed.
+        """
+        cutoffs, measures = _measures(metric, k, parameters)
+        labels, ranking, rows = predicted_ranking(
+            estimator, X, y, groups, measures[0], "MetricAtKDisplay"
+        )
+        weight = check_weight(sample_weight, rows.n_rows)
+        values = _values(measures, ranking, labels)
+        display = cls._of_values(
+            cutoffs, values, rows, weight, metric, n_resamples, confidence_level, random_state
+        )
+        display.name = type(innermost_estimator(estimator)).__name__ if name is None else name
+        return display.plot(ax, line_kw=line_kw)
+
+    @classmethod
+    @checks_keywords
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: ArrayLike | None = None,
+        *,
+        ranks: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        metric: str = "ndcg",
+        k: int | Sequence[int] | NDArray[Any] = 10,
+        ties: Ties = "average",
+        sample_weight: ArrayLike | None = None,
+        n_resamples: int = 2000,
+        confidence_level: float = 0.95,
+        random_state: Any = 0,
+        name: str | None = None,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Plot a metric of scores or positions against the cutoff.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
+            Relevance, or the structured array of `relevance_labels`.
+        y_score : array-like of the shape of `y_true`, default=None
+            Scores, where larger is better. Pass either `y_score` or `ranks`.
+        ranks : array-like of the shape of `y_true`, default=None
+            Position of each row inside its query, 1 = top, without ties.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. If None, the queries are found as in the metric functions.
+        metric, k
+            As in `from_estimator`.
+        ties : {"average", "first", "worst", "best"}, default="average"
+            How equal scores are ranked, as in the metric functions.
+        sample_weight : array-like of the shape of `y_true`, default=None
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
+        n_resamples, confidence_level, random_state
+            As in `from_estimator`.
+        name : str, default=None
+            The name of the ranker in the legend. If None, it is not in the legend.
+        ax, line_kw
+            As in `plot`.
+        **parameters
+            Parameters of the metric, such as ``threshold``.
+
+        Returns
+        -------
+        display : MetricAtKDisplay
+
+        Raises
+        ------
+        ValueError
+            If labels, rankings and groups do not fit together, if the metric is unknown or has no
+            cutoff, if a cutoff is not a whole number >= 1, or if the metric is undefined on all
+            queries.
+        TypeError
+            If the metric does not have one of the parameters.
+        ImportError
+            If matplotlib is not installed.
+        """
+        cutoffs, measures = _measures(metric, k, parameters)
+        data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+        values = _values(measures, data.ranking, data.relevance)
+        display = cls._of_values(
+            cutoffs,
+            values,
+            data.ranking.queries,
+            data.weight,
+            metric,
+            n_resamples,
+            confidence_level,
+            random_state,
+        )
+        display.name = name
+        return display.plot(ax, line_kw=line_kw)
+
+    @classmethod
+    def _of_values(
+        cls,
+        cutoffs: NDArray[np.int64],
+        values: list[Floats],
+        queries: Queries,
+        weight: Floats | None,
+        metric: str,
+        n_resamples: int,
+        confidence_level: float,
+        random_state: Any,
+    ) -> Self:
+        """Make a display from the values of each query at each cutoff."""
+        of_query = None if weight is None else queries.mean(weight / weight.max())
+        # a number, so that all cutoffs have the same bootstrap samples
+        whole = isinstance(random_state, Integral)
+        seed = random_state if whole else check_random_state(random_state).randint(2**31 - 1)
+        found = [
+            paired_bootstrap(
+                each,
+                np.zeros_like(each),
+                weight=of_query,
+                n_resamples=n_resamples,
+                confidence_level=confidence_level,
+                random_state=seed,
+            )
+            for each in values
+        ]
+        return cls(
+            cutoffs,
+            [each.first for each in found],
+            [each.low for each in found],
+            [each.high for each in found],
+            metric=metric,
+            n_queries=found[0].n_queries,
+            confidence_level=confidence_level,
+        )
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, line_kw: dict[str, Any] | None = None
+    ) -> Self:
+        """Plot the curve and the band of its intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            The axes to draw on. If None, a new figure is made. If they have the curves of other
+            displays, this one gets another colour, line style and marker.
+        name : str, default=None
+            The name of the ranker in the legend. If None, it is the display's own name.
+        line_kw : dict, default=None
+            Keyword arguments of `matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : MetricAtKDisplay
+            This display, with the attributes ``ax_``, ``figure_``, ``line_`` and ``interval_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = make_axes() if ax is None else ax
+        style, marker, color = STYLES[len(ax.lines) % len(STYLES)]
+        name = self.name if name is None else name
+        options: dict[str, Any] = {
+            "linestyle": style,
+            "marker": marker,
+            "markersize": 5,
+            "color": color,
+            # matplotlib leaves labels that begin with an underscore out of legends
+            "label": "_" if name is None else shorten(name).lstrip("_"),
+        }
+        (self.line_,) = ax.plot(self.k, self.mean, **(options | (line_kw or {})))
+        self.interval_ = ax.fill_between(
+            self.k, self.low, self.high, color=self.line_.get_color(), alpha=0.15, linewidth=0
+        )
+        title = self.metric.upper() if self.metric in _CAPITALS else self.metric
+        level = f"{100 * self.confidence_level:g} %"
+        ax.set(xlabel="cutoff k", ylabel=f"{title}@k, with {level} intervals")
+        if len(self.k) <= 12 and self.k[-1] <= 12:
+            ax.set_xticks(self.k)
+        else:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        self.ax_, self.figure_ = ax, ax.figure
+        if ax.get_legend_handles_labels()[1]:
+            ax.autoscale(axis="y")  # the room of an earlier legend may not be needed any more
+            place_legend(ax)
+        return self
+
+
+_MOST_CUTOFFS = 1000  # each takes a bootstrap
+#: Metrics whose names are initials.
+_CAPITALS = ("dcg", "err", "map", "mrr", "ndcg")
+
+
+def _measures(
+    metric: str, k: Any, parameters: dict[str, Any]
+) -> tuple[NDArray[np.int64], list[Measure]]:
+    """Return the cutoffs in ascending order, and the measure at each of them."""
+    cutoff = find_measure(metric)[1]
+    having = [name for name, each in MEASURES.items() if "k" in parameters_of(each)]
+    if cutoff is not None:
+        raise ValueError(
+            f"metric={metric!r} has a cutoff. Pass metric={metric.partition('@')[0]!r} and "
+            f"k={cutoff}, which plots all cutoffs from 1 to {cutoff}."
+        )
+    if metric not in having:
+        raise ValueError(
+            f"The metric {metric!r} has no cutoff. Metrics with a cutoff: {', '.join(having)}."
+        )
+    cutoffs = np.unique(read_whole(k, "k"))
+    if not len(cutoffs) or cutoffs[0] < 1:
+        raise ValueError(f"k must hold whole numbers >= 1; got {k!r}.")
+    if max(len(cutoffs), cutoffs[0] if np.ndim(k) == 0 else 0) > _MOST_CUTOFFS:
+        raise ValueError(f"k stands for more than {_MOST_CUTOFFS} cutoffs; pass a list of some.")
+    if np.ndim(k) == 0:
+        cutoffs = np.arange(1, cutoffs[0] + 1)
+    return cutoffs, [get_measure(metric, k=int(each), **parameters) for each in cutoffs]
+
+
+def _values(measures: list[Measure], ranking: Ranking, labels: Any) -> list[Floats]:
+    """Return the values of all queries at each cutoff."""
+    measures[0].check(labels)
+    return [measure.per_query(ranking, labels) for measure in measures]
