@@ -1,0 +1,69 @@
+"""The parts of the documentation's build that need no Sphinx: the members of classes, the links."""
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.targets import SCORES
+
+DOC = Path(__file__).parent.parent / "doc"
+
+
+def load(path):
+    """Import a file of the documentation, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"doc_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class_members = load(DOC / "_extensions" / "class_members.py")
+check_links = load(DOC / "check_links.py")
+
+
+def test_members_of_a_ranker():
+    members = class_members.describe_class(CalibratedRanker)
+    assert {"fit", "predict", "decision_function", "score"} <= set(members["methods"])
+    assert {"get_params", "set_params", "set_fit_request"} <= set(members["shared"])
+    assert "coef_" in members["attributes"]
+
+
+def test_members_of_python_types_are_left_out():
+    """A space is a string, but its page need not list the methods of all strings."""
+    members = class_members.describe_class(type(SCORES))
+    assert "upper" not in members["methods"] and members["methods"]
+
+
+@pytest.mark.parametrize("full", sorted(class_members.MEMBERS))
+def test_every_public_member_has_a_docstring(full):
+    class_, members = class_members.public_objects()[full], class_members.MEMBERS[full]
+    names = members["methods"] + members["attributes"]
+    assert [
+        name for name in names if not inspect.getdoc(inspect.getattr_static(class_, name))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "n_errors"),
+    [
+        ('<a href="other.html#here">', 0),
+        ('<a href="#top"><p id="top">', 0),
+        ('<a href="https://example.org/x.html">', 0),
+        ('<img src="data:image/png;base64,AAAA">', 0),
+        ('<a href="missing.html">', 1),
+        ('<a href="other.html#there">', 1),
+        ('<a href="#top">', 1),
+        ('<script src="https://example.org/x.js">', 1),
+        ('<link rel="stylesheet" href="missing.css">', 1),
+    ],
+)
+def test_links_of_a_site(tmp_path, body, n_errors):
+    (tmp_path / "index.html").write_text(body, encoding="utf-8")
+    (tmp_path / "other.html").write_text('<h1 id="here">', encoding="utf-8")
+    n_pages, errors = check_links.find_errors(tmp_path)
+    assert n_pages == 2 and len(errors) == n_errors
