@@ -59,7 +59,8 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
             f"groups must be a 1-D array with one id per row; it has shape {values.shape}."
         )
     if n_rows is not None and len(values) != n_rows:
-        raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.")
+        hint = _sizes_hint(values, n_rows)
+        raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.{hint}")
     if len(values) == 0:
         raise ValueError("groups is empty: at least one row is needed.")
     if masked is not None and masked.any():
@@ -71,6 +72,22 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         row = int(np.flatnonzero(missing)[0])
         raise _missing_id(row, values[row])
     return values if kind in "iufbmMSU" else values.astype(object)
+
+
+def _sizes_hint(values: NDArray[Any], n_rows: int) -> str:
+    """Return a hint for an error if the values may be group sizes, and otherwise no text."""
+    if len(values) > n_rows:
+        return ""
+    try:
+        sizes = [int(value) for value in values if value == int(value)]
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    if len(sizes) < len(values) or min(sizes, default=0) < 1 or sum(sizes) != n_rows:
+        return ""
+    return (
+        " They add up to the number of rows. If they are group sizes, the convention of LightGBM, "
+        "pass groups=sizes_to_groups(sizes)."
+    )
 
 
 def _missing_id(row: int, value: Any) -> ValueError:

@@ -16,6 +16,49 @@ _CUTOFF = re.compile(r"(?P<base>.*?)(?:_at_|_cut_|[@_ ]+)?(?P<cutoff>[1-9][0-9]*
 
 GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "query_id", "queries")
 
+_SIZES = "Convert group sizes, the convention of LightGBM, with sizes_to_groups(sizes)."
+_VALIDATION = (
+    "Pass the validation queries as X_val=, y_val= and groups_val=<query id of each row of X_val>. "
+    "Or create the ranker with validation_queries=0.2, which holds out a share of the queries of X."
+)
+_METRIC = (
+    'The loss of the ranker is the metric for early stopping, such as loss="ndcg@10". For other '
+    'cutoffs, call metrics.evaluate_rankings(y, scores, groups=groups, metrics=["ndcg@5", '
+    '"ndcg@10"]), or pass metrics.get_ranking_scorer("ndcg@5") to a cross-validation as scoring=.'
+)
+_CATEGORIES = (
+    "Pass X as a data frame whose columns have the dtype category, or a regressor with this "
+    "parameter, if it has one."
+)
+#: Keywords of the `fit` of LGBMRanker, XGBRanker and CatBoostRanker, and what to write instead for
+#: a ranker that takes validation queries.
+FOREIGN_KEYWORDS = {
+    "eval_set": _VALIDATION,
+    "eval_names": _VALIDATION,
+    "eval_X": _VALIDATION,
+    "eval_y": _VALIDATION,
+    "eval_group": f"Pass groups_val=<query id of each row of X_val>. {_SIZES}",
+    "eval_qid": "Pass groups_val=<query id of each row of X_val>.",
+    "eval_sample_weight": "Pass sample_weight_val=<weight of each row of X_val>.",
+    "sample_weight_eval_set": "Pass sample_weight_val=<weight of each row of X_val>.",
+    "early_stopping_rounds": f"Create the ranker with n_iter_no_change=50. {_VALIDATION}",
+    "use_best_model": f"With validation queries, the best iteration is kept. {_VALIDATION}",
+    "eval_at": _METRIC,
+    "eval_metric": _METRIC,
+    "group_weight": "Pass sample_weight=<weight of each row>, equal for the rows of a query.",
+    "categorical_feature": _CATEGORIES,
+    "cat_features": _CATEGORIES,
+}
+_NO_VALIDATION = (
+    "This ranker does not stop early, and takes no validation queries. Measure its rankings of "
+    "other queries with its method score, or with metrics.evaluate_rankings."
+)
+_FITS = ("fit", "partial_fit")
+_ABOUT_VALIDATION = {
+    "eval_set", "eval_names", "eval_X", "eval_y", "eval_group", "eval_qid", "eval_sample_weight",
+    "sample_weight_eval_set", "early_stopping_rounds", "use_best_model",
+}  # fmt: skip
+
 
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
     """Return a hint such as `` Did you mean 'ndcg@10'?``, or "" if no known name is similar.
@@ -71,9 +114,10 @@ def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> s
     known = [name for name in parameters if name != "self"]
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:
-        return (
-            f"{start} Pass groups=<query id of each row>. Convert group sizes, the "
-            "convention of LightGBM, with sizes_to_groups(sizes)."
-        )
+        return f"{start} Pass groups=<query id of each row>. {_SIZES}"
+    if "groups" in known and function in _FITS and keyword in FOREIGN_KEYWORDS:
+        if keyword in _ABOUT_VALIDATION and "X_val" not in known:
+            return f"{start} {_NO_VALIDATION}"
+        return f"{start} {FOREIGN_KEYWORDS[keyword]}"
     hint = did_you_mean(keyword, known)
     return f"{start}{hint or ' Its parameters: ' + ', '.join(known) + '.'}"

@@ -1,0 +1,110 @@
+"""Calls of people who know LGBMRanker, XGBRanker or CatBoostRanker: errors say what to write."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker, sizes_to_groups
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.utils import _names
+
+DATA = make_ranking(n_queries=12, n_documents=5, random_state=0)
+X, Y, GROUPS = DATA.X, DATA.y, DATA.groups
+SIZES = np.bincount(GROUPS)
+RANKERS = [CalibratedRanker(Ridge()), LinearRanker(), BoostedRanker()]
+VALIDATION = "X_val=, y_val= and groups_val=<query id of each row of X_val>.*validation_queries=0.2"
+NO_VALIDATION = "does not stop early, and takes no validation queries.*evaluate_rankings"
+METRIC = r'loss="ndcg@10".*evaluate_rankings\(.*get_ranking_scorer'
+GROUPS_SAID = r"Pass groups=<query id of each row>.*sizes_to_groups\(sizes\)"
+#: A keyword and its value in another library, and what the error says to a ranker that takes
+#: validation queries.
+CALLS = {
+    "group": (SIZES, GROUPS_SAID),
+    "qid": (GROUPS, GROUPS_SAID),
+    "group_id": (GROUPS, GROUPS_SAID),
+    "eval_set": ([(X, Y)], VALIDATION),
+    "eval_group": ([SIZES], r"Pass groups_val=.*sizes_to_groups\(sizes\)"),
+    "eval_qid": ([GROUPS], "Pass groups_val=<query id of each row of X_val>"),
+    "eval_names": (["valid"], VALIDATION),
+    "eval_X": (X, VALIDATION),
+    "eval_y": (Y, VALIDATION),
+    "eval_sample_weight": ([np.ones(len(Y))], "Pass sample_weight_val="),
+    "sample_weight_eval_set": ([np.ones(len(Y))], "Pass sample_weight_val="),
+    "early_stopping_rounds": (10, "n_iter_no_change=50.*" + VALIDATION),
+    "use_best_model": (True, "the best iteration is kept.*" + VALIDATION),
+    "eval_at": ([5, 10], METRIC),
+    "eval_metric": ("ndcg", METRIC),
+    "group_weight": (np.ones(len(Y)), "Pass sample_weight=<weight of each row>"),
+    "categorical_feature": ([0], "dtype category"),
+    "cat_features": ([0], "dtype category"),
+}
+
+
+def test_every_foreign_keyword_is_tested():
+    known = set(_names.FOREIGN_KEYWORDS) | {"group", "qid", "group_id"}
+    assert set(CALLS) == known
+    assert set(_names.FOREIGN_KEYWORDS) > _names._ABOUT_VALIDATION
+
+
+@pytest.mark.parametrize("keyword", CALLS)
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+def test_fit_says_what_to_write(ranker, keyword):
+    value, said = CALLS[keyword]
+    if keyword in _names._ABOUT_VALIDATION and isinstance(ranker, LinearRanker):
+        said = NO_VALIDATION
+    with pytest.raises(TypeError, match=rf"fit\(\) has no parameter '{keyword}'\. .*{said}"):
+        ranker.fit(X, Y, **{keyword: value})
+    with pytest.raises(TypeError, match=said):  # and not an error on missing query ids before it
+        ranker.fit(X, Y, groups=GROUPS, **{keyword: value})
+
+
+def test_partial_fit_and_pipelines_say_it_too():
+    with pytest.raises(TypeError, match=r"partial_fit\(\) has no parameter 'group'\. Pass groups="):
+        LinearRanker(solver="sgd").partial_fit(X, Y, group=SIZES)
+    pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
+    with pytest.raises(TypeError, match=VALIDATION):
+        pipe.fit(X, Y, calibratedranker__groups=GROUPS, calibratedranker__eval_set=[(X, Y)])
+
+
+def test_other_methods_do_not_speak_of_validation():
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=GROUPS)
+    with pytest.raises(TypeError, match="Its parameters: X, groups"):
+        ranker.predict(X, groups=GROUPS, eval_set=[(X, Y)])
+
+
+def test_what_the_errors_name_exists():
+    text = " ".join([*_names.FOREIGN_KEYWORDS.values(), _names._NO_VALIDATION])
+    parameters = set(inspect.signature(CalibratedRanker.fit).parameters)
+    parameters |= set(inspect.signature(CalibratedRanker.__init__).parameters)
+    named = set(re.findall(r"\b(\w+)=", text)) - {"metrics", "scoring"}
+    assert named <= parameters
+    from sklearn_rankcal import metrics
+
+    for name in re.findall(r"metrics\.(\w+)", text):
+        assert callable(getattr(metrics, name))
+
+
+# -------------------------------------------------------------------- group sizes as groups
+
+
+@pytest.mark.parametrize("sizes", [SIZES, SIZES.tolist(), SIZES.astype(float)])
+def test_sizes_that_are_passed_as_groups_are_recognised(sizes):
+    message = r"groups has 12 entries, but X has 60 rows\. They add up .*=sizes_to_groups\(sizes\)"
+    for ranker in RANKERS[:2]:
+        with pytest.raises(ValueError, match=message):
+            ranker.fit(X, Y, sizes)
+    CalibratedRanker(Ridge()).fit(X, Y, sizes_to_groups(SIZES))
+
+
+@pytest.mark.parametrize(
+    "groups", [[1, 2], [60, 0], [-1, 61], ["60"], [59.5, 0.5], GROUPS[:-1], [None, 60], [60] * 61]
+)
+def test_other_groups_of_a_wrong_length_are_not_taken_for_sizes(groups):
+    with pytest.raises(ValueError) as caught:
+        CalibratedRanker(Ridge()).fit(X, Y, groups)
+    assert str(caught.value) == f"groups has {len(groups)} entries, but X has 60 rows."
