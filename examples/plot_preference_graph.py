@@ -5,8 +5,9 @@ Predicted preferences, before and after decoding
 A ranker with a loss on pairs predicts a difference of preferences for each pair of documents of a
 query. In this example the predictions contain cycles. The left column shows the predictions for one
 query as a graph and as a matrix. The right column shows the same predictions in the order of the
-decoded ranking. Red arrows, and blue cells above the diagonal, are the preferences that the ranking
-contradicts. The exact decoder proves that no ranking contradicts less weight.
+decoded ranking. The orange arrows on the right side of the graph, and the blue cells above the
+diagonal of the matrix, are the preferences that the ranking contradicts. The exact decoder proves
+that no ranking contradicts less weight.
 """
 
 import matplotlib.pyplot as plt

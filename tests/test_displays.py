@@ -126,7 +126,7 @@ def test_weights_of_rows_weigh_the_queries():
     ("options", "message"),
     [
         ({"metric": "ndcg@10"}, "k=10, which plots all cutoffs"),
-        ({"metric": "auc"}, "has no cutoff. Metrics with a cutoff: dcg, "),
+        ({"metric": "auc"}, "has no cutoff. Choose one of dcg, "),
         ({"metric": "ndgc"}, "Did you mean 'ndcg'"),
         ({"k": 0}, "whole numbers >= 1"),
         ({"k": []}, "whole numbers >= 1"),

@@ -16,7 +16,16 @@ from sklearn_rankcal.plotting import (
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+FancyArrowPatch = pytest.importorskip("matplotlib.patches").FancyArrowPatch
+Path = pytest.importorskip("matplotlib.path").Path
 BEATS = np.array([[0, 7, 4], [3, 0, 8], [6, 2, 0]])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 def test_matrix_is_in_the_order_of_the_ranking():
@@ -27,15 +36,127 @@ def test_matrix_is_in_the_order_of_the_ranking():
     np.testing.assert_array_equal(plot_matrix(d).images[0].get_array(), d)
 
 
-def test_arrows_against_the_ranking_are_red():
+def arrows(ax):
+    """The arrows of a graph: from the weakest to the strongest."""
+    found = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+    return sorted(found, key=lambda arrow: arrow.get_linewidth())
+
+
+def colour(arrow):
+    return matplotlib.colors.to_hex(arrow.get_edgecolor())
+
+
+def test_arrows_against_the_ranking_are_orange_and_on_the_right():
     ax = plot_preference_graph(BEATS, ranks=[1, 2, 3])
-    arrows = [text.arrow_patch for text in ax.texts if getattr(text, "arrow_patch", None)]
-    red = [a for a in arrows if a.get_edgecolor()[:3] == matplotlib.colors.to_rgb("tab:red")]
-    assert len(arrows) == 3 and len(red) == 1  # of 0 > 1 > 2 > 0 the ranking breaks 2 > 0
-    widths = sorted(a.get_linewidth() for a in arrows)
-    np.testing.assert_allclose(widths, [0.5 + 3 * d / 6 for d in (2, 4, 6)])
-    circle = plot_preference_graph(BEATS)
-    assert len([text for text in circle.texts if text.get_text() in "012" and text.get_text()]) == 3
+    drawn = arrows(ax)
+    # 1 beats 2 by 6, 0 beats 1 by 4, and 2 beats 0 by 2, which the ranking contradicts
+    widths = [arrow.get_linewidth() for arrow in drawn]
+    np.testing.assert_allclose(widths, [0.5 + 2 * d / 6 for d in (2, 4, 6)])
+    assert [colour(arrow) for arrow in drawn] == ["#d55e00", "#595959", "#595959"]
+    ends = [arrow._path_original.vertices[[0, -1], 1].tolist() for arrow in drawn]
+    assert ends == [[2, 0], [0, 1], [1, 2]]  # from the row of the preferred document
+    bends = [arrow._path_original.vertices[1, 0] for arrow in drawn]
+    assert bends[0] > 0 > max(bends[1:])
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["0", "1", "2", "agree with the ranking:\nall 2", "contradicted:\nall 1"]
+    nothing = plot_preference_graph(np.zeros((2, 2)), ranks=[1, 2])
+    assert [text.get_text() for text in nothing.texts][3] == "contradicted:\nnone"
+
+
+def test_names_follow_the_ranking_from_the_top():
+    ax = plot_preference_graph(BEATS, ranks=[3, 1, 2], names=["a", "b", "$c$"])
+    assert [text.get_text() for text in ax.texts][:3] == ["b", r"\$c\$", "a"]
+    heights = [text.get_window_extent().y0 for text in ax.texts[:3]]
+    assert heights == sorted(heights, reverse=True)
+    # 1 beats 2 by 6: from the first to the second row
+    assert arrows(ax)[-1]._path_original.vertices[[0, -1], 1].tolist() == [0, 1]
+    circle = plot_preference_graph(BEATS, names=np.array(["a", "b", "c"]))
+    assert [text.get_text() for text in circle.texts] == ["a", "b", "c"]
+    strongest = arrows(circle)[-1]._path_original.vertices
+    dots = circle.collections[0].get_offsets()
+    nearest = [np.argmin(np.hypot(*(dots - end).T)) for end in strongest[[0, -1]]]
+    assert nearest == [1, 2]
+
+
+def test_of_many_documents_the_strongest_preferences_are_drawn():
+    random = np.random.default_rng(0)
+    w = random.random((30, 30))
+    d = w - w.T
+    ranks = random.permutation(30) + 1
+    agrees = (d > 0) & (ranks[:, None] < ranks)
+    n_agree, n_against = agrees.sum(), ((d > 0) & ~agrees).sum()
+
+    def widths(values):
+        return np.sort(np.maximum((0.5 + 2 * values / d.max()) * 0.45, 0.6))
+
+    ax = plot_preference_graph(w, ranks)
+    drawn = arrows(ax)
+    grey = [a.get_linewidth() for a in drawn if colour(a) == "#595959"]
+    other = [a.get_linewidth() for a in drawn if colour(a) != "#595959"]
+    np.testing.assert_allclose(grey, widths(np.sort(d[agrees])[-30:]))
+    np.testing.assert_allclose(other, widths(np.sort(d[(d > 0) & ~agrees])[-60:]))
+    texts = [text.get_text() for text in ax.texts][-2:]
+    assert texts[0].endswith(f"the 30 strongest of {n_agree}")
+    assert texts[1].endswith(f"the 60 strongest of {n_against}")
+    few = plot_preference_graph(w, ranks, max_edges=3)
+    assert len(arrows(few)) == 6
+    circle = plot_preference_graph(w)
+    assert len(arrows(circle)) == 30
+    assert circle.texts[-1].get_text() == "the 30 strongest of 435 preferences"
+    every = plot_preference_graph(w, max_edges=435)
+    assert len(arrows(every)) == 435 and len(every.texts) == 30
+    assert len(arrows(plot_preference_graph(w[:10, :10]))) == 45
+
+
+@pytest.mark.parametrize("width", [3.6, 6.4, 12.8])
+@pytest.mark.parametrize("r", [1, 3, 10, 30])
+@pytest.mark.parametrize("ranked", [False, True])
+def test_the_graph_can_be_read(ranked, r, width):
+    """No two texts overlap, no arrow or dot lies on a name, and nothing leaves the figure."""
+    random = np.random.default_rng(r)
+    names = ["item " + "x" * random.integers(1, 9) for _ in range(r)]
+    ranks = random.permutation(r) + 1 if ranked else None
+    ax = plt.subplots(figsize=(width, width if r > 10 else 0.75 * width), layout="constrained")[1]
+    plot_preference_graph(random.random((r, r)), ranks, names=names, ax=ax)
+    ax.figure.canvas.draw()
+    outlines = [corners_of(text) for text in ax.texts]
+    bounds = ax.figure.bbox
+    for place, outline in enumerate(outlines):
+        corners = outline.vertices
+        assert (corners >= bounds.min - 1).all() and (corners <= bounds.max + 1).all()
+        assert not any(outline.intersects_path(other) for other in outlines[:place])
+    for arrow in arrows(ax):
+        path = arrow.get_transform().transform_path(arrow._path_original)
+        assert not any(outline.intersects_path(path, filled=False) for outline in outlines[:r])
+    if not ranked:
+        dots = ax.transData.transform(ax.collections[0].get_offsets())
+        size = np.sqrt(ax.collections[0].get_sizes()[0]) * ax.figure.dpi / 72
+        apart = np.hypot(*(dots[:, None] - dots).T) + 1e9 * np.eye(r)
+        assert apart.min() > size
+        assert not any(outline.contains_point(dot) for outline in outlines for dot in dots)
+
+
+def corners_of(text):
+    """The outline of a text, which may be rotated, as a path in pixels."""
+    angle = text.get_rotation()
+    text.set_rotation(0)
+    box = text.get_window_extent().padded(-1)  # texts have an empty margin
+    text.set_rotation(angle)
+    anchor = text.get_transform().transform(text.get_unitless_position())
+    if isinstance(text, matplotlib.text.Annotation):
+        anchor = text.get_transform().transform((text.xyann[0], text.xyann[1]))
+    turn = matplotlib.transforms.Affine2D().rotate_deg_around(*anchor, angle)
+    corners = [(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)]
+    return turn.transform_path(Path([*corners, corners[0]]))
+
+
+def test_the_graph_refuses_wrong_names_and_numbers():
+    with pytest.raises(ValueError, match="one name for each of the 3 documents"):
+        plot_preference_graph(BEATS, names=["a", "b"])
+    with pytest.raises(ValueError, match="one name for each of the 3 documents"):
+        plot_preference_graph(BEATS, names="abc")
+    with pytest.raises(ValueError, match="max_edges must be at least 1"):
+        plot_preference_graph(BEATS, max_edges=0)
 
 
 @pytest.mark.parametrize("plot", [plot_matrix, plot_preference_graph])

@@ -4,8 +4,9 @@ They need matplotlib, which the extra ``plot`` of this package installs.
 """
 
 from sklearn_rankcal.plotting._aggregates import plot_aggregate, plot_probability_above
+from sklearn_rankcal.plotting._matrix import plot_matrix
 from sklearn_rankcal.plotting._metric_at_k import MetricAtKDisplay
-from sklearn_rankcal.plotting._preferences import plot_matrix, plot_preference_graph
+from sklearn_rankcal.plotting._preference_graph import plot_preference_graph
 from sklearn_rankcal.plotting._query_differences import QueryDifferencesDisplay
 from sklearn_rankcal.plotting._validation import plot_validation_scores
 

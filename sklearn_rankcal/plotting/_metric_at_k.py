@@ -207,9 +207,8 @@ class MetricAtKDisplay:
         )
         weight = check_weight(sample_weight, rows.n_rows)
         values = _values(measures, ranking, labels)
-        display = cls._of_values(
-            cutoffs, values, rows, weight, metric, n_resamples, confidence_level, random_state
-        )
+        options = n_resamples, confidence_level, random_state
+        display = cls._of_values(cutoffs, values, rows, weight, metric, *options)
         display.name = type(innermost_estimator(estimator)).__name__ if name is None else name
         return display.plot(ax, line_kw=line_kw)
 
@@ -268,9 +267,8 @@ class MetricAtKDisplay:
         Raises
         ------
         ValueError
-            If labels, rankings and groups do not fit together, if the metric is unknown or has no
-            cutoff, if a cutoff is not a whole number >= 1, or if the metric is undefined on all
-            queries.
+            If labels, rankings and groups do not fit together, and in the cases of
+            `from_estimator`.
         TypeError
             If the metric does not have one of the parameters.
         ImportError
@@ -279,16 +277,8 @@ class MetricAtKDisplay:
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
         values = _values(measures, data.ranking, data.relevance)
-        display = cls._of_values(
-            cutoffs,
-            values,
-            data.ranking.queries,
-            data.weight,
-            metric,
-            n_resamples,
-            confidence_level,
-            random_state,
-        )
+        queries, options = data.ranking.queries, (n_resamples, confidence_level, random_state)
+        display = cls._of_values(cutoffs, values, queries, data.weight, metric, *options)
         display.name = name
         return display.plot(ax, line_kw=line_kw)
 
@@ -401,9 +391,7 @@ def _measures(
             f"k={cutoff}, which plots all cutoffs from 1 to {cutoff}."
         )
     if metric not in having:
-        raise ValueError(
-            f"The metric {metric!r} has no cutoff. Metrics with a cutoff: {', '.join(having)}."
-        )
+        raise ValueError(f"The metric {metric!r} has no cutoff. Choose one of {', '.join(having)}.")
     cutoffs = np.unique(read_whole(k, "k"))
     if not len(cutoffs) or cutoffs[0] < 1:
         raise ValueError(f"k must hold whole numbers >= 1; got {k!r}.")
