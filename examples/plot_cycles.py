@@ -57,14 +57,14 @@ for n in n_queries:
 # above the best possible ranking, but far below the curves of the scores.
 
 best = contradicted(test.bayes_ranks)
-figure, axes = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
 axes.set(xscale="log", xlabel="training queries", ylabel="share of preferences contradicted")
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
-axes.legend(loc="upper right", bbox_to_anchor=(1, 0.93))
+figure.legend(loc="outside lower center", ncols=2, fontsize="small")
 for name, curve in curves.items():
     print(f"{name:36}", np.round(curve, 3).tolist())
 print(f"{'best possible':36}", round(best, 3))

@@ -57,13 +57,14 @@ best = ndcg_score(y_test, ranks=data.bayes_ranks[test], k=10, groups=groups_test
 # that remains to the best possible ranking. With the same columns and centring, the labels
 # themselves do as well in this example as the targets for NDCG.
 
-figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
 axes.set(xscale="log", xlabel="training queries", ylabel="NDCG@10 on 400 new queries")
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
-axes.legend()
+axes.margins(y=0.1)
+figure.legend(loc="outside lower center", ncols=2)
 print({name: np.round(curve, 3).tolist() for name, curve in curves.items()}, round(best, 3))
 plt.show()

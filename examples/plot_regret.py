@@ -141,8 +141,8 @@ def draw(distribution, n, random):
 
 # %%
 n_queries, n_draws = [30, 150, 800, 4000], 5
-figure, panels = plt.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True)
-for axes, (title, (distribution, loss, methods)) in zip(panels.flat, worlds.items(), strict=True):
+figure, panels = plt.subplots(4, 1, figsize=(6.4, 11), layout="constrained", sharex=True)
+for axes, (title, (distribution, loss, methods)) in zip(panels, worlds.items(), strict=True):
     print(title)
     for number, (name, method) in enumerate(methods.items()):
         curve = []
@@ -156,9 +156,10 @@ for axes, (title, (distribution, loss, methods)) in zip(panels.flat, worlds.item
         print(f"  {name:22}", np.round(curve, 3).tolist())
     axes.axhline(0, color="black", lw=0.5)
     axes.set(title=title, xscale="log", ylabel="regret")
-    axes.legend()
-for axes in panels[1]:
-    axes.set_xlabel("training queries")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # outside, where there is no curve
+panels[-1].set_xlabel("training queries")
+panels[-1].set_xticks(n_queries, [str(n) for n in n_queries])
+panels[-1].minorticks_off()
 plt.show()
 
 # %%

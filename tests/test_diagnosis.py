@@ -1,5 +1,7 @@
 """`diagnose`, compared with the consistency module and with known distributions."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -245,6 +247,35 @@ def test_frame_and_plot(world):
     pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, y, groups=groups)
     left, right = pairs.diagnose(X, groups).plot()
     assert len(left.patches) == 3 and len(right.lines) == 1
+
+
+@pytest.mark.parametrize("width", [6.4, 12.8])
+def test_the_legend_of_the_plot_covers_no_query(world, width):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    data, test, ranker = world
+    X, groups, y = data.X[test], data.groups[test], data.y[test]
+    figure, axes = plt.subplots(1, 2, figsize=(width, 0.4 * width), layout="constrained")
+    left, right = ranker.diagnose(X, groups, y).plot(axes)
+    assert "sorts scores" in left.texts[0].get_text()  # there are no certificates to show
+    figure.canvas.draw()
+    legend = right.get_legend().get_window_extent()
+    points = right.transData.transform(right.lines[0].get_xydata())
+    assert not any(legend.contains(*point) for point in points)
+    assert right.lines[1].get_window_extent().y1 < legend.y0
+    # the texts of the bars and the numbers beside the bars stay inside of the figure
+    pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, y, groups=groups)
+    figure, axes = plt.subplots(1, 2, figsize=(width, 0.4 * width), layout="constrained")
+    left, right = pairs.diagnose(X, groups).plot(axes)
+    figure.canvas.draw()
+    for text in (*left.get_yticklabels(), *left.texts):
+        box = text.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= right.get_window_extent().x0
+    assert all(text.get_window_extent().x1 <= left.bbox.x1 for text in left.texts)
+    ends = [text.get_window_extent() for text in left.get_yticklabels()]
+    assert all(a.y0 > b.y1 for a, b in itertools.pairwise(ends))
+    plt.close("all")
 
 
 def test_a_cycle_of_rounding_errors_does_not_count(monkeypatch):

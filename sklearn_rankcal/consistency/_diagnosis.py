@@ -7,6 +7,7 @@ them, and a bound on its regret. The public method is `CalibratedRanker.diagnose
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.plotting._axes import make_axes
+from sklearn_rankcal.plotting._axes import make_axes, place_legend
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
@@ -159,18 +160,27 @@ class Diagnosis:
         left, right = axes
         shares = self.shares
         if shares:
-            texts = [_SHARES[name] for name in shares]
+            # In lines of 24 letters, so that the bars get most of the width
+            texts = [textwrap.fill(_SHARES[name], 24) for name in shares]
             bars = left.barh(texts, [100 * share for share in shares.values()])
             left.bar_label(bars, fmt="%.1f", padding=2)
             left.invert_yaxis()
-        left.set(xlim=(0, 112), xlabel="% of queries")
+            left.set(xlim=(0, 140), xticks=[0, 50, 100], xlabel="% of queries")
+        else:
+            sorts = "gap" not in self.per_query
+            text = "every ranking sorts scores,\nwhich is best for its predictions"
+            text = text if sorts else "no query has two documents"
+            left.text(0.5, 0.5, text, ha="center", va="center", transform=left.transAxes)
+            left.axis("off")
         sizes = self.per_query["n_documents"]
+        right.set_xlim(sizes.min() - 1, sizes.max() + 1)
+        right.xaxis.get_major_locator().set_params(integer=True)
         if "squared_bound" in self.per_query:
             bounds = np.sqrt(np.maximum(self.per_query["squared_bound"], 0.0))
             right.plot(sizes, bounds, ".", alpha=0.5, label="one query")
             right.axhline(self.regret_bound, color="black", label="bound on the expected regret")
-            right.set(xlabel="documents", ylabel="constant x distance to the labels")
-            right.legend()
+            right.set(xlabel="documents", ylabel="constant x distance\nto the labels")
+            place_legend(right)
         elif "gap" in self.per_query:
             right.plot(sizes, self.per_query["gap"], ".", alpha=0.5)
             right.set(xlabel="documents", ylabel="gap to the best ranking")

@@ -1,10 +1,21 @@
-"""What all plots share: new axes, names of items, and legends that cover nothing."""
+"""What plots share: new axes, styles of lines, names of items, legends that cover nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+#: Line, marker and colour of each further ranker. The colours are those of Okabe and Ito, which
+#: colour-blind people can tell apart. Lines and markers differ too, for prints in grey.
+STYLES = (
+    ("-", "o", "#0072B2"),
+    ("--", "s", "#D55E00"),
+    ("-.", "^", "#009E73"),
+    (":", "D", "#CC79A7"),
+    ((0, (5, 1, 1, 1, 1, 1)), "v", "#000000"),
+    ((0, (8, 2)), "P", "#E69F00"),
+)
 
 
 def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:

@@ -18,23 +18,13 @@ from sklearn_rankcal.measures import MEASURES, Measure, find_measure, get_measur
 from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._scorers import predicted_ranking
-from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
+from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.queries import Queries, Ranking, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 Floats = NDArray[np.float64]
-#: Line, marker and colour of each further ranker. The colours are those of Okabe and Ito, which
-#: colour-blind people can tell apart. Lines and markers differ too, for prints in grey.
-STYLES = (
-    ("-", "o", "#0072B2"),
-    ("--", "s", "#D55E00"),
-    ("-.", "^", "#009E73"),
-    (":", "D", "#CC79A7"),
-    ((0, (5, 1, 1, 1, 1, 1)), "v", "#000000"),
-    ((0, (8, 2)), "P", "#E69F00"),
-)
 
 
 class MetricAtKDisplay:
