@@ -87,6 +87,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": "quickstart|benchmarks",
     "nested_sections": False,
     "remove_config_comments": True,
+    "parallel": True,  # as many examples at a time as the option -j says
     "write_computation_times": False,  # its page loads scripts from elsewhere
     # examples are linked to the API, and the API to the examples
     "doc_module": ("sklearn_rankcal",),
