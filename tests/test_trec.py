@@ -149,6 +149,24 @@ def test_ir_measures_takes_the_tables():
     assert values["RR"] == pytest.approx(m.mrr_score(relevant, **options))
 
 
+def test_ranx_takes_the_tables():
+    groups, y, ranks = [1, 1, 2, 2, 2], [1, 0, 0, 2, 1], [2, 1, 1, 2, 3]
+    run, qrels = to_run(ranks=ranks, groups=groups), to_qrels(y, groups=groups)
+    # ranx asserts these dtypes; pandas 3 would make columns of text of dtype str
+    assert run["query_id"].dtype == run["doc_id"].dtype == object
+    assert qrels["query_id"].dtype == qrels["doc_id"].dtype == object
+    ranx = pytest.importorskip("ranx")
+    columns = {"q_id_col": "query_id", "doc_id_col": "doc_id"}
+    found = ranx.evaluate(
+        ranx.Qrels.from_df(qrels, score_col="relevance", **columns),
+        ranx.Run.from_df(run, score_col="score", **columns),
+        ["ndcg@2", "mrr"],
+    )
+    options = {"ranks": ranks, "groups": groups}
+    assert found["ndcg@2"] == pytest.approx(m.ndcg_score(y, k=2, gain="linear", **options))
+    assert found["mrr"] == pytest.approx(m.mrr_score(np.minimum(y, 1), **options))
+
+
 # -------------------------------------------------------------------- files
 
 

@@ -58,7 +58,7 @@ def to_run(
         One row for each document, the best first in each query. The queries are in order of first
         appearance. The columns are:
 
-        - ``query_id`` and ``doc_id``: the ids as text, because tools require text.
+        - ``query_id`` and ``doc_id``: the ids as text, of dtype object, which tools require.
         - ``score``: the scores as float64. For a query of r documents, positions become the scores
           r + 1 - position, because tools sort documents by scores alone.
         - ``rank``: the position, 1 = top. Documents with equal scores are sorted by ``doc_id`` in
@@ -250,9 +250,10 @@ class _Ids:
             ) from error
         queries = np.array(self._query_texts, dtype=object)
         documents = np.array(self._document_texts, dtype=object)
+        # ranx refuses the dtype str, which pandas 3 would infer
         ids = {
-            "query_id": queries[self._queries.codes[rows]],
-            "doc_id": documents[self._codes[rows]],
+            "query_id": pd.Series(queries[self._queries.codes[rows]], dtype=object),
+            "doc_id": pd.Series(documents[self._codes[rows]], dtype=object),
         }
         return pd.DataFrame(ids | columns)
 
