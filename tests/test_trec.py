@@ -137,12 +137,16 @@ def test_ir_measures_takes_the_tables():
     ranker = CalibratedRanker("boosting", loss="ndcg").fit(data.X, data.y, groups=data.groups)
     ranks = ranker.predict(data.X, groups=data.groups)
     run, qrels = to_run(ranks=ranks, groups=data.groups), to_qrels(data.y, groups=data.groups)
+    burges = ir_measures.nDCG(dcg="exp-log2") @ 5
     found = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 5, ir_measures.AP, ir_measures.P @ 3, ir_measures.RR], qrels, run
+        [ir_measures.nDCG @ 5, ir_measures.AP, ir_measures.P @ 3, ir_measures.RR, burges],
+        qrels,
+        run,
     )
     values = {str(measure): value for measure, value in found.items()}
     options = {"ranks": ranks, "groups": data.groups, "zero_division": 0}
     assert values["nDCG@5"] == pytest.approx(m.ndcg_score(data.y, k=5, gain="linear", **options))
+    assert found[burges] == pytest.approx(m.ndcg_score(data.y, k=5, **options), abs=1e-4)
     relevant = (data.y >= 1).astype(float)
     assert values["AP"] == pytest.approx(m.map_score(relevant, **options))
     assert values["P@3"] == pytest.approx(m.precision_at_k_score(relevant, k=3, **options))
@@ -160,9 +164,10 @@ def test_ranx_takes_the_tables():
     found = ranx.evaluate(
         ranx.Qrels.from_df(qrels, score_col="relevance", **columns),
         ranx.Run.from_df(run, score_col="score", **columns),
-        ["ndcg@2", "mrr"],
+        ["ndcg@2", "ndcg_burges@2", "mrr"],
     )
     options = {"ranks": ranks, "groups": groups}
+    assert found["ndcg_burges@2"] == pytest.approx(m.ndcg_score(y, k=2, **options))
     assert found["ndcg@2"] == pytest.approx(m.ndcg_score(y, k=2, gain="linear", **options))
     assert found["mrr"] == pytest.approx(m.mrr_score(np.minimum(y, 1), **options))
 
