@@ -1,6 +1,7 @@
 """How soon a decoder stops after Ctrl-C or at a time limit."""
 
 import json
+import subprocess
 import time
 import warnings
 
@@ -73,7 +74,12 @@ print(json.dumps(took))
 
 def test_interrupts():
     """Stopping took at most 0.3 s on a loaded machine, where a linear program once took 100 s."""
-    run = run_python(INTERRUPTED, timeout=90)
+    try:
+        run = run_python(INTERRUPTED, timeout=90)
+    except subprocess.TimeoutExpired:
+        # Python drops an interrupt that arrives inside a callback, for example of a weak reference.
+        # This happened once in about a hundred runs of NumPy's kernels on a loaded machine.
+        run = run_python(INTERRUPTED, timeout=90)
     assert run.returncode == 0, run.stderr
     took = json.loads(run.stdout)
     assert len(took) == 6

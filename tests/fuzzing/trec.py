@@ -53,7 +53,8 @@ def tables(case):
     case.expect(qrels["doc_id"].tolist() == [texts[i] for i in rows], "has other documents")
     case.expect(qrels["relevance"].tolist() == y[rows].tolist(), "has other relevance")
     case.expect(run["query_id"].tolist() == qrels["query_id"].tolist(), "has other queries")
-    case.expect(run["query_id"].nunique() == len(set(codes)), "merges queries")
+    # nunique of pandas merges text with lone surrogates
+    case.expect(len(set(run["query_id"])) == len(set(codes)), "merges queries")
     if any(text.split() != [text] or not _is_utf8(text) for text in [*texts, *run["query_id"]]):
         return  # a file cannot hold these ids
     lines = [
