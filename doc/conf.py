@@ -75,7 +75,7 @@ html_theme_options = {
     "show_prev_next": False,
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
-html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one: API and gallery
+html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one
 html_static_path = ["_static"]
 html_css_files = ["reference.css"]
 html_copy_source = False

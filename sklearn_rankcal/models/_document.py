@@ -37,7 +37,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
     It is histogram gradient boosting with settings for ranking data: 100 trees with learning rate
     0.05 and ``l2_regularization=50``. The trees have 7 leaves up to 10,000 rows, 15 leaves up to
     100,000 rows and 31 leaves above. `early_stopping` is off, because its validation split would
-    split queries. The user guide describes under "Defaults" how these settings were chosen.
+    split queries. :ref:`defaults` describes how these settings were chosen.
 
     Parameters
     ----------

@@ -404,8 +404,8 @@ def default_members(
     which vary less than the targets of most losses. Both see context columns and are regularised
     strongly. The third and the fourth learn the labels as they are, from the columns of X alone, so
     that they use what the labels say between queries, which centred targets leave out. The third
-    has larger trees and a weak penalty, for data with little noise. The user guide gives the
-    measurements under "Stacking".
+    has larger trees and a weak penalty, for data with little noise. :ref:`bench-lambdamart` has
+    the measurements.
 
     Parameters
     ----------

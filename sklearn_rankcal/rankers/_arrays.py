@@ -27,7 +27,7 @@ class PlainArraysMixin:
         """The fitted ranker as plain arrays, for `numpy.savez`: readable by every later version.
 
         Only for closed forms, whose fit is a few arrays: `PairwiseRidge`, and `BilinearPairs`
-        without a feature map. The user guide, "Saving rankers", says what to do with others.
+        without a feature map. :ref:`saving_rankers` describes what to do with others.
 
         Returns
         -------

@@ -44,7 +44,7 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     ----------
     surrogate : str or Surrogate, default="softmax"
         What is minimised: a key of `surrogates.SURROGATES` or an object, such as
-        ``PointwiseLogistic(eta=2.0)``. The user guide compares them under "Boosted rankers".
+        ``PointwiseLogistic(eta=2.0)``. :ref:`bench-boosted` compares them.
     loss : str or Loss, default="ndcg"
         The loss, whose utilities the surrogate is a function of, and whose measure chooses the
         number of trees on validation queries. It must be a loss on scores, as ``"ndcg@10"``,
