@@ -5,11 +5,12 @@ overhead
     subclass that adds up the seconds of its own fit and predict INSIDE those calls, so what is
     left (reading, targets, grouping, context, decoding, measure) is exact and not a difference of
     two noisy runs. It is given in percent of the regressor's own fit and one predict, of the same
-    run. With context columns the regressor itself sees twice the columns and takes longer: that is
-    the ratio of its seconds, on a line of its own. A virtual machine gets memory from its host at
-    the first touch, and some return it a second or two after it was freed. For the table with
-    context columns this takes up to several seconds, whatever program asks for the memory. So as
-    much memory is touched and freed before each fit, and the seconds of this are printed apart.
+    run. Seconds are those of the processor, over all threads, which other work on the machine
+    changes less. With context columns the regressor itself sees twice the columns and takes longer:
+    that is the ratio of its seconds, on a line of its own. A virtual machine gets memory from its
+    host at the first touch, and some return it a second or two after it was freed. For the table
+    with context columns this takes up to several seconds, whatever program asks for the memory. So
+    as much memory is touched and freed before each fit, and the seconds of this are printed apart.
 memory
     Peak resident memory (`resource.getrusage`), in a process each, of fit, predict and score, above
     what was in use when the data stood ready, in multiples of the bytes of X: the regressor alone
@@ -93,23 +94,23 @@ class TimedBoosting(HistGradientBoostingRegressor):
     seconds = 0.0
 
     def fit(self, X: Any, y: Any) -> TimedBoosting:
-        started = time.perf_counter()
+        started = time.process_time()
         super().fit(X, y)
-        TimedBoosting.seconds += time.perf_counter() - started
+        TimedBoosting.seconds += time.process_time() - started
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        started = time.perf_counter()
+        started = time.process_time()
         scores = super().predict(X)
-        TimedBoosting.seconds += time.perf_counter() - started
+        TimedBoosting.seconds += time.process_time() - started
         return scores
 
 
 def touch_memory(n_bytes: int) -> float:
     """Touch every page of new memory and free it; return the seconds."""
-    started = time.perf_counter()
+    started = time.process_time()
     np.empty(n_bytes, dtype=np.uint8)[::PAGE] = 0
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def track_overhead(data: Bunch, regressor: Any, context: Any) -> dict[str, tuple[float, float]]:
@@ -123,10 +124,10 @@ def track_overhead(data: Bunch, regressor: Any, context: Any) -> dict[str, tuple
     seconds = {}
     for name, call in calls.items():
         TimedBoosting.seconds = 0.0
-        started = time.perf_counter()
+        started = time.process_time()
         call()
         inside = TimedBoosting.seconds
-        seconds[name] = (inside, time.perf_counter() - started - inside)
+        seconds[name] = (inside, time.process_time() - started - inside)
     return seconds
 
 
