@@ -61,7 +61,12 @@ figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
-axes.set(xscale="log", xlabel="training queries", ylabel="share of preferences contradicted")
+axes.set(
+    title="Cyclic preferences: what rankings contradict",
+    xscale="log",
+    xlabel="training queries",
+    ylabel="share of preferences contradicted",
+)
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
 figure.legend(loc="outside lower center", ncols=2, fontsize="small")

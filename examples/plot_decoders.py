@@ -60,6 +60,8 @@ for name in methods:
     speed.plot(sizes, 1e3 * np.array(seconds[name]), **line)
 quality.set(xscale="log", xlabel="documents", ylabel="lost weight / best found", ylim=(0.9, 4.6))
 speed.set(xscale="log", yscale="log", xlabel="documents", ylabel="milliseconds per query")
+quality.set_title("Lost weight of each decoder")
+speed.set_title("Time of each decoder")
 for axes in (quality, speed):
     axes.set_xticks(sizes, [str(r) for r in sizes])
     axes.minorticks_off()

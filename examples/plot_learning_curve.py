@@ -61,7 +61,12 @@ figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
-axes.set(xscale="log", xlabel="training queries", ylabel="NDCG@10 on 400 new queries")
+axes.set(
+    title="NDCG by the number of training queries",
+    xscale="log",
+    xlabel="training queries",
+    ylabel="NDCG@10 on 400 new queries",
+)
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
 axes.margins(y=0.1)
