@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from sphinx_gallery.sorting import ExplicitOrder
 
 from sklearn_rankcal import __version__
 
@@ -86,6 +87,27 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": "plot_",
     "ignore_pattern": "quickstart|benchmarks",
+    # by use; the text of the gallery's first page, examples/README.rst, has the same order
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_search_results.py",
+            "plot_pipeline.py",
+            "plot_recommendation.py",
+            "plot_comparisons.py",
+            "plot_leaderboard.py",
+            "plot_preference_graph.py",
+            "plot_cycles.py",
+            "plot_cost_sensitive.py",
+            "*",
+            # theory
+            "plot_decoders.py",
+            "plot_learning_curve.py",
+            "plot_regret.py",
+            "plot_theorem_3_3.py",
+            "plot_listwise_normalization.py",
+            "plot_surrogate_conditions.py",
+        ]
+    ),
     "nested_sections": False,
     "remove_config_comments": True,
     "parallel": True,  # as many examples at a time as the option -j says
