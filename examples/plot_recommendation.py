@@ -61,13 +61,13 @@ for k in range(4, 8):
     print(f"user {visitor[k]}: shown {shown[k]}, selected {selected[k]}")
 
 # %%
-# There are several ways to make labels of the log.
+# There are several ways to make labels of the log. They have the following names below:
 #
-# 1. A film is relevant if the user has selected it at least once. 2. The label is the share of the
-# pages with the film on which it was selected. 3. Each selection says that the film was preferred
-# to the five others of the page. `Judgements.from_selections` reads the log in this way.
-# `preference_labels` makes labels of the pairs, and `AggregatedLoss` turns the pairs of a user into
-# targets.
+# * "selected or not": a film is relevant if the user has selected it at least once.
+# * "share of pages": the label is the share of the pages with the film on which it was selected.
+# * "preferred on the page": each selection says that the film was preferred to the five others of
+#   the page. `Judgements.from_selections` reads the log in this way. `preference_labels` makes
+#   labels of the pairs, and `AggregatedLoss` turns the pairs of a user into targets.
 #
 # For the first two, only films that the user was shown have a label.
 
