@@ -8,9 +8,9 @@ mistake that is easy to make: a film that is shown more often is also selected m
 users do not like it more.
 
 In ranking terms, each user is a query, and the films that could be recommended to the user are its
-documents. The log is simulated. The site promotes its own productions and shows them five times as
-often as others. Later, in a trial, new users get pages that are drawn at random. Only the trial
-shows what users like, and it serves as the test.
+documents. The log is simulated. The site promotes its own productions and shows them more often
+than others. Later, in a trial, new users get pages that are drawn at random. Only the trial shows
+what users like, and it serves as the test.
 """
 
 import matplotlib.pyplot as plt
@@ -89,7 +89,7 @@ rankers = {
     "selected or not": CalibratedRanker("boosting", loss="ndcg@10").fit(
         X[known], was_selected[known], groups=user[known]
     ),
-    "share of pages": CalibratedRanker("boosting", loss="dcg@10").fit(
+    "share of pages": CalibratedRanker("boosting", loss="ndcg@10").fit(
         X[known], share[known], groups=user[known]
     ),
     "preferred on the page": CalibratedRanker("boosting", loss=AggregatedLoss("ndcg@10")).fit(
