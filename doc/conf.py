@@ -95,6 +95,7 @@ sphinx_gallery_conf = {
             "plot_recommendation.py",
             "plot_comparisons.py",
             "plot_leaderboard.py",
+            "plot_label_ranking.py",
             "plot_preference_graph.py",
             "plot_cycles.py",
             "plot_cost_sensitive.py",
