@@ -74,9 +74,9 @@ def lightgbm_objective(
     `boosting.Derivatives`. The scores that LightGBM predicts are relative to the best constant
     score, which changes no ranking.
 
-    Labels can be any numbers that the loss takes, also above 31. But LightGBM's own metric NDCG,
+    Labels can be any numbers that the loss takes, also above 30. But LightGBM's own metric NDCG,
     which `LGBMRanker` computes on validation sets by default, refuses others than whole numbers up
-    to 31. Pass ``metric="None"`` to `LGBMRanker` then, and ``eval_metric=lightgbm_metric(...)`` to
+    to 30. Pass ``metric="None"`` to `LGBMRanker` then, and ``eval_metric=lightgbm_metric(...)`` to
     its `fit`.
 
     Examples
