@@ -54,6 +54,8 @@ def covered(ax):
     number = 0
     for artist, paths in artists:
         for path in paths:
+            if not len(path.vertices):  # matplotlib 3.9 cannot interpolate an empty path
+                continue
             points = artist.get_transform().transform_path(path).interpolated(200).vertices
             number += sum(box.contains(*point) for point in points)
     return number
