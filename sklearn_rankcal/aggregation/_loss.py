@@ -221,7 +221,10 @@ class AggregatedLoss(Loss):
     def resolve(self, relevance: Any) -> Loss:
         """Return a copy of the loss, with the parameters that depend on data set."""
         self.check(relevance)
-        structure = get_structure(self.structure).resolve(relevance)
+        made = get_structure(self.structure)
+        structure: str | Structure = made.resolve(relevance)
+        if structure is made:
+            structure = self.structure  # for which `check` has kept the gains
         resolved = clone(self).set_params(
             structure=structure, subset_size=self._size(relevance) or "all"
         )
@@ -240,6 +243,10 @@ class AggregatedLoss(Loss):
         gains : ndarray of shape (n_documents,)
             0 for documents without a score.
         """
+        return np.nan_to_num(self._kept_gains(judgements), nan=0.0)
+
+    def _kept_gains(self, judgements: Any) -> Floats:
+        """Compute the gains for all judgements once; NaN for documents without a score."""
         # Objects are compared by identity. They are kept, so that no other gets their address.
         made_by = (self.structure, self.gain)
         for other, gains in judgements.cache:
@@ -248,7 +255,7 @@ class AggregatedLoss(Loss):
                 for a, b in zip(other, made_by, strict=True)
             ):
                 return gains
-        gains = np.nan_to_num(self._gains(judgements), nan=0.0)
+        gains = self._gains(judgements)
         judgements.cache.append((made_by, gains))
         return gains
 
@@ -286,7 +293,7 @@ class AggregatedLoss(Loss):
         """
         number = labels.per_query
         weight = queries.broadcast(number / number[number > 0].mean())
-        return np.where(np.isnan(self._gains(labels)), 0.0, weight)
+        return np.where(np.isnan(self._kept_gains(labels)), 0.0, weight)
 
     # ---------------------------------------------------------------- targets
 

@@ -49,18 +49,6 @@ def read_judges(
     return codes, judges
 
 
-def read_weight(weight: ArrayLike, n: int) -> Floats:
-    weights = read_numbers(weight, "weight")
-    check_length(weights, n, "weight", "pairs")
-    bad = ~np.isfinite(weights) | (weights < 0)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
-    if weights.max() > np.finfo(np.float64).max / len(weights):
-        raise ValueError("The sum of the weights overflows float64. Scale the weights down.")
-    return weights
-
-
 def read_tied(tied: ArrayLike, n: int) -> NDArray[np.bool_]:
     values = read_array(tied, "tied")
     check_length(values, n, "tied", "pairs")

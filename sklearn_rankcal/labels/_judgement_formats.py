@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.labels._checks import check_weight
 from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._item_ids import (
     number_ids,
@@ -26,7 +27,6 @@ from sklearn_rankcal.labels._judgement_columns import (
     read_groups,
     read_judges,
     read_tied,
-    read_weight,
     sequences,
 )
 from sklearn_rankcal.labels._preferences import read_preferences
@@ -67,7 +67,7 @@ def from_pairs(
         codes, len(different), np.repeat(query, 2), len(group_ids)
     )
     winner, loser = rows[::2], rows[1::2]
-    weights = None if weight is None else read_weight(weight, n)
+    weights = None if weight is None else check_weight(weight, n)
     if count is not None and (judgement is not None or judge is not None):
         raise ValueError(
             "count cannot be combined with judgement or judge: a pair with a count stands for "
