@@ -14,7 +14,6 @@ from sklearn_rankcal.aggregation._subsets import (
     plan,
     subset_blocks,
 )
-from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,7 +71,7 @@ def mean_over_subsets(
     for copies, parent, last in subset_blocks(single, planned, random):
         targets = encode(copies)
         known = ~np.isnan(targets)
-        rows = _parent_rows(queries, parent)[known]
+        rows = queries.copies(parent)[1][known]
         values = targets[known]
         count += np.bincount(rows, minlength=queries.n_rows)
         total += np.bincount(rows, values, queries.n_rows)
@@ -123,11 +122,3 @@ class SubsetDraws:
             self.random,
         )
         return np.nan_to_num(self.encode(copies), nan=0.0)
-
-
-def _parent_rows(queries: Queries, parent: Ints) -> Ints:
-    """Return the row of each row of the copies."""
-    sizes = queries.sizes[parent]
-    ends = np.cumsum(sizes)
-    places = np.arange(ends[-1]) + np.repeat(queries.offsets[parent] - ends + sizes, sizes)
-    return places if queries.order is None else queries.order[places]

@@ -161,21 +161,17 @@ class Clicks:
         >>> drawn.row.tolist(), drawn.items.tolist()
         ([1, 0, 1, 0, 2, 3], [0, 1, 0, 1])
         """
-        sizes = self.queries.sizes[parent]
-        offsets = np.append(0, np.cumsum(sizes))
-        # What is added to the place of a row of the parent is the same for all rows of a copy.
-        shift = offsets[:-1] - self.queries.offsets[parent]
-        places = np.arange(offsets[-1]) - np.repeat(shift, sizes)
+        queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.n_rows))
         taken, starts = ranges(self.offsets, judgements)
         return Clicks(
-            Queries(offsets),
+            queries,
             place[self.row[taken]] + np.repeat(shift[copy], np.diff(starts)),
             self.clicked[taken],
             starts,
             copy,
             None if self.count is None else self.count[judgements],
-            self.items[places if self.queries.order is None else self.queries.order[places]],
+            self.items[rows],
             None if self._position is None else self._position[taken],
             None if self._last is None else self._last[judgements],
         )

@@ -424,11 +424,7 @@ class Judgements:
             Its queries are the copies, each with the items of its parent. A count applies to every
             taking of the judgement.
         """
-        sizes = self.queries.sizes[parent]
-        offsets = np.append(0, np.cumsum(sizes))
-        # What is added to a row of the parent is the same for all rows of a copy.
-        shift = offsets[:-1] - self.queries.offsets[parent]
-        places = np.arange(offsets[-1]) - np.repeat(shift, sizes)
+        queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.queries.n_rows))
         moved = shift[copy]
         comparisons, orders = self._comparisons, self.orders
@@ -449,8 +445,8 @@ class Judgements:
                 ends,
             )
         return Judgements(
-            Queries(offsets),
-            self.items[places if self.queries.order is None else self.queries.order[places]],
+            queries,
+            self.items[rows],
             copy,
             comparisons=comparisons,
             orders=orders,

@@ -368,6 +368,31 @@ class Queries:
             return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
         return rows, Queries._from_codes(new[self.codes[rows]], ids)
 
+    def copies(
+        self, parent: NDArray[np.int64]
+    ) -> tuple[Queries, NDArray[np.int64], NDArray[np.int64]]:
+        """Copy queries, possibly several times: partition the rows of all copies.
+
+        Parameters
+        ----------
+        parent : ndarray of shape (n_copies,)
+            The query that each copy is a copy of.
+
+        Returns
+        -------
+        queries : Queries
+            The copies, one after the other.
+        rows : ndarray of shape (n_rows of all copies,)
+            The row that each row of a copy is a copy of.
+        shift : ndarray of shape (n_copies,)
+            The row of a copy is the place of its original in the grouped layout, plus this.
+        """
+        sizes = self.sizes[parent]
+        offsets = np.append(0, np.cumsum(sizes))
+        shift = offsets[:-1] - self.offsets[parent]
+        places = np.arange(offsets[-1]) - np.repeat(shift, sizes)
+        return Queries(offsets), places if self.order is None else self.order[places], shift
+
     def chunks(
         self, limit: int, squared: bool = False
     ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
