@@ -23,6 +23,7 @@ from sklearn_rankcal.labels._click_log import Clicks
 from sklearn_rankcal.labels._preferences import _cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import stable_order
 
 CLICK_DTYPE = np.dtype(
     [
@@ -137,7 +138,7 @@ def click_labels(
     session = np.repeat(np.arange(len(lengths)), lengths)
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
     # sort by row and then by session: the sessions that showed a row are then next to each other
-    by_row = _stable_order(rows)
+    by_row = stable_order(rows)
     stops = np.cumsum(np.bincount(rows, minlength=queries.n_rows))
     labels = np.empty(queries.n_rows, dtype=CLICK_DTYPE)
     labels["query"] = queries.codes
@@ -199,7 +200,7 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     query_of = np.full(int(session.max(initial=-1)) + 1, -1)
     query_of[session] = code
     present = np.flatnonzero(query_of >= 0)
-    present = present[_stable_order(query_of[present])]
+    present = present[stable_order(query_of[present])]
     new = np.empty(len(query_of), dtype=np.int64)
     new[present] = np.arange(len(present))
     number = new[session]
@@ -221,12 +222,3 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
         count = np.empty(len(present))
         count[number] = np.concatenate(y["counts"])
     return Clicks(queries, rows, clicked, offsets, query_of[present], count)
-
-
-def _stable_order(numbers: Ints) -> Ints:
-    """Sort numbers from 0 to 2^32 - 1, equal ones in their order; O(n), as in `Queries`."""
-    order = np.argsort(numbers.astype(np.uint16), kind="stable")
-    if len(numbers) and numbers.max() > np.iinfo(np.uint16).max:
-        high = (numbers >> 16).astype(np.uint16)
-        order = order[np.argsort(high[order], kind="stable")]
-    return order

@@ -142,6 +142,17 @@ def number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]
     return number[codes], values[first[by_appearance]]
 
 
+def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sort numbers from 0 to 2^32 - 1, equal ones in their order. O(n)."""
+    # NumPy's stable sort of 16-bit integers is a radix sort, which is O(n). Sorting by the lower 16
+    # bits and then by the higher 16 bits is enough for numbers below 2^32.
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    if len(numbers) and numbers.max() > np.iinfo(np.uint16).max:
+        high = (numbers >> 16).astype(np.uint16)
+        order = order[np.argsort(high[order], kind="stable")]
+    return order
+
+
 def object_array(listed: list[Any]) -> NDArray[Any]:
     """Return a 1-D array of objects, even if the objects are sequences themselves."""
     values = np.empty(len(listed), dtype=object)

@@ -18,7 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.queries._groups import check_groups, number_objects, number_values, run_starts
+from sklearn_rankcal.queries._groups import (
+    check_groups,
+    number_objects,
+    number_values,
+    run_starts,
+    stable_order,
+)
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 
 _LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
@@ -124,12 +130,7 @@ class Queries:
 
     @classmethod
     def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
-        # NumPy's stable sort of 16-bit integers is a radix sort, which is O(n). Sorting by the
-        # lower 16 bits and then by the higher 16 bits is enough for up to 2^32 queries.
-        order = np.argsort(codes.astype(np.uint16), kind="stable")
-        if len(codes) and codes.max() > np.iinfo(np.uint16).max:
-            high = (codes >> 16).astype(np.uint16)
-            order = order[np.argsort(high[order], kind="stable")]
+        order = stable_order(codes)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
         return cls(offsets, order, ids)
 
