@@ -21,6 +21,7 @@ from sklearn_rankcal.aggregation._scores import compute_scores, shared_ranks
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements, PrefLibOrders
 from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
@@ -234,9 +235,7 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     """Make `Judgements` of what a user passed."""
-    preflib = isinstance(judgements, PrefLibOrders) or all(
-        hasattr(judgements, name) for name in ("orders", "multiplicity", "alternatives_name")
-    )
+    preflib = isinstance(judgements, PrefLibOrders) or is_ordinal_instance(judgements)
     labels = isinstance(judgements, np.ndarray) and judgements.dtype.names is not None
     if groups is not None and (preflib or labels or isinstance(judgements, Judgements)):
         raise ValueError(

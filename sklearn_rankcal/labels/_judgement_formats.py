@@ -252,12 +252,17 @@ def from_selections(
     return _of_entries(ids, tier_of, sizes, "shown", groups, count, judge, None, "ignore", "ignore")
 
 
+def is_ordinal_instance(instance: Any) -> bool:
+    """Whether this is an OrdinalInstance of preflibtools, which need not be installed."""
+    return all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name"))
+
+
 def from_preflib(instance: Any, unlisted: str, ties: str) -> Arguments:
     if isinstance(instance, PrefLibOrders):
         names = np.empty(len(instance.alternatives), dtype=object)
         names[:] = instance.alternatives
         orders, counts, numbers = instance.orders, instance.counts, list(range(len(names)))
-    elif all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name")):
+    elif is_ordinal_instance(instance):
         # preflibtools: an order is a tuple of tiers, which are tuples of numbers
         orders = list(dict.fromkeys(instance.orders))
         counts = np.array([instance.multiplicity[order] for order in orders])
