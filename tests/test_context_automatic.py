@@ -14,8 +14,13 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models import DocumentModel, _automatic_context
-from sklearn_rankcal.models._automatic_context import columns_that_differ
+from sklearn_rankcal.models._automatic_context import (
+    columns_that_differ,
+    sampled_queries,
+    thinned_rows,
+)
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._row_hashes import hash_values
 
 RNG = np.random.default_rng(0)
 SIZES = RNG.integers(5, 60, size=1500)
@@ -111,31 +116,47 @@ def test_the_intraclass_correlation_is_that_of_the_textbook():
 
 
 def test_a_sample_of_whole_queries(monkeypatch):
-    monkeypatch.setattr(_automatic_context, "_SAMPLE_ROWS", N // 3)
-    shuffled = Queries.from_groups(RNG.permutation(QUERIES.codes))
-    for queries in (QUERIES, shuffled):
-        rows, codes = _automatic_context._sample(queries)
-        assert abs(len(rows) - N / 3) < N / 20
-        assert len(np.unique(codes)) in (499, 500)
-        chosen = np.isin(queries.codes, queries.codes[rows])
-        np.testing.assert_array_equal(np.flatnonzero(chosen), np.sort(rows))
-        # rows have the same number if they belong to the same query
-        _, wanted = np.unique(queries.codes[rows], return_inverse=True)
-        np.testing.assert_array_equal(codes, wanted)
-    chosen = columns_that_differ(TABLE, list(range(len(COLUMNS))), QUERIES)
+    monkeypatch.setattr(_automatic_context, "SAMPLE_ROWS", N // 3)
+    hashes = hash_values(QUERIES.ids)
+    chosen = sampled_queries(hashes, QUERIES.sizes)
+    assert 0 <= QUERIES.sizes[chosen].sum() - N // 3 < QUERIES.sizes.max()
+    # of parts of the queries, in any order, the same ones are chosen
+    order = RNG.permutation(QUERIES.n_queries)
+    parts = [
+        part[sampled_queries(hashes[part], QUERIES.sizes[part])]
+        for part in (order[:700], order[700:])
+    ]
+    both = np.concatenate(parts)
+    again = both[sampled_queries(hashes[both], QUERIES.sizes[both])]
+    np.testing.assert_array_equal(again, chosen)
+
+
+def test_the_order_of_the_rows_does_not_matter(monkeypatch):
+    monkeypatch.setattr(_automatic_context, "SAMPLE_ROWS", N // 3)
+    order = RNG.permutation(N)
+    columns = list(range(len(COLUMNS)))
+    chosen = columns_that_differ(TABLE, columns, QUERIES)
     assert set(WANTED[:2]) <= {list(COLUMNS)[place] for place in chosen}
+    shuffled = Queries.from_groups(QUERIES.codes[order])
+    assert columns_that_differ(TABLE[order], columns, shuffled) == chosen
 
 
 @pytest.mark.parametrize("n_queries", [2, 40, 70])
-def test_a_sample_of_few_long_queries(monkeypatch, n_queries):
-    monkeypatch.setattr(_automatic_context, "_SAMPLE_ROWS", 1000)
+def test_a_sample_of_few_long_queries(n_queries):
+    """Of queries that are longer than the sample, some rows are looked at, in no order of rows."""
+    chosen = sampled_queries(hash_values(np.arange(n_queries)), np.full(n_queries, 10**6))
+    assert len(chosen) == min(n_queries, 50)
     groups = np.arange(700 * n_queries) % n_queries  # the queries take turns
-    rows, codes = _automatic_context._sample(Queries.from_groups(groups))
-    assert 700 <= len(rows) < 2000
-    sizes = np.bincount(codes)
-    assert len(sizes) == min(n_queries, 50)
-    assert sizes.max() - sizes.min() <= 1
-    np.testing.assert_array_equal(np.unique(groups[rows], return_inverse=True)[1], codes)
+    X = RNG.integers(0, 9, size=(len(groups), 2)) * 1.0  # many rows are equal
+    rows, part = thinned_rows(X, Queries.from_groups(groups), 30)
+    np.testing.assert_array_equal(part.sizes, 24)
+    np.testing.assert_array_equal(groups[rows], np.repeat(part.ids, part.sizes))
+    order = RNG.permutation(len(groups))
+    others, again = thinned_rows(X[order], Queries.from_groups(groups[order]), 30)
+    by_query = [np.sort(X[order][others][groups[order][others] == q], axis=0) for q in range(2)]
+    assert again.n_rows == part.n_rows
+    for q in range(2):
+        np.testing.assert_array_equal(np.sort(X[rows][groups[rows] == q], axis=0), by_query[q])
 
 
 def test_small_tables_keep_all_columns_that_vary():

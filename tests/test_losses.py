@@ -29,6 +29,7 @@ from sklearn_rankcal.losses import (
     get_loss,
 )
 from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.targets import PairTargets
 
 from . import oracles
 
@@ -438,3 +439,28 @@ def test_normalizers_shrink_more_towards_their_mean_when_queries_are_few(loss, h
         flat(loss.training_targets(y, queries)), flat(fixed.training_targets(y, queries))
     )
     np.testing.assert_array_equal(flat(loss.encode(y, queries)), flat(fixed.encode(y, queries)))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_targets_of_parts_are_those_of_the_whole(name):
+    """Queries are encoded in two parts; shrinkage depends on sums over both."""
+    loss = LOSSES[name]()
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(40, 5)
+    y = rng.integers(0, 2, size=200) * 1.0
+    y[:5] = 0.0  # a query without a normalizer
+    loss = loss.resolve(y)
+    whole = loss.training_targets(y, queries)
+    in_front = np.arange(40) < 13
+    parts = [queries.select(mask) for mask in (in_front, ~in_front)]
+    one, two = (loss.label_sums(y[rows], part) for rows, part in parts)
+    sums = one.plus(two)
+    assert sums.n_queries == 40
+    found = [loss.targets_of_part(y[rows], part, sums) for rows, part in parts]
+    if isinstance(whole, PairTargets):
+        whole, found = whole.flat(), [part.flat() for part in found]
+    np.testing.assert_allclose(np.concatenate(found), whole, rtol=1e-12)
+    if getattr(loss, "shrinkage", 0) == "auto":  # the other part matters
+        alone = loss.training_targets(y[parts[0][0]], parts[0][1])
+        alone = alone.flat() if isinstance(alone, PairTargets) else alone
+        assert np.abs(alone - found[0]).max() > 1e-4

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 
-from sklearn_rankcal.models import BilinearMoments, BilinearPairs, PairMoments, PairwiseRidge
+from sklearn_rankcal.models import (
+    BilinearMoments,
+    BilinearPairs,
+    DocumentMoments,
+    PairMoments,
+    PairwiseRidge,
+)
+from sklearn_rankcal.models._document_moments import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
 
@@ -113,3 +121,67 @@ def test_moments_of_different_models_are_refused():
     symmetric = BilinearMoments.of(X.__getitem__, make_targets(y, groups, True)[1], queries)
     with pytest.raises(ValueError, match="3 features with symmetric=False, and 3 features with s"):
         skew + symmetric
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    part_of=st.lists(st.integers(0, 3), min_size=30, max_size=30),
+    seed=st.integers(0, 100),
+    weighted=st.booleans(),
+    shift=st.sampled_from([0.0, 1e6]),
+    regressor=st.sampled_from(
+        [
+            Ridge(),
+            Ridge(alpha=100.0, fit_intercept=False),
+            Ridge(alpha=0.0),
+            LinearRegression(),
+            LinearRegression(fit_intercept=False),
+        ]
+    ),
+)
+def test_linear_regressors_of_scikit_learn(part_of, seed, weighted, shift, regressor):
+    """Rows are split into parts, and some parts are empty; columns can be far from 0."""
+    rng = np.random.default_rng(seed)
+    X, t = rng.normal(size=(30, 4)) + shift, rng.normal(size=30)
+    v = rng.integers(0, 3, size=30) * 1.0 if weighted else None
+    if weighted:
+        v[:6] = 1.0  # there are more rows than columns
+    parts = [np.flatnonzero(np.equal(part_of, k)) for k in range(4)]
+    moments = [DocumentMoments.of(X[p], t[p], None if v is None else v[p]) for p in parts]
+    found = reduce(add, moments).fit(regressor)
+    wanted = regressor.fit(X, t, sample_weight=v)
+    # Without an intercept, the products of columns far from 0 have a condition number of 1e12.
+    tolerance = 1e-2 if shift and not regressor.fit_intercept else 1e-6 if shift else 1e-9
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), atol=tolerance)
+    if not shift:
+        np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-9)
+        np.testing.assert_allclose(found.intercept_, wanted.intercept_, atol=1e-9)
+    assert found.n_features_in_ == 4
+
+
+def test_moments_of_dependent_columns():
+    """LinearRegression finds the coefficients of the smallest norm."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 2))
+    X, t = np.c_[x, x.sum(axis=1), np.ones(50)], rng.normal(size=50)
+    found = DocumentMoments.of(X, t).fit(LinearRegression())
+    wanted = LinearRegression().fit(X, t)
+    np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-9)
+    assert found.rank_ == wanted.rank_ == 2
+
+
+def test_which_regressors_have_a_closed_form():
+    assert all(map(has_closed_form, [Ridge(), Ridge(0.0), LinearRegression()]))
+    others = [
+        Lasso(),
+        Ridge(positive=True),
+        Ridge(alpha=[1.0, 2.0]),
+        LinearRegression(positive=True),
+    ]
+    assert not any(map(has_closed_form, others))
+
+
+def test_moments_of_other_columns_cannot_be_added():
+    one, two = (DocumentMoments.of(np.ones((3, d)), np.ones(3)) for d in (1, 2))
+    with pytest.raises(ValueError, match="1 columns cannot be added to moments of 2 columns"):
+        one + two

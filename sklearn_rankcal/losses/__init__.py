@@ -14,7 +14,7 @@ import inspect
 from typing import Any
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
-from sklearn_rankcal.losses._base import Loss, NormalizedLoss
+from sklearn_rankcal.losses._base import LabelSums, Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
@@ -74,6 +74,7 @@ __all__ = [
     "MAP",
     "NDCG",
     "PD",
+    "LabelSums",
     "Loss",
     "MAPByScores",
     "NormalizedLoss",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,32 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.measures import Measure, inverse
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
+
+
+class LabelSums(NamedTuple):
+    """Sums over queries on which the targets of a query can depend, besides its own labels.
+
+    Attributes
+    ----------
+    n_queries : int
+        The number of queries.
+    normalizer : float
+        The sum of their normalizers, if the loss has one (`NormalizedLoss`).
+    n_normalizers : int
+        The number of queries with a normalizer above 0.
+    """
+
+    n_queries: int = 0
+    normalizer: float = 0.0
+    n_normalizers: int = 0
+
+    def plus(self, other: LabelSums) -> LabelSums:
+        """Return the sums over the queries of both."""
+        return LabelSums(
+            self.n_queries + other.n_queries,
+            self.normalizer + other.normalizer,
+            self.n_normalizers + other.n_normalizers,
+        )
 
 
 class Loss(BaseEstimator):
@@ -105,6 +131,45 @@ class Loss(BaseEstimator):
         targets : ndarray of shape (n_documents,) or PairTargets
         """
         return self.encode(relevance, queries)
+
+    def label_sums(self, relevance: NDArray[np.float64], queries: Queries) -> LabelSums:
+        """Return the sums over these queries on which the targets of other queries depend.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+        queries : Queries
+            The partition of the rows into queries.
+
+        Returns
+        -------
+        sums : LabelSums
+        """
+        return LabelSums(n_queries=queries.n_queries)
+
+    def targets_of_part(
+        self, relevance: NDArray[np.float64], queries: Queries, sums: LabelSums
+    ) -> Any:
+        """Compute the targets that `fit` uses for a part of the training queries.
+
+        They are the entries of `training_targets` of all queries. A subclass whose
+        `training_targets` depend on other queries overwrites this method and `label_sums`.
+
+        Parameters
+        ----------
+        relevance : ndarray of shape (n_documents,) or Preferences
+            Labels of the part.
+        queries : Queries
+            The queries of the part.
+        sums : LabelSums
+            The sums over all training queries.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or PairTargets
+        """
+        return self.training_targets(relevance, queries)
 
     def draws(self, labels: Any) -> RedrawnTargets | None:
         """Return targets that a stochastic gradient method can draw anew, or None.
@@ -284,6 +349,19 @@ class NormalizedLoss(Loss):
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the targets with the normalizers moved towards their mean by `shrinkage`."""
         return self.shrunken_targets(relevance, queries, self.share(queries.n_queries))
+
+    def label_sums(self, relevance: NDArray[np.float64], queries: Queries) -> LabelSums:
+        """Return the sum of the normalizers, and how many of them are above 0."""
+        normalizer = self.measure.normalizer(self.measure.gains(relevance), queries)
+        some = normalizer[normalizer > 0]
+        return LabelSums(queries.n_queries, float(some.sum()), len(some))
+
+    def targets_of_part(
+        self, relevance: NDArray[np.float64], queries: Queries, sums: LabelSums
+    ) -> Any:
+        """Compute the targets of some queries, with the mean of the normalizers of all."""
+        mean = sums.normalizer / max(sums.n_normalizers, 1)
+        return self.shrunken_targets(relevance, queries, self.share(sums.n_queries), mean)
 
     def share(self, n_queries: int) -> float:
         """Return how far the normalizers of so many training queries are moved to their mean."""

@@ -4,7 +4,8 @@
 trees of LightGBM or XGBoost to the gradients of a surrogate. `PairModel` fits a
 regressor to one row per pair of documents. `PairwiseRidge` and `BilinearPairs` are fitted to all
 pairs of every query in closed form. They are computed from `PairMoments` and `BilinearMoments`,
-which are sums over queries. `ResidualPairModel` and `ResidualProductModel` fit scores first, and
+which are sums over queries. `DocumentMoments` are such sums for `Ridge` and `LinearRegression`.
+`ResidualPairModel` and `ResidualProductModel` fit scores first, and
 then a model of pairs to the residuals; they are the default models of pairwise disagreement and of
 average precision. `StackedModel` combines the scores of several models by weights that it learns on
 held-out queries. `LinearModel` predicts linear scores that minimise a surrogate. `BlendedRegressor`
@@ -18,6 +19,7 @@ from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._boosted import BoostedModel
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
+from sklearn_rankcal.models._document_moments import DocumentMoments
 from sklearn_rankcal.models._linear import LinearModel
 from sklearn_rankcal.models._moments import PairMoments
 from sklearn_rankcal.models._pairs import PairModel
@@ -32,6 +34,7 @@ __all__ = [
     "BlendedRegressor",
     "BoostedModel",
     "DocumentModel",
+    "DocumentMoments",
     "LinearModel",
     "PairModel",
     "PairMoments",

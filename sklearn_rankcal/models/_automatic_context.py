@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sklearn_rankcal.models._context_kernels import find_bins
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
+from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 
 #: A column is left out only if queries surely explain a smaller share of its variance than this.
 SMALLEST_SHARE = 0.02
-_SAMPLE_ROWS = 50_000  # about so many rows are looked at
+SAMPLE_ROWS = 50_000  # about so many rows are looked at
 _FEWEST_QUERIES = 50  # of at least so many queries, if there are so many
 _FEWEST_ROWS = 10_000  # for which starting threads takes less time than the threads save
 _N_BINS = 256  # numbers are replaced by their ranks among so many quantiles
@@ -53,16 +54,23 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 
     Notes
     -----
-    A table of more than 50,000 rows is judged by about 50,000 rows. They are whole queries, taken
-    at equal distances in the order of the queries. If these would be fewer than 50 queries, they
-    are some rows of 50 queries. One thread then takes about 1 ms per column with the
-    compiled kernel, and 3 ms with NumPy. If there are more than 10,000 rows, several threads judge
-    a column each.
+    A table of more than 50,000 rows is judged by about 50,000 rows, see `sampled_queries` and
+    `thinned_rows`. One thread then takes about 1 ms per column with the compiled kernel, and 3 ms
+    with NumPy. If there are more than 10,000 rows, several threads judge a column each.
     """
     if not columns:
         return []
-    rows, codes = _sample(queries)
-    values = column_values(take_rows(X, rows), columns)
+    part = queries
+    if queries.n_rows > SAMPLE_ROWS:
+        chosen = np.zeros(queries.n_queries, dtype=bool)
+        chosen[sampled_queries(hash_values(queries.ids), queries.sizes)] = True
+        kept, part = queries.select(chosen)
+        X = take_rows(X, kept)
+        if (step := part.n_rows // SAMPLE_ROWS) > 1:
+            kept, part = thinned_rows(X, part, step)
+            X = take_rows(X, kept)
+    values = column_values(X, columns)
+    codes = part.codes
     places = range(len(columns)) if is_dataframe(X) else columns
 
     def differs(place: int) -> bool:
@@ -72,17 +80,53 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     return list(compress(columns, map_in_order(differs, places, n_threads)))
 
 
-def _sample(queries: Queries) -> tuple[slice | NDArray[np.int64], NDArray[np.int64]]:
-    """Choose about `_SAMPLE_ROWS` rows; return them, and the number of the query of each."""
-    share = _SAMPLE_ROWS / queries.n_rows
-    if share >= 1:
-        return slice(None), queries.codes
-    share = min(1.0, max(share, _FEWEST_QUERIES / queries.n_queries))
-    number = np.floor(np.arange(1, queries.n_queries + 1) * share)
-    rows, part = queries.select(np.diff(number, prepend=0) > 0)
-    # If the queries are few and long, some rows of each are enough.
-    some = slice(None, None, max(1, len(rows) // _SAMPLE_ROWS))
-    return part.gather(rows)[some], part.repeat(np.arange(part.n_queries))[some]
+def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Choose queries with about `SAMPLE_ROWS` rows.
+
+    They are the queries with the smallest hashes of their ids, so that the choice depends neither
+    on the order of the queries nor on the parts in which they are stored. Of the queries chosen
+    from each of several parts, the same function chooses those of all queries.
+
+    Parameters
+    ----------
+    hashes : ndarray of shape (n_queries,)
+        The hash of the id of each query.
+    sizes : ndarray of shape (n_queries,)
+        The number of rows of each query.
+
+    Returns
+    -------
+    chosen : ndarray of shape (n_chosen,)
+        Numbers of queries, in the order of their hashes. They are the fewest that have
+        `SAMPLE_ROWS` rows, but at least 50, or all queries if these are fewer.
+    """
+    order = np.lexsort((sizes, hashes))
+    enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS)) + 1
+    return order[: max(enough, _FEWEST_QUERIES)]
+
+
+def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[NDArray[np.int64], Queries]:
+    """Keep one of `step` rows of each query, and at least one.
+
+    The rows of a query are counted in the order of hashes of their contents, so that the choice
+    does not depend on the order of the rows.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n_rows, n_features)
+    queries : Queries
+    step : int
+
+    Returns
+    -------
+    rows : ndarray of shape (n_kept,)
+    queries : Queries
+        The partition of these rows.
+    """
+    order = np.lexsort((hash_rows(X, np.arange(queries.n_rows)), queries.codes))
+    rows = order[queries.place % step == 0]
+    offsets = np.append(0, np.cumsum(-(-queries.sizes // step)))
+    return rows, Queries(offsets, None, queries.ids)
 
 
 def _differs(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:

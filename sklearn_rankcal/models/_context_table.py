@@ -28,11 +28,18 @@ class ContextTableMixin:
     def _choose_columns(self, X: Any, queries: Queries) -> None:
         """Choose the columns that context columns describe, and set `context_`."""
         automatic = isinstance(self.context, str) and self.context == "auto"
-        self._kinds = check_context("zscore" if automatic else self.context)
-        self._columns = numeric_columns(X)
+        columns = numeric_columns(X)
         if automatic:
-            self._columns = columns_that_differ(X, self._columns, queries)
-            self._kinds = self._kinds if self._columns else ()
+            columns = columns_that_differ(X, columns, queries)
+        self._set_columns(X, columns)
+
+    def _set_columns(self, X: Any, columns: list[Any]) -> None:
+        """Set `context_`, for a table of the form of X and the columns to describe."""
+        automatic = isinstance(self.context, str) and self.context == "auto"
+        self._kinds = check_context("zscore" if automatic else self.context)
+        self._columns = columns
+        if automatic and not columns:
+            self._kinds = ()
         self.context_ = {kind: list(self._columns) for kind in self._kinds}
         self._n_columns = X.shape[1]
         self._described = _positions(X, self._columns)

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
+#: The first columns usually suffice to tell queries apart.
+FIRST_COLUMNS = 8
+
 
 def query_folds(
     X: Any, queries: Queries, n_folds: int, labels: NDArray[np.float64] | None = None
@@ -42,30 +45,52 @@ def query_folds(
     if n_folds == 1:
         return np.zeros(n, dtype=np.int64)
     places = queries.gather(np.arange(queries.n_rows))
-    # The first 8 columns usually suffice to tell queries apart.
-    some = X.iloc[:, :8] if hasattr(X, "iloc") else X[:, :8]
-    keys, rows = _hash_queries(some, places, queries)
+    some = X.iloc[:, :FIRST_COLUMNS] if hasattr(X, "iloc") else X[:, :FIRST_COLUMNS]
+    keys, rows = hash_queries(some, places, queries)
     order = np.argsort(keys, kind="stable")
-    folds = np.empty(n, dtype=np.int64)
     if (np.diff(keys[order]) > 0).all():
-        folds[order] = np.arange(n) % n_folds
-        return folds
-    # Step 1: sort by all columns, and then by the documents together with their labels.
-    if X.shape[1] > 8:
-        keys, rows = _hash_queries(X, places, queries)
+        return folds_of_keys(keys, n_folds)
+    # Sort by all columns, and then by the documents together with their labels.
+    if X.shape[1] > FIRST_COLUMNS:
+        keys, rows = hash_queries(X, places, queries)
     ties = np.zeros(n, dtype=np.uint64)
     if labels is not None:
         # The upper 53 bits of a hash are exact in float64.
         both = np.column_stack([rows >> np.uint64(11), labels[places]])
-        ties, _ = _hash_queries(both, np.arange(len(places)), queries)
-    order = np.lexsort((ties, keys))
-    # Step 2: find the runs of equal queries, and cut those that are too long.
+        ties, _ = hash_queries(both, np.arange(len(places)), queries)
+    return folds_of_keys(keys, n_folds, ties)
+
+
+def folds_of_keys(
+    keys: NDArray[np.uint64], n_folds: int, ties: NDArray[np.uint64] | None = None
+) -> NDArray[np.int64]:
+    """Assign queries to folds by hashes of their contents, as `query_folds` does.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n_queries,)
+        Equal keys mean equal documents.
+    n_folds : int
+    ties : ndarray of shape (n_queries,), default=None
+        They determine the order in which queries with equal keys are distributed.
+
+    Returns
+    -------
+    folds : ndarray of shape (n_queries,)
+    """
+    n = len(keys)
+    folds = np.empty(n, dtype=np.int64)
+    order = np.argsort(keys, kind="stable") if ties is None else np.lexsort((ties, keys))
+    # Step 1: find the runs of equal queries, and cut those that are too long.
     begins = np.append(True, np.diff(keys[order]) > 0)
+    if begins.all():
+        folds[order] = np.arange(n) % n_folds
+        return folds
     sizes = np.diff(np.append(np.flatnonzero(begins), n))
     begins |= np.repeat(sizes > n // n_folds, sizes)
     starts = np.flatnonzero(begins)
     sizes = np.diff(np.append(starts, n))
-    # Step 3: assign the longest runs first, each to the fold with the fewest queries.
+    # Step 2: assign the longest runs first, each to the fold with the fewest queries.
     heap = [(0, fold) for fold in range(n_folds)]
     for run in np.argsort(-sizes, kind="stable").tolist():
         start, size = int(starts[run]), int(sizes[run])
@@ -75,7 +100,7 @@ def query_folds(
     return folds
 
 
-def _hash_queries(
+def hash_queries(
     X: Any, places: NDArray[np.int64], queries: Queries
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the hash of each query and of each row, the rows in grouped layout."""

@@ -53,6 +53,24 @@ def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     return keys
 
 
+def hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a hash of each value, such as a query id, as `hash_rows` does for one column.
+
+    A number and the same number as text have the same hash, and so do few other values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers, text or other objects.
+
+    Returns
+    -------
+    hashes : ndarray of shape (n,)
+        Unsigned 64-bit integers.
+    """
+    return _mix(_as_numbers(values), np.uint64(0))
+
+
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     """Convert values to float64; text that is not a number becomes a hash of the text."""
     if values.dtype.kind not in "OSUmMV":
