@@ -69,8 +69,12 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
         if (step := part.n_rows // SAMPLE_ROWS) > 1:
             kept, part = thinned_rows(X, part, step)
             X = take_rows(X, kept)
-    values = column_values(X, columns)
-    codes = part.codes
+    return columns_of_sample_that_differ(X, columns, part)
+
+
+def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
+    """Return what `columns_that_differ` returns, looking at all rows of X."""
+    values, codes = column_values(X, columns), queries.codes
     places = range(len(columns)) if is_dataframe(X) else columns
 
     def differs(place: int) -> bool:

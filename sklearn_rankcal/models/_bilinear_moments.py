@@ -290,8 +290,7 @@ def best_penalty(parts: list[BilinearMoments], sizes: Floats, penalties: Floats)
     Parameters
     ----------
     parts : list of BilinearMoments
-        The moments of the folds. All of them come from one call of `BilinearMoments.in_folds`, so
-        they have the same `weight_exponent`.
+        The moments of the folds, with the same `weight_exponent`.
     sizes : ndarray of shape (m,)
         The size of each feature, as in `BilinearMoments.solve`.
     penalties : ndarray of shape (n_penalties,)

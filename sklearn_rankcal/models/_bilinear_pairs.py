@@ -140,49 +140,79 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
             If a parameter is not valid, if the moments of so many features would not fit in memory,
             or if fourth powers of the features would overflow.
         """
-        check_penalty(self.alpha, auto=True)
-        check_flag(self.symmetric, "symmetric")
-        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
+        self._check_parameters()
         X = self._table(X)
         # Step 1: the features z, which the moments need before they can be summed.
         if self.feature_map is None:
-            check_count(self.n_components, "n_components")
-            differences = PairMoments.of(X, None, queries, sample_weight)
-            self.feature_map_ = None
-            self._center = differences.center
-            self._axes = differences.principal_axes(self.n_components)
+            self._set_axes(PairMoments.of(X, None, queries, sample_weight))
         else:
             self.feature_map_ = clone(self.feature_map).fit(X)
-        m = self._features(X, np.zeros(1, dtype=np.int64)).shape[1]
+            self._check_memory(self._features(X, np.zeros(1, dtype=np.int64)).shape[1])
+        # Step 2: the moments of each fold of queries; their sum holds those of all queries.
+        n_folds = self._n_folds(queries.n_queries)
+        fold_of = query_folds(X, queries, n_folds)
+        parts = self._moments_in_folds(X, targets, queries, sample_weight, fold_of, n_folds)
+        self._solve(parts, queries.n_queries)
+        return self
+
+    # The steps of `fit`, for data whose moments are summed by parts.
+
+    def _check_parameters(self) -> None:
+        check_penalty(self.alpha, auto=True)
+        check_flag(self.symmetric, "symmetric")
+        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
+        if self.feature_map is None:
+            check_count(self.n_components, "n_components")
+
+    def _set_axes(self, differences: PairMoments) -> None:
+        """Set the features to the principal components of these moments."""
+        self.feature_map_ = None
+        self._center = differences.center
+        self._axes = differences.principal_axes(self.n_components)
+        self._check_memory(self._axes.shape[1] + 1)
+
+    def _check_memory(self, m: int) -> None:
+        """Raise an error if the moments of m features z do not fit in memory."""
         n_products = m * (m + 1) // 2
         check_memory(
             8 * 8 * n_products**2,
             f"A form of {m - 1} features",
             "Lower n_components, or the number of columns of the feature_map.",
         )
-        # Step 2: the moments of each fold of queries; their sum holds those of all queries.
-        folds = self.alpha == "auto" and not self.symmetric and queries.n_queries >= 2 * _N_FOLDS
-        n_folds = _N_FOLDS if folds else 1
-        parts = BilinearMoments.in_folds(
-            lambda rows: self._features(X, rows),
-            targets,
-            queries,
-            sample_weight,
-            query_folds(X, queries, n_folds),
-            n_folds,
+
+    def _n_folds(self, n_queries: int) -> int:
+        """Return the number of folds that choose the penalty; 1 if it is not chosen by folds."""
+        chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
+        return _N_FOLDS if chosen else 1
+
+    def _moments_in_folds(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None,
+        fold_of: NDArray[np.int64],
+        n_folds: int,
+    ) -> list[BilinearMoments]:
+        """Compute the moments of each fold of the queries of a table."""
+        return BilinearMoments.in_folds(
+            lambda rows: self._features(X, rows), targets, queries, sample_weight, fold_of, n_folds
         )
+
+    def _solve(self, parts: list[BilinearMoments], n_queries: int) -> None:
+        """Set the penalty and the coefficients, given the moments of each fold."""
         moments = reduce(add, parts)
         # Principal components have mean square 1 already.
+        m = len(moments.moment)
         sizes = np.ones(m) if self.feature_map is None else moments.feature_sizes()
-        # Step 3: the penalty, and the coefficients.
-        if folds:
-            self.alpha_ = best_penalty(parts, sizes, _PENALTIES)
+        if len(parts) > 1:
+            same_unit = [part.scaled_to(moments.weight_exponent) for part in parts]
+            self.alpha_ = best_penalty(same_unit, sizes, _PENALTIES)
         elif self.alpha == "auto":
-            self.alpha_ = _PENALTY_TIMES_QUERIES / queries.n_queries
+            self.alpha_ = _PENALTY_TIMES_QUERIES / n_queries
         else:
             self.alpha_ = float(self.alpha)
         self.matrix_, self.diagonal_ = moments.solve(self.alpha_, sizes)
-        return self
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the fitted model as plain arrays, which any version of any software can read.

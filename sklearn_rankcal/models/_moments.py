@@ -9,7 +9,7 @@ different machines, as long as no query is split.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -67,19 +67,30 @@ class Moments:
         self._check_alike(other)
         # A part whose weights are all 0 adds nothing, so its exponent does not count.
         exponent = max((p.weight_exponent for p in (self, other) if p.mass > 0), default=0)
-        entries: dict[str, Any] = {"weight_exponent": exponent}
-        for name, degree in self._n_weights.items():
-            # Scaling by a power of two is exact.
-            one, two = (
-                np.ldexp(getattr(part, name), degree * (part.weight_exponent - exponent))
-                for part in (self, other)
-            )
-            entries[name] = one + two
+        one, two = self.scaled_to(exponent), other.scaled_to(exponent)
+        entries = {name: getattr(one, name) + getattr(two, name) for name in self._n_weights}
         for name in self._maxima:
             entries[name] = np.maximum(getattr(self, name), getattr(other, name))
-        for field in fields(self):  # the rest describes the model, and is the same in both parts
-            entries.setdefault(field.name, getattr(self, field.name))
-        return type(self)(**entries)
+        return replace(one, **entries)
+
+    def scaled_to(self, exponent: int) -> Self:
+        """Return the same moments of weights that were divided by 2^exponent.
+
+        Parameters
+        ----------
+        exponent : int
+
+        Returns
+        -------
+        moments : Moments
+        """
+        # Scaling by a power of two is exact.
+        change = self.weight_exponent - exponent
+        entries: dict[str, Any] = {
+            name: np.ldexp(getattr(self, name), degree * change)
+            for name, degree in self._n_weights.items()
+        }
+        return replace(self, weight_exponent=exponent, **entries)
 
     def _check_alike(self, other: Self) -> None:
         raise NotImplementedError
