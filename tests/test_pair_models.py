@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, QueryKFold, relevance_labels
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
@@ -251,6 +251,33 @@ def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
     assert report["optimal"].all() and (report["gap"] == 0).all()
     with pytest.raises(AttributeError, match="decode_report"):
         CalibratedRanker().fit(X, y, groups=groups).decode_report(X, groups)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "method", "words"),
+    [
+        (
+            CalibratedRanker(loss="pd"),
+            "decision_function",
+            ["'pd' has no scores", "predict_preferences", "decode_preferences", "'pd_by_scores'"],
+        ),
+        (
+            CalibratedRanker(loss="map"),
+            "decision_function",
+            ["predict_preferences", "decode_average_precision", "'map_by_scores'"],
+        ),
+        (CalibratedRanker(), "predict_preferences", ["'ndcg'", "decision_function", "'pd'"]),
+        (CalibratedRanker(), "decode_report", ["'ndcg'", "decision_function", "'pd'"]),
+        (CalibratedLabelRanker(loss="dcg"), "predict_preferences", ["'dcg'", "predict sorts"]),
+        (CalibratedRanker(loss="no"), "decision_function", ["Unknown loss 'no'"]),
+    ],
+)
+def test_the_error_of_a_missing_method_has_the_reason_as_its_cause(ranker, method, words):
+    assert not hasattr(ranker, method)
+    with pytest.raises(AttributeError, match=f"no attribute '{method}'") as caught:
+        getattr(ranker, method)
+    reason = str(caught.value.__cause__)
+    assert all(word in reason for word in words), reason
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
 from sklearn_rankcal.rankers._fitted_table import FittedTableMixin
-from sklearn_rankcal.rankers._reports import ReportingRanker
+from sklearn_rankcal.rankers._reports import ReportingRanker, predicts_scores
 from sklearn_rankcal.rankers._training import (
     TrainingData,
     warn_if_rows_are_queries,
@@ -29,10 +29,6 @@ from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import inside
-
-
-def _predicts_scores(ranker: QueryRanker) -> bool:
-    return not get_loss(ranker.loss).space.is_pairwise
 
 
 class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
@@ -240,7 +236,7 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
             offsets = np.append(0, np.cumsum(np.minimum(queries.sizes, k)))
         return QueryOrder(rows, offsets, queries.ids)
 
-    @available_if(_predicts_scores)
+    @available_if(predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted scores, larger is better.

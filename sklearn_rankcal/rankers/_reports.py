@@ -37,8 +37,37 @@ _PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time; 16
 
 
 def predicts_pairs(ranker: Any) -> bool:
-    """Whether the loss of a ranker is on pairs of documents, for `available_if`."""
-    return get_loss(ranker.loss).space.is_pairwise
+    """Return True if the loss of a ranker is on pairs, or raise an error, for `available_if`."""
+    if get_loss(ranker.loss).space.is_pairwise:
+        return True
+    instead = (
+        "decision_function returns the scores"
+        if hasattr(ranker, "decision_function")
+        else "predict sorts them"
+    )
+    raise AttributeError(
+        f"loss={ranker.loss!r} predicts one score for each document or label, and no number for "
+        f"each pair of them; {instead}. Losses on pairs are 'pd' and 'map'."
+    )
+
+
+def predicts_scores(ranker: Any) -> bool:
+    """Return True if the loss of a ranker is on scores, or raise an error, for `available_if`."""
+    space = get_loss(ranker.loss).space
+    if not space.is_pairwise:
+        return True
+    decode, by_scores = (
+        ("decode_average_precision", "'map_by_scores'")
+        if space.symmetric
+        else ("decode_preferences", "'pd_by_scores'")
+    )
+    raise AttributeError(
+        f"loss={ranker.loss!r} has no scores: one number for each document is not enough to find "
+        "its best ranking, so the ranker predicts a number for each pair of documents. "
+        "predict and predict_order return the ranking, predict_preferences returns the numbers "
+        f"of the pairs, and decoders.{decode} ranks by them. If scores are needed, choose a loss "
+        f"on scores, such as {by_scores} or 'ndcg'."
+    )
 
 
 class ReportingRanker(QueryInputMixin):
