@@ -9,7 +9,14 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker, sizes_to_groups
+from sklearn_rankcal import (
+    BoostedRanker,
+    CalibratedRanker,
+    LinearRanker,
+    RelevanceRegressor,
+    ScoreRegressor,
+    sizes_to_groups,
+)
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.utils import _names
 
@@ -18,7 +25,7 @@ X, Y, GROUPS = DATA.X, DATA.y, DATA.groups
 SIZES = np.bincount(GROUPS)
 RANKERS = [CalibratedRanker(Ridge()), LinearRanker(), BoostedRanker()]
 VALIDATION = "X_val=, y_val= and groups_val=<query id of each row of X_val>.*validation_queries=0.2"
-NO_VALIDATION = "does not stop early, and takes no validation queries.*evaluate_rankings"
+NO_VALIDATION = "takes no validation queries.*evaluate_rankings"
 METRIC = r'loss="ndcg@10".*evaluate_rankings\(.*get_ranking_scorer'
 GROUPS_SAID = r"Pass groups=<query id of each row>.*sizes_to_groups\(sizes\)"
 #: A keyword and its value in another library, and what the error says to a ranker that takes
@@ -108,3 +115,17 @@ def test_other_groups_of_a_wrong_length_are_not_taken_for_sizes(groups):
     with pytest.raises(ValueError) as caught:
         CalibratedRanker(Ridge()).fit(X, Y, groups)
     assert str(caught.value) == f"groups has {len(groups)} entries, but X has 60 rows."
+
+
+@pytest.mark.parametrize("name", ["group", "qid"])
+def test_regressors_around_rankers_say_what_to_write(name):
+    ranker = CalibratedRanker(Ridge(), context=None)
+    wrong = {name: SIZES}
+    for regressor in (ScoreRegressor(ranker), RelevanceRegressor(Ridge())):
+        with pytest.raises(TypeError, match=GROUPS_SAID):
+            regressor.fit(X, Y, **wrong)
+    view = ScoreRegressor(ranker.fit(X, Y, groups=GROUPS))
+    with pytest.raises(TypeError, match=GROUPS_SAID):
+        view.predict(X, **wrong)
+    with pytest.raises(TypeError, match=GROUPS_SAID):
+        view.score(X, Y, **wrong)

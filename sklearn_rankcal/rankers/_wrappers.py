@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._wrapped import innermost_estimator, predicts_positions
 
 
@@ -83,6 +84,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def __init__(self, ranker: Any) -> None:
         self.ranker = ranker
 
+    @checks_keywords
     def fit(
         self,
         X: Any,
@@ -123,6 +125,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self._scored()
         return self
 
+    @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the ranker's scores: its `decision_function`.
 
@@ -140,6 +143,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         return predict_scores(self._scored(), X, groups)
 
+    @checks_keywords
     def score(
         self,
         X: Any,
@@ -258,6 +262,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
 
+    @checks_keywords
     def fit(
         self,
         X: Any,

@@ -50,7 +50,7 @@ FOREIGN_KEYWORDS = {
     "cat_features": _CATEGORIES,
 }
 _NO_VALIDATION = (
-    "This ranker does not stop early, and takes no validation queries. Measure its rankings of "
+    "This fit takes no validation queries. Measure the rankings of "
     "other queries with its method score, or with metrics.evaluate_rankings."
 )
 _FITS = ("fit", "partial_fit")
