@@ -98,10 +98,13 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         ValueError
             If `alpha` is not a finite number >= 0, or if X is not numeric and finite.
         """
-        check_penalty(self.alpha)
+        self._check_parameters()
         moments = PairMoments.of(numeric_table(X), targets, queries, sample_weight)
         self.coef_ = moments.solve(self.alpha)
         return self
+
+    def _check_parameters(self) -> None:
+        check_penalty(self.alpha)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the fitted model as plain arrays, which any version of any software can read.

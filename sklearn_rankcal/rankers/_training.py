@@ -54,12 +54,7 @@ class TrainingData(NamedTuple):
         if defined.all():
             return self
         if not defined.any():
-            raise ValueError(
-                f"{type(loss).__name__} is undefined on all {len(defined)} queries "
-                f"(n_samples={self.queries.n_rows}), so there is nothing to learn from. For most "
-                "losses a query needs a document of positive relevance; for 'auc', 'spearman' "
-                "and 'pd' it needs two different labels."
-            )
+            raise undefined_everywhere(loss, len(defined), self.queries.n_rows)
         return self.take_queries(defined)
 
     def weighted_by(self, loss: Loss) -> TrainingData:
@@ -78,6 +73,15 @@ class TrainingData(NamedTuple):
         return TrainingData(
             take_rows(self.X, rows), take_labels(self.labels, rows, queries), queries, weight
         )
+
+
+def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
+    """Return the error for a loss that is undefined on all queries."""
+    return ValueError(
+        f"{type(loss).__name__} is undefined on all {n_queries} queries (n_samples={n_rows}), so "
+        "there is nothing to learn from. For most losses a query needs a document of positive "
+        "relevance; for 'auc', 'spearman' and 'pd' it needs two different labels."
+    )
 
 
 def warn_if_rows_are_queries(queries: Queries, stacklevel: int) -> None:

@@ -1,0 +1,17 @@
+"""Ranking of data that do not fit in memory, or that are on several machines, with Dask.
+
+`DaskCalibratedRanker` takes dask data frames and arrays. It needs
+``pip install "sklearn_rankcal[dask]"``.
+"""
+
+try:
+    import dask.array
+    import dask.dataframe  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'sklearn_rankcal.dask needs dask and pandas: pip install "sklearn_rankcal[dask]".'
+    ) from error
+
+from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
+
+__all__ = ["DaskCalibratedRanker"]

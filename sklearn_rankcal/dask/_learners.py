@@ -1,0 +1,406 @@
+"""How a model is fitted to training data in partitions.
+
+Each function returns the same model as on one machine: closed forms by adding moments, regressors
+with `partial_fit` one partition after another, and regressors of dask by passing them a collection.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up
+from sklearn_rankcal.dask._training import Plan, centred
+from sklearn_rankcal.dask._workers import refuse_lost_workers, wait_less_long
+from sklearn_rankcal.models import (
+    BilinearMoments,
+    BilinearPairs,
+    DocumentModel,
+    DocumentMoments,
+    LinearModel,
+    PairMoments,
+    PairwiseRidge,
+    is_model,
+)
+from sklearn_rankcal.models._document import weight_arguments
+from sklearn_rankcal.models._document_moments import has_closed_form
+from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
+from sklearn_rankcal.models._tables import numeric_table
+
+Floats = NDArray[np.float64]
+
+_TAKEN = (
+    "Ridge or LinearRegression of scikit-learn, which are fitted in closed form; a regressor with "
+    "partial_fit, such as SGDRegressor; lightgbm.DaskLGBMRegressor, "
+    "xgboost.dask.DaskXGBRegressor, or a regressor of dask_ml or cuml.dask; and for loss='pd' and "
+    "'map' PairwiseRidge or BilinearPairs of sklearn_rankcal.models"
+)
+
+
+def takes_collections(regressor: Any) -> bool:
+    """Return whether the `fit` of the regressor takes dask collections."""
+    if isinstance(regressor, Pipeline):
+        return all(takes_collections(step) for _, step in regressor.steps)
+    # a subclass in a user's own module is of its base's kind
+    modules = [kind.__module__ for kind in type(regressor).__mro__]
+    roots = ("lightgbm.dask", "xgboost.dask", "dask_ml.", "cuml.dask")
+    return any(module.startswith(roots) for module in modules)
+
+
+def check_regressor(regressor: Any, pairwise: bool, loss: Any) -> None:
+    """Raise an error if no function of this module fits the regressor.
+
+    Raises
+    ------
+    TypeError
+        The error says which regressors are taken.
+    ValueError
+        If the regressor is a model of another space than the loss.
+    """
+    name = type(regressor).__name__
+    if pairwise:
+        if not isinstance(regressor, PairwiseRidge | BilinearPairs):
+            raise TypeError(
+                f"loss={loss!r} needs a closed form on partitions: regressor=PairwiseRidge() or "
+                f"BilinearPairs() of sklearn_rankcal.models; got {name}. A loss on scores, such as "
+                "'pd_by_scores' or 'map_by_scores', takes other regressors."
+            )
+        if isinstance(regressor, BilinearPairs) and regressor.feature_map is not None:
+            raise TypeError(
+                "BilinearPairs needs feature_map=None on partitions, because a feature map is "
+                "fitted to all rows at once. Transform X before the ranker instead."
+            )
+        return
+    if isinstance(regressor, PairwiseRidge | BilinearPairs):
+        raise ValueError(f"{name} predicts pairs of documents, but loss={loss!r} needs scores.")
+    if isinstance(regressor, LinearModel):
+        if regressor.solver != "sgd":
+            raise ValueError("LinearModel on partitions needs solver='sgd'.")
+        return
+    fits = has_closed_form(regressor) or takes_collections(regressor)
+    if is_model(regressor) or not (fits or hasattr(regressor, "partial_fit")):
+        raise TypeError(
+            f"{name} cannot be fitted to partitions of a dask collection. Pass {_TAKEN}."
+        )
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The rows that a regressor of documents is fitted to.
+
+    Attributes
+    ----------
+    plan : Plan
+    model : DocumentModel
+        It knows the context columns, and centres and scales targets.
+    """
+
+    plan: Plan
+    model: DocumentModel
+
+    def rows(self, frame: pd.DataFrame) -> tuple[Any, Floats, Floats | None, Floats, int] | None:
+        """Return the table, the targets and the weights of a partition.
+
+        The last two entries are the mean slopes of z-scores and the number of queries.
+        """
+        data = self.plan.data(frame)
+        if data is None:
+            return None
+        targets = self.plan.targets(data)
+        targets = centred(targets, data) if self.model.center else targets
+        table, slopes = self.model._table(data.X, data.queries)
+        targets = np.ldexp(targets, -self.model._exponent)
+        slopes = np.zeros(len(self.model._columns)) if slopes is None else slopes
+        return table, targets, data.weight, slopes, data.queries.n_queries
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """The sum over queries of the slopes of z-scores."""
+
+    total: Floats
+    n_queries: int
+
+    def plus(self, other: _Slopes) -> _Slopes:
+        return _Slopes(self.total + other.total, self.n_queries + other.n_queries)
+
+
+def _keep_slopes(model: DocumentModel, slopes: _Slopes) -> None:
+    model._inverse_scale = slopes.total / slopes.n_queries if model._kinds else None
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+def fit_closed_form(tables: Tables, frames: list[Any], regressor: Any) -> Any:
+    """Fit `Ridge` or `LinearRegression` by adding the moments of partitions."""
+    summed = add_up([delayed(_document_moments)(frame, tables) for frame in frames], _add_pairs)
+    moments, slopes = dask.compute(summed)[0]
+    _keep_slopes(tables.model, slopes)
+    return moments.fit(regressor)
+
+
+def _document_moments(frame: pd.DataFrame, tables: Tables) -> tuple[Any, _Slopes] | None:
+    rows = tables.rows(frame)
+    if rows is None:
+        return None
+    table, targets, weight, slopes, n_queries = rows
+    moments = DocumentMoments.of(numeric_table(table), targets, weight)
+    return moments, _Slopes(slopes * n_queries, n_queries)
+
+
+def _add_pairs(one: tuple[Any, _Slopes], two: tuple[Any, _Slopes]) -> tuple[Any, _Slopes]:
+    return one[0] + two[0], one[1].plus(two[1])
+
+
+def fit_pairwise_ridge(plan: Plan, frames: list[Any], model: PairwiseRidge) -> PairwiseRidge:
+    """Fit `PairwiseRidge` by adding the moments of partitions."""
+    model = clone(model)
+    model._check_parameters()
+    parts = [delayed(_pair_moments)(frame, plan) for frame in frames]
+    moments = dask.compute(add_up(parts, _add))[0]
+    model.coef_ = moments.solve(model.alpha)
+    return model
+
+
+def fit_bilinear_pairs(
+    plan: Plan, frames: list[Any], model: BilinearPairs, n_queries: int
+) -> BilinearPairs:
+    """Fit `BilinearPairs` in two passes: the features, and the moments of pairs of features."""
+    model = clone(model)
+    model._check_parameters()
+    n_folds = model._n_folds(n_queries)
+    # Pass 1: the spread of the columns, and the keys that assign queries to folds.
+    spread = [delayed(_pair_moments)(frame, plan, targets=False) for frame in frames]
+    keys = [delayed(_query_keys)(frame, plan, FIRST_COLUMNS) for frame in frames]
+    moments, keys = dask.compute(add_up(spread, _add), keys)
+    model._set_axes(moments)
+    if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
+        keys = dask.compute([delayed(_query_keys)(frame, plan, None) for frame in frames])[0]
+    folds = _split(folds_of_keys(np.concatenate(keys), n_folds), keys) if n_folds > 1 else keys
+    # Pass 2
+    parts = [
+        delayed(_bilinear_moments)(frame, plan, model, fold, n_folds)
+        for frame, fold in zip(frames, folds, strict=True)
+    ]
+    model._solve(dask.compute(add_up(parts, _add_lists))[0], n_queries)
+    return model
+
+
+def _add(one: Any, two: Any) -> Any:
+    return one + two
+
+
+def _add_lists(one: list[Any], two: list[Any]) -> list[Any]:
+    return [first + second for first, second in zip(one, two, strict=True)]
+
+
+def _pair_moments(frame: pd.DataFrame, plan: Plan, targets: bool = True) -> PairMoments | None:
+    data = plan.data(frame)
+    if data is None:
+        return None
+    of_pairs = plan.targets(data) if targets else None
+    return PairMoments.of(numeric_table(data.X), of_pairs, data.queries, data.weight)
+
+
+def _query_keys(frame: pd.DataFrame, plan: Plan, n_columns: int | None) -> NDArray[np.uint64]:
+    """Return the hash of the contents of each query, by its first columns or by all (None)."""
+    data = plan.data(frame)
+    if data is None:
+        return np.empty(0, dtype=np.uint64)
+    X, places = numeric_table(data.X), data.queries.gather(np.arange(data.queries.n_rows))
+    return hash_queries(X[:, :n_columns], places, data.queries)[0]
+
+
+def _split(values: NDArray[Any], like: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    return np.split(values, np.cumsum([len(part) for part in like])[:-1])
+
+
+def _bilinear_moments(
+    frame: pd.DataFrame, plan: Plan, model: BilinearPairs, fold_of: NDArray[Any], n_folds: int
+) -> list[BilinearMoments] | None:
+    data = plan.data(frame)
+    if data is None:
+        return None
+    if n_folds == 1:
+        fold_of = np.zeros(data.queries.n_queries, dtype=np.int64)
+    X = numeric_table(data.X)
+    return model._moments_in_folds(
+        X, plan.targets(data), data.queries, data.weight, fold_of, n_folds
+    )
+
+
+# ---------------------------------------------------------------- one partition after another
+
+
+def fit_partially(tables: Tables, frames: list[Any], regressor: Any, n_passes: int) -> Any:
+    """Call `partial_fit` with one partition after another, `n_passes` times.
+
+    A partition is read and prepared while the regressor learns the one before it.
+    """
+    prepared = [delayed(tables.rows)(frame) for frame in frames]
+    learned = _chain(prepared, clone(regressor), _learn_rows, n_passes)
+    parts = [delayed(_slopes_of)(rows) for rows in prepared]
+    fitted, slopes = dask.compute(learned, add_up(parts, _Slopes.plus))
+    _keep_slopes(tables.model, slopes)
+    return fitted
+
+
+def fit_linear_model(
+    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int
+) -> LinearModel:
+    """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
+    learn = partial(_learn_queries, plan=plan)
+    return dask.compute(_chain(frames, clone(model), learn, n_passes))[0]
+
+
+def _chain(parts: list[Any], first: Any, learn: Callable[[Any, Any], Any], n_passes: int) -> Any:
+    model = delayed(first)
+    for _ in range(n_passes):
+        for part in parts:
+            model = delayed(learn)(model, part)
+    return model
+
+
+def _learn_rows(regressor: Any, rows: Any) -> Any:
+    if rows is None:
+        return regressor
+    table, targets, weight, _, _ = rows
+    # A task that runs twice, because a worker was lost, must not change what it was given.
+    regressor = copy.deepcopy(regressor)
+    return regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
+
+
+def _learn_queries(model: LinearModel, frame: pd.DataFrame, *, plan: Plan) -> LinearModel:
+    data = plan.data(frame)
+    if data is None:
+        return model
+    model = copy.deepcopy(model)
+    return model.partial_fit(data.X, plan.targets(data), data.queries, data.weight)
+
+
+def _slopes_of(rows: Any) -> _Slopes | None:
+    return None if rows is None else _Slopes(rows[3] * rows[4], rows[4])
+
+
+# ---------------------------------------------------------------- regressors of dask
+
+
+def fit_collection(tables: Tables, frames: list[Any], regressor: Any, weighted: bool) -> Any:
+    """Fit a regressor of dask to the tables of all partitions, and return one for one machine.
+
+    The workers hold the tables while it is fitted.
+    """
+    parts = [delayed(_table_frame)(frame, tables) for frame in frames]
+    meta, slopes = dask.compute(
+        delayed(_first)([delayed(_without_rows)(part) for part in parts]),
+        add_up([delayed(_slopes_of_frame)(part) for part in parts], _Slopes.plus),
+    )
+    _keep_slopes(tables.model, slopes)
+    frame = dd.from_delayed(
+        [delayed(_table_of)(part, meta) for part in parts], meta=meta, verify_meta=True
+    )
+    regressor = wait_less_long(clone(regressor))
+    with refuse_lost_workers(regressor):
+        frame = frame.persist()
+        arguments = {}
+        columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
+        table, targets = frame[columns], frame[LABEL]
+        if weighted:
+            arguments = {"sample_weight": frame[WEIGHT]}
+        if tables.plan.form.is_array or _wants_arrays(regressor):
+            table, targets, *weights = _known_arrays(table, targets, *arguments.values())
+            arguments = dict(zip(arguments, weights, strict=True))
+        regressor.fit(table, targets, **arguments)
+    return on_one_machine(regressor)
+
+
+@dataclass(frozen=True)
+class _WithSlopes:
+    frame: pd.DataFrame
+    slopes: _Slopes
+
+
+def _table_frame(frame: pd.DataFrame, tables: Tables) -> _WithSlopes | None:
+    """Return the table of a partition with its targets and weights in one frame."""
+    rows = tables.rows(frame)
+    if rows is None:
+        return None
+    table, targets, weight, slopes, n_queries = rows
+    joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
+    joined = joined.rename(columns=str).reset_index(drop=True).assign(**{LABEL: targets})
+    if weight is not None:
+        joined[WEIGHT] = weight
+    return _WithSlopes(joined, _Slopes(slopes * n_queries, n_queries))
+
+
+def _without_rows(part: _WithSlopes | None) -> pd.DataFrame | None:
+    return None if part is None else part.frame.iloc[:0]
+
+
+def _first(parts: list[Any]) -> Any:
+    return next(part for part in parts if part is not None)
+
+
+def _slopes_of_frame(part: _WithSlopes | None) -> _Slopes | None:
+    return None if part is None else part.slopes
+
+
+def _table_of(part: _WithSlopes | None, meta: pd.DataFrame) -> pd.DataFrame:
+    return meta if part is None else part.frame
+
+
+def _wants_arrays(regressor: Any) -> bool:
+    """Whether the regressor refuses data frames, or partitions of unknown length."""
+    return any(kind.__module__.startswith("dask_ml.") for kind in type(regressor).__mro__)
+
+
+def _known_arrays(*collections: Any) -> list[da.Array]:
+    """Convert persisted collections to arrays whose chunks are known."""
+    arrays = [collection.to_dask_array(lengths=True) for collection in collections]
+    if 0 not in arrays[0].chunks[0]:
+        return arrays
+    filled = tuple(size for size in arrays[0].chunks[0] if size)
+    return [array.rechunk({0: filled}) for array in arrays]
+
+
+def on_one_machine(regressor: Any) -> Any:
+    """Return a fitted regressor that predicts arrays and pandas frames."""
+    if hasattr(regressor, "to_local"):  # of LightGBM
+        return regressor.to_local()
+    if any(kind.__module__.startswith("xgboost.dask") for kind in type(regressor).__mro__):
+        local = unfitted_on_one_machine(regressor)
+        local.load_model(regressor.get_booster().save_raw())
+        return local
+    return regressor
+
+
+def unfitted_on_one_machine(regressor: Any) -> Any:
+    """Return the regressor for one machine with the same parameters."""
+    if not takes_collections(regressor):
+        return clone(regressor)
+    names = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
+    for kind in type(regressor).__mro__:
+        root = kind.__module__.split(".")[0]
+        if root in names:
+            module = __import__(root)
+            parameters = {
+                name: value
+                for name, value in regressor.get_params().items()
+                if name not in ("client", "coll_cfg")
+            }
+            return getattr(module, names[root])(**parameters)
+    return clone(regressor)

@@ -1,0 +1,152 @@
+"""Rankings of dask collections by a ranker for one machine, one partition at a time, lazily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+
+from sklearn_rankcal.dask._documents import (
+    ID,
+    INDEX,
+    PARTITION_BITS,
+    ROW,
+    Collections,
+    Form,
+    check_whole,
+    ids_of_partition,
+)
+from sklearn_rankcal.dask._training import query_ids
+
+_VALUE = "__value__"
+
+
+def whole_frames(data: Collections, whole_queries: bool, *, index: bool = False) -> list[Any]:
+    """Return delayed frames of whole queries, whose partitions are checked or made anew.
+
+    If the caller says that the partitions contain whole queries, no frame is computed before this
+    was checked.
+    """
+    frames = data.frames(index=index)
+    if not whole_queries:
+        return data.grouped(frames, data.meta_of(index=index))
+    ids = [delayed(ids_of_partition)(part) for part in data.frames(table=False)]
+    checked = delayed(check_whole)(ids)
+    return [delayed(_after)(frame, checked) for frame in frames]
+
+
+def _after(frame: pd.DataFrame, checked: None) -> pd.DataFrame:
+    return frame
+
+
+def predict_values(
+    data: Collections,
+    ranker: Any,
+    method: str,
+    name: str,
+    dtype: Any,
+    whole_queries: bool,
+    needs_queries: bool = True,
+) -> Any:
+    """Return what a method of a ranker returns for each row, in the order of the rows.
+
+    Parameters
+    ----------
+    data : Collections
+    ranker : CalibratedRanker
+        A fitted ranker.
+    method : {"predict", "decision_function"}
+    name : str
+        The name of the series that is returned if X is a data frame.
+    dtype : dtype
+    whole_queries : bool
+        Whether the partitions contain whole queries.
+    needs_queries : bool, default=True
+        Whether the value of a row depends on its query.
+
+    Returns
+    -------
+    values : dask series or array with the partitions of X
+    """
+    meta = data.meta[kept_columns(data)].assign(**{_VALUE: np.empty(0, dtype)})
+    shared = delayed(ranker)
+    stay = whole_queries or not needs_queries
+    if not needs_queries:
+        frames = data.frames(index=True)
+    else:
+        frames = whole_frames(data, whole_queries, index=True)
+    parts = [delayed(_values_of)(part, shared, data.form, method, dtype) for part in frames]
+    if not stay:
+        parts = data.restored(parts, meta)
+    values = dd.from_delayed(
+        [delayed(_as_series)(part, name, data.index_name) for part in parts],
+        meta=_as_series(meta, name, data.index_name),
+        divisions=data.divisions,
+        verify_meta=True,
+    )
+    return values.to_dask_array(lengths=data.chunks) if data.form.is_array else values
+
+
+def kept_columns(data: Collections) -> list[str]:
+    """Return the columns that say which row a value belongs to."""
+    return [column for column in (ROW, INDEX) if column in data.meta]
+
+
+def _values_of(
+    frame: pd.DataFrame, ranker: Any, form: Form, method: str, dtype: Any
+) -> pd.DataFrame:
+    if len(frame):
+        values = getattr(ranker, method)(form.table(frame), **_groups(frame, form))
+    else:
+        values = np.empty(0, dtype)
+    kept = frame[[column for column in (ROW, INDEX) if column in frame]]
+    return kept.assign(**{_VALUE: np.asarray(values, dtype=dtype)})
+
+
+def _groups(frame: pd.DataFrame, form: Form) -> dict[str, Any]:
+    return {} if form.group_column is not None else {"groups": query_ids(frame)}
+
+
+def _as_series(frame: pd.DataFrame, name: str, index_name: Any) -> pd.Series:
+    index = pd.Index(frame[INDEX], name=index_name) if INDEX in frame else None
+    return pd.Series(frame[_VALUE].to_numpy(), index=index, name=name)
+
+
+def predict_order(data: Collections, ranker: Any, k: int | None, whole_queries: bool) -> Any:
+    """Return a dask frame with the first rows of each query, best first.
+
+    Its columns are those of `QueryOrder.to_frame`.
+    """
+    if data.form.is_array and data.chunks is None:
+        raise ValueError(
+            "predict_order returns numbers of rows, but the lengths of the blocks of X are not "
+            "known. Call X.compute_chunk_sizes() first."
+        )
+    starts = None if data.chunks is None else np.cumsum((0, *data.chunks))
+    shared = delayed(ranker)
+    frames = whole_frames(data, whole_queries, index=True)
+    rows = data.meta[ROW] if data.form.is_array else data.meta[INDEX]
+    meta = pd.DataFrame(
+        {"query": data.meta[ID], "position": np.empty(0, np.int64), "row": rows.array}
+    )
+    parts = [delayed(_order_of)(part, shared, data.form, k, starts, meta) for part in frames]
+    return dd.from_delayed(parts, meta=meta, verify_meta=True)
+
+
+def _order_of(
+    frame: pd.DataFrame, ranker: Any, form: Form, k: int | None, starts: Any, meta: pd.DataFrame
+) -> pd.DataFrame:
+    if not len(frame):
+        return meta
+    order = ranker.predict_order(form.table(frame), k=k, **_groups(frame, form))
+    listed = order.to_frame()
+    rows = frame[ROW].to_numpy()[order.rows]
+    if form.is_array:
+        labels = starts[rows >> PARTITION_BITS] + rows % (1 << PARTITION_BITS)
+    else:
+        labels = frame[INDEX].array[order.rows]
+    ids = frame[ID].array[order.rows]
+    return pd.DataFrame({"query": ids, "position": listed["position"], "row": labels})

@@ -1,0 +1,674 @@
+"""`DaskCalibratedRanker`: targets, context columns and rankings of partitions of a collection."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import dask
+import numpy as np
+import pandas as pd
+from dask import delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import Ridge
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rankcal.dask._documents import (
+    LABEL,
+    WEIGHT,
+    Collections,
+    Form,
+    add_up,
+    check_whole,
+    ids_of_partition,
+    read_collections,
+)
+from sklearn_rankcal.dask._learners import (
+    Tables,
+    check_regressor,
+    fit_bilinear_pairs,
+    fit_closed_form,
+    fit_collection,
+    fit_linear_model,
+    fit_pairwise_ridge,
+    fit_partially,
+    takes_collections,
+    unfitted_on_one_machine,
+)
+from sklearn_rankcal.dask._predictions import predict_order, predict_values, whole_frames
+from sklearn_rankcal.dask._training import (
+    Counts,
+    Plan,
+    Ranges,
+    TargetRange,
+    queries_of,
+    query_ids,
+    read_weight,
+)
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
+from sklearn_rankcal.models._automatic_context import (
+    SAMPLE_ROWS,
+    columns_of_sample_that_differ,
+    thinned_rows,
+)
+from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._document import weight_arguments
+from sklearn_rankcal.models._document_moments import has_closed_form
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers import CalibratedRanker
+from sklearn_rankcal.rankers._training import undefined_everywhere
+from sklearn_rankcal.utils._features import numeric_columns, take_rows
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._nested import set_random_states, set_verbose
+from sklearn_rankcal.utils._parameters import check_count, check_flag
+from sklearn_rankcal.utils._scales import check_unit, exponent_of, target_exponent
+
+
+def _predicts_scores(ranker: DaskCalibratedRanker) -> bool:
+    return not get_loss(ranker.loss).space.is_pairwise
+
+
+class DaskCalibratedRanker(BaseEstimator):
+    """`CalibratedRanker` for dask collections, which need not fit in memory.
+
+    Targets and context columns depend on the query of a row and on a few numbers of all queries.
+    They are computed where the rows of the query are, and a regressor that takes partitions is
+    fitted to them. The fitted ranker predicts one partition at a time. Its ranking is that of the
+    fitted `ranker_`, a `CalibratedRanker`, whatever the partitions are.
+
+    Parameters
+    ----------
+    regressor : estimator, default=None
+        It can be one of the following.
+
+        - `Ridge` or `LinearRegression` of scikit-learn. They are fitted in closed form, by adding
+          the moments of partitions (`models.DocumentMoments`). The coefficients are those of
+          `CalibratedRanker` up to rounding.
+        - ``lightgbm.DaskLGBMRegressor``, ``xgboost.dask.DaskXGBRegressor``, or a regressor of
+          ``dask_ml`` or ``cuml.dask``. They need a client of ``dask.distributed`` (dask_ml does
+          not), and their workers hold the training data.
+        - A regressor with `partial_fit`, such as `SGDRegressor`. It learns one partition after
+          another, `n_passes` times, and its coefficients depend on the order of the partitions.
+        - A `LinearModel` with ``solver="sgd"``, in the same way. It gets no context columns.
+        - For ``loss="pd"`` and ``"map"``, `PairwiseRidge` (only ``"pd"``) or `BilinearPairs`, which
+          are closed forms.
+
+        None is `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``. Boosted trees rank most
+        data better than these; they need one of the libraries above.
+    loss : str or Loss, default="ndcg"
+        As in `CalibratedRanker`. Labels are a relevance of every row.
+    decoder : str or decoder, default="auto"
+        As in `CalibratedRanker`.
+    context : "auto", None, str or list of str, default="auto"
+        As in `CalibratedRanker`. ``"auto"`` chooses the same columns.
+    center : bool, default=True
+        As in `CalibratedRanker`.
+    group_column : str, default=None
+        Name of the column of a data frame X that contains the query ids. The regressor does not see
+        it. For arrays, pass ``groups`` to the methods instead.
+    whole_queries : bool, default=False
+        Whether every query is in a single partition of the collections that are passed. If it is
+        False, rows are moved between workers (a shuffle) to bring queries together, in `fit` and in
+        `predict`. If it is True, nothing is moved, and a query in several partitions is an error.
+        `group_queries` makes such partitions.
+    n_passes : int, default=1
+        How many times a regressor with `partial_fit` learns all partitions.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every parameter ``random_state`` of the regressor.
+    n_jobs : int, default=None
+        How many queries of a partition are decoded at the same time if the loss is on pairs.
+    verbose : int, default=0
+        With 1, `fit` prints what it does and how long each step takes.
+
+    Attributes
+    ----------
+    ranker_ : CalibratedRanker
+        The fitted ranker for one machine. It predicts arrays and pandas frames, and can be saved.
+    model_, loss_, decoder_, calibrated_over_ : object
+        Those of `ranker_`.
+    n_queries_ : int
+        Number of queries in X.
+    n_queries_dropped_ : int
+        Number of queries that are left out because the loss is undefined on them or because all
+        their weights are 0.
+    n_features_in_ : int
+        Number of columns of X, the group column included.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of X, if it is a data frame whose columns are named by strings.
+
+    See Also
+    --------
+    sklearn_rankcal.CalibratedRanker : The ranker for data in memory.
+    group_queries : Bring the rows of each query to the same partition.
+
+    Notes
+    -----
+    `fit` reads the labels and the query ids first, and keeps them in the memory of the workers
+    (about 40 bytes a row). It then reads X once for ``context="auto"`` and once for the regressor.
+    `BilinearPairs` needs two passes over X instead, and `partial_fit` needs `n_passes`. If
+    partitions cut queries, each pass moves the rows anew. A task holds about four copies of a
+    partition.
+
+    The sums over partitions are added in the order of the partitions, so that another partitioning
+    changes the last digits of coefficients.
+
+    If a worker is lost, dask computes its tasks again, so that closed forms and `partial_fit` give
+    the same model. LightGBM and XGBoost cannot continue without a worker. `fit` then raises a
+    RuntimeError within seconds. Their own time-outs are 5 minutes: that of LightGBM is set unless
+    the regressor has ``time_out``, and that of XGBoost is its default (``coll_cfg``).
+
+    References
+    ----------
+    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
+       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from sklearn_rankcal.dask import DaskCalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> frame = pd.DataFrame(data.X, columns=[f"x{k}" for k in range(data.X.shape[1])])
+    >>> frame = dd.from_pandas(frame.assign(qid=data.groups, label=data.y), npartitions=4)
+    >>> X = frame.drop(columns="label")
+    >>> ranker = DaskCalibratedRanker(loss="ndcg@10", group_column="qid").fit(X, frame["label"])
+    >>> ranked = frame.assign(position=ranker.predict(X)).compute()
+    >>> ranked.groupby("qid")["position"].min().unique().tolist()
+    [1]
+    >>> ranker.ranker_.predict(X.compute()).tolist() == ranked["position"].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        regressor: Any = None,
+        *,
+        loss: str | Loss = "ndcg",
+        decoder: Any = "auto",
+        context: Any = "auto",
+        center: bool = True,
+        group_column: str | None = None,
+        whole_queries: bool = False,
+        n_passes: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.regressor = regressor
+        self.loss = loss
+        self.decoder = decoder
+        self.context = context
+        self.center = center
+        self.group_column = group_column
+        self.whole_queries = whole_queries
+        self.n_passes = n_passes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------- fit
+
+    @checks_keywords
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
+    ) -> DaskCalibratedRanker:
+        """Fit the regressor to the targets of the loss.
+
+        Parameters
+        ----------
+        X : dask data frame or array of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : dask series or array of shape (n_documents,)
+            Relevance, larger is better, in the partitions of X.
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row: numbers, times or text. Rows of a query need not be in the same
+            partition unless `whole_queries`. Needed if there is no `group_column`.
+        sample_weight : dask series or array of shape (n_documents,), default=None
+            Non-negative weight of each row in the regression, as in `CalibratedRanker`.
+
+        Returns
+        -------
+        self : DaskCalibratedRanker
+            The fitted ranker.
+
+        Raises
+        ------
+        TypeError
+            If X is not a dask collection, or if the regressor cannot be fitted to partitions.
+        ValueError
+            If the partitions of the collections differ, if a query is in several partitions
+            although `whole_queries` is True, if labels, ids or weights are not valid, if categories
+            differ between partitions, or if the loss is undefined on all queries.
+        RuntimeError
+            If a worker is lost while a regressor of LightGBM, XGBoost or another library is fitted.
+        """
+        loss = get_loss(self.loss)
+        self._check_parameters(loss)
+        regressor = self._own_regressor(loss)
+        check_regressor(regressor, loss.space.is_pairwise, self.loss)
+        data = read_collections(X, self.group_column, groups, y, sample_weight)
+        validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
+        decoder = get_decoder(self.decoder, loss.space)
+
+        started = time.perf_counter()
+        labels, ranges = self._read_labels(data, loss)
+        loss = loss.resolve(np.array(ranges.labels))
+        exponent = exponent_of(np.array(ranges.weights))
+        counts = _reduce([delayed(Counts.of)(part, loss, exponent) for part in labels], Counts.plus)
+        self._check_counts(counts, loss)
+        weighted = sample_weight is not None
+        unit = self._weight_unit(regressor, ranges, counts, exponent) if weighted else None
+        plan = Plan(data.form, loss, counts.sums, unit)
+        ranges_of = delayed(partial(TargetRange.of, plan=plan, center=self.center))
+        sizes = _reduce([ranges_of(part) for part in labels], TargetRange.plus)
+        del labels
+        check_unit(sizes.largest)
+        self.n_queries_ = counts.n_queries
+        self.n_queries_dropped_ = counts.n_queries - counts.n_kept
+        self._print_progress(
+            f"{counts.n_rows} documents in {counts.n_kept} queries for {loss!r}; "
+            f"{self.n_queries_dropped_} queries left out",
+            started,
+        )
+        model = self._fit_model(regressor, data, plan, counts, sizes)
+        self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
+        return self
+
+    def _check_parameters(self, loss: Loss) -> None:
+        if loss.takes != "relevance":
+            raise ValueError(
+                f"loss={self.loss!r} takes judgements. DaskCalibratedRanker takes a relevance of "
+                "every row; aggregate the judgements first."
+            )
+        for name in ("center", "whole_queries"):
+            check_flag(getattr(self, name), name)
+        check_count(self.n_passes, "n_passes")
+        check_context(None if self.context == "auto" else self.context)
+        if self.group_column is not None and not isinstance(self.group_column, str):
+            raise TypeError(f"group_column must be a string or None; got {self.group_column!r}.")
+        if not isinstance(self.verbose, Integral | bool):
+            raise TypeError(f"verbose must be a whole number; got {self.verbose!r}.")
+
+    def _own_regressor(self, loss: Loss) -> Any:
+        """Return the regressor, unfitted, with its seeds set."""
+        if self.regressor is None:
+            pairwise = loss.space.is_pairwise
+            regressor = BilinearPairs(symmetric=loss.space.symmetric) if pairwise else Ridge()
+        else:
+            regressor = self.regressor
+            if isinstance(regressor, str):
+                raise TypeError(
+                    f"regressor={regressor!r} is not fitted to partitions. Pass a regressor such "
+                    "as lightgbm.DaskLGBMRegressor(), or None."
+                )
+            if isinstance(regressor, type) or not hasattr(regressor, "get_params"):
+                raise TypeError(
+                    f"regressor must be an estimator object or None; got {regressor!r}."
+                )
+        return set_random_states(clone(regressor), self.random_state)
+
+    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Ranges]:
+        """Return the labels, ids and weights of whole queries, and the extremes of all labels."""
+        frames = data.frames(table=False)
+        ids = [delayed(ids_of_partition)(frame) for frame in frames] if self.whole_queries else []
+        extremes = add_up([delayed(Ranges.of)(frame, loss) for frame in frames], Ranges.plus)
+        ids, ranges = dask.compute(ids, extremes)
+        if ranges is None:
+            raise ValueError(
+                "sample_weight is zero for every row."
+                if WEIGHT in data.meta
+                else "X has no rows: every partition is empty."
+            )
+        if self.whole_queries:
+            check_whole(ids)
+        else:
+            frames = data.grouped(frames, data.meta_of(table=False))
+        return list(dask.persist(*frames)), ranges
+
+    def _check_counts(self, counts: Counts, loss: Loss) -> None:
+        if not counts.n_kept:
+            raise undefined_everywhere(loss, counts.n_queries, counts.n_documents)
+        if counts.n_queries > 1 and counts.longest == 1:
+            warnings.warn(
+                f"Each of the {counts.n_queries} rows is a query of its own, so that there is "
+                "nothing to rank. The parameter groups holds the query of each row, not the number "
+                "of the row.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _weight_unit(
+        self, regressor: Any, ranges: Ranges, counts: Counts, exponent: int
+    ) -> float | None:
+        """Return the number by which weights are divided; None leaves them out."""
+        smallest, largest = ranges.weights
+        if self.regressor is None:  # only ratios of weights count
+            if smallest == largest:
+                return None
+            return float(np.ldexp(counts.weight / counts.n_rows, exponent))
+        if smallest == largest == 1:
+            return None
+        if not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel):
+            weight_arguments(unfitted_on_one_machine(regressor), np.array(ranges.weights))
+        return 1.0
+
+    def _fit_model(
+        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, sizes: TargetRange
+    ) -> Any:
+        """Fit the model and print how long that takes."""
+        set_verbose(regressor, self.verbose - 1)
+        on_documents = not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel)
+        model: Any = None
+        if on_documents:
+            started = time.perf_counter()
+            model = self._document_model(regressor, data, plan, counts, sizes)
+            self._print_progress(f"context columns: {model.context_}", started)
+        frames = data.frames()
+        if not self.whole_queries:
+            frames = data.grouped(frames, data.meta_of())
+        self._print_progress(
+            f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
+            f"{data.n_partitions} partitions ..."
+        )
+        started = time.perf_counter()
+        if isinstance(regressor, PairwiseRidge):
+            model = fit_pairwise_ridge(plan, frames, regressor)
+        elif isinstance(regressor, BilinearPairs):
+            model = fit_bilinear_pairs(plan, frames, regressor, counts.n_kept)
+        elif isinstance(regressor, LinearModel):
+            model = fit_linear_model(plan, frames, regressor, self.n_passes)
+        else:
+            tables = Tables(plan, model)
+            if has_closed_form(regressor):
+                fitted = fit_closed_form(tables, frames, regressor)
+            elif takes_collections(regressor):
+                fitted = fit_collection(
+                    tables, frames, regressor, weighted=plan.weight_unit is not None
+                )
+            else:
+                fitted = fit_partially(tables, frames, regressor, self.n_passes)
+            model.regressor_ = fitted
+            if has_closed_form(regressor):
+                _name_columns(fitted, model, data)
+        self._print_progress(f"fitted {type(regressor).__name__}", started)
+        return model
+
+    def _document_model(
+        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, sizes: TargetRange
+    ) -> DocumentModel:
+        """Return a model that knows the context columns and the unit of the targets."""
+        template = _table_without_rows(data)
+        columns = numeric_columns(template)
+        context = self.context
+        if isinstance(context, str) and context == "auto" and not columns:
+            context = None
+        model = DocumentModel(
+            unfitted_on_one_machine(regressor), center=self.center, context=context
+        )
+        if isinstance(context, str) and context == "auto":
+            columns = self._columns_that_differ(columns, data, plan, counts)
+        model._set_columns(template, columns)
+        model._reader, model._dtype = None, None
+        model._exponent = target_exponent(np.array([sizes.largest_centred]))
+        return model
+
+    def _columns_that_differ(
+        self, columns: list[Any], data: Collections, plan: Plan, counts: Counts
+    ) -> list[Any]:
+        """Return the columns that ``context="auto"`` describes, judged by a sample of queries."""
+        _, sizes, ids = counts.sample
+        step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
+        wanted = delayed(pd.Index(ids))
+        frames = [delayed(_rows_of)(frame, wanted) for frame in data.frames()]
+        if step > 1 and not self.whole_queries:  # to thin a query takes all of its rows
+            frames = data.grouped(frames, data.meta_of())
+        parts = [delayed(_sample_of)(frame, data.form, columns, step) for frame in frames]
+        parts = [part for part in dask.compute(parts)[0] if part is not None]
+        sample = pd.concat([part[0] for part in parts], ignore_index=True)
+        queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
+        table = sample.to_numpy() if data.form.is_array else sample
+        return columns_of_sample_that_differ(table, columns, queries)
+
+    def _on_one_machine(
+        self, model: Any, loss: Loss, decoder: Any, regressor: Any, data: Collections
+    ) -> CalibratedRanker:
+        """Return a fitted `CalibratedRanker`."""
+        ranker = CalibratedRanker(
+            unfitted_on_one_machine(regressor),
+            loss=self.loss,
+            decoder=self.decoder,
+            context=self.context,
+            center=self.center,
+            group_column=self.group_column,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        ranker.model_, ranker.loss_, ranker.decoder_ = model, loss, decoder
+        ranker.calibrated_over_ = loss.calibrated_over
+        ranker.grouped_, ranker._fitted_queries = True, None
+        ranker.n_queries_, ranker.n_queries_dropped_ = self.n_queries_, self.n_queries_dropped_
+        ranker.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            ranker.feature_names_in_ = self.feature_names_in_
+        if self.group_column is not None:
+            ranker._group_place = data.form.columns.index(self.group_column)
+        return ranker
+
+    @property
+    def model_(self) -> Any:
+        """The fitted model of `ranker_`."""
+        return self._fitted().model_
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss of `ranker_`, with parameters left to the data filled in."""
+        return self._fitted().loss_
+
+    @property
+    def decoder_(self) -> Any:
+        """The decoder of `ranker_`."""
+        return self._fitted().decoder_
+
+    @property
+    def calibrated_over_(self) -> str:
+        """The distributions over which the model is calibrated for the loss."""
+        return self._fitted().calibrated_over_
+
+    def _fitted(self) -> CalibratedRanker:
+        if "ranker_" not in vars(self):
+            raise AttributeError("This DaskCalibratedRanker is not fitted yet. Call fit first.")
+        return self.ranker_
+
+    # ---------------------------------------------------------------- predict
+
+    def _read(self, X: Any, groups: Any, y: Any = None, sample_weight: Any = None) -> Collections:
+        check_is_fitted(self, "ranker_")
+        data = read_collections(X, self.group_column, groups, y, sample_weight)
+        validate_data(self, X=data.form.table(data.meta), reset=False, skip_check_array=True)
+        return data
+
+    @checks_keywords
+    def predict(self, X: Any, groups: Any = None) -> Any:
+        """Return the position of each row in its query, 1 = top, as a lazy collection.
+
+        Parameters
+        ----------
+        X : dask data frame or array of shape (n_documents, n_features)
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row. Needed if there is no `group_column`.
+
+        Returns
+        -------
+        ranks : dask series or array of shape (n_documents,)
+            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works. It is
+            a series with the name ``"position"`` and the index of X if X is a data frame.
+
+        Raises
+        ------
+        ValueError
+            When it is computed: if a query is in several partitions although `whole_queries` is
+            True.
+        """
+        data = self._read(X, groups)
+        return predict_values(
+            data, self.ranker_, "predict", "position", np.int64, self.whole_queries
+        )
+
+    @available_if(_predicts_scores)
+    @checks_keywords
+    def decision_function(self, X: Any, groups: Any = None) -> Any:
+        """Return the predicted scores, larger is better, as a lazy collection.
+
+        Parameters
+        ----------
+        X : dask data frame or array of shape (n_documents, n_features)
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+
+        Returns
+        -------
+        scores : dask series or array of shape (n_documents,)
+            In the order and the partitions of X; see `CalibratedRanker.decision_function`.
+        """
+        data = self._read(X, groups)
+        return predict_values(
+            data,
+            self.ranker_,
+            "decision_function",
+            "score",
+            np.float64,
+            self.whole_queries,
+            needs_queries=self.ranker_._needs_queries(),
+        )
+
+    @checks_keywords
+    def predict_order(self, X: Any, groups: Any = None, k: int | None = None) -> Any:
+        """Return the rows of each query, best first, as a lazy data frame.
+
+        Parameters
+        ----------
+        X : dask data frame or array of shape (n_documents, n_features)
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row, as in `predict`.
+        k : int, default=None
+            List at most the first k rows of each query; None lists all.
+
+        Returns
+        -------
+        order : dask data frame of shape (n_listed, 3)
+            Columns ``query``, ``position`` (1 = top of its query) and ``row``, which is the index
+            of the row if X is a data frame, and otherwise its number. Queries are whole in each
+            partition.
+        """
+        check_count(k, "k", or_none=True)
+        return predict_order(self._read(X, groups), self.ranker_, k, self.whole_queries)
+
+    @checks_keywords
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean over queries of the measure of the loss, higher is better.
+
+        Parameters
+        ----------
+        X : dask data frame or array of shape (n_documents, n_features)
+        y : dask series or array of shape (n_documents,)
+        groups, sample_weight : dask series or array of shape (n_documents,), default=None
+            As in `fit`. The weight of a query is the mean of the weights of its rows.
+
+        Returns
+        -------
+        score : float
+            As in `CalibratedRanker.score`. It is computed at once.
+        """
+        data = self._read(X, groups, y, sample_weight)
+        frames = whole_frames(data, self.whole_queries)
+        shared = delayed(self.ranker_)
+        parts = [delayed(_measured)(frame, shared, data.form) for frame in frames]
+        total, mass, n_queries = _reduce(parts, _plus) or (0.0, 0.0, 0)
+        name = type(self.loss_).__name__
+        if not n_queries:
+            warnings.warn(
+                f"{name} is undefined on all queries; its mean is set to NaN.",
+                UndefinedMetricWarning,
+                stacklevel=2,
+            )
+            return float("nan")
+        if mass == 0:
+            raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+        return float(total / mass)
+
+    def _print_progress(self, what: str, started: float | None = None) -> None:
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
+            print(f"[{type(self).__name__}] {what}{took}", flush=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
+
+def _reduce(parts: list[Any], add: Any) -> Any:
+    return dask.compute(add_up(parts, add))[0]
+
+
+def _table_without_rows(data: Collections) -> Any:
+    """Return X without rows and without the column of query ids."""
+    return data.form.features(data.meta)
+
+
+def _name_columns(fitted: Any, model: DocumentModel, data: Collections) -> None:
+    """Set `feature_names_in_` as `fit` on a data frame does."""
+    template = _table_without_rows(data)
+    names = list(getattr(template, "columns", []))
+    if names and all(isinstance(name, str) for name in names):
+        fitted.feature_names_in_ = np.array(model.table_names(names), dtype=object)
+
+
+def _rows_of(frame: pd.DataFrame, ids: pd.Index) -> pd.DataFrame:
+    """Return the rows of positive weight of some queries."""
+    kept = pd.Series(query_ids(frame)).isin(ids).to_numpy()
+    weight = read_weight(frame)
+    return frame[kept if weight is None else kept & (weight > 0)]
+
+
+def _sample_of(
+    frame: pd.DataFrame, form: Form, columns: list[Any], step: int
+) -> tuple[pd.DataFrame, NDArray[Any]] | None:
+    """Return the columns and the query ids of the rows, thinned if `step` is above 1."""
+    if not len(frame):
+        return None
+    X, groups = form.features(frame), query_ids(frame)
+    if step > 1:
+        rows, _ = thinned_rows(X, queries_of(frame), step)
+        X, groups = take_rows(X, rows), groups[rows]
+    return pd.DataFrame(X) if form.is_array else X[columns], groups
+
+
+def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[float, float, int] | None:
+    """Return the weighted sum of the measure over queries, the weights, and their number."""
+    if not len(frame):
+        return None
+    queries = queries_of(frame)
+    labels, _ = read_relevance(frame[LABEL].to_numpy())
+    given = {} if form.group_column is not None else {"groups": query_ids(frame)}
+    values = ranker.loss_.metric(labels, ranker.predict(form.table(frame), **given), queries)
+    weight = read_weight(frame)
+    of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
+    defined = ~np.isnan(values)
+    of_query = of_query[defined]
+    return float(values[defined] @ of_query), float(of_query.sum()), int(defined.sum())
+
+
+def _plus(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + b for a, b in zip(one, two, strict=True))

@@ -1,0 +1,89 @@
+"""What happens if a worker is lost while a regressor of dask is fitted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+#: Minutes after which LightGBM's workers stop waiting for each other, unless the regressor says
+#: otherwise. LightGBM's own default is 120. XGBoost waits for 5 minutes (``coll_cfg``).
+LIGHTGBM_MINUTES = 5
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def wait_less_long(regressor: Any) -> Any:
+    """Set the time-out of a regressor of LightGBM, unless it is set."""
+    if any(kind.__module__ == "lightgbm.dask" for kind in type(regressor).__mro__):
+        if regressor.get_params().get("time_out") is None:
+            regressor.set_params(time_out=LIGHTGBM_MINUTES)
+    return regressor
+
+
+@contextmanager
+def refuse_lost_workers(regressor: Any) -> Iterator[None]:
+    """Raise an error if a worker is lost in the block, instead of waiting for it for ever.
+
+    LightGBM and XGBoost train in tasks that are tied to a worker and its part of the data. If that
+    worker is gone, nobody can run the task. So the futures of the block are cancelled as soon as a
+    worker is missing.
+
+    Raises
+    ------
+    RuntimeError
+        If a worker was lost.
+    """
+    client = _client()
+    if client is None:
+        yield
+        return
+    before = set(client.futures)
+    workers = set(client.scheduler_info(n_workers=-1)["workers"])
+    lost: set[str] = set()
+    stop = threading.Event()
+
+    def look() -> None:
+        from distributed import Future
+
+        while not stop.wait(_SECONDS_BETWEEN_LOOKS):
+            missing = workers - set(client.scheduler_info(n_workers=-1)["workers"])
+            if missing:
+                lost.update(missing)
+                keys = [key for key in client.futures if key not in before]
+                client.cancel([Future(key, client) for key in keys], force=True)
+                return
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    except BaseException as error:
+        if lost:
+            raise _lost_worker(regressor, lost) from error
+        raise
+    finally:
+        stop.set()
+        thread.join(timeout=10)
+    if lost:
+        raise _lost_worker(regressor, lost)
+
+
+def _lost_worker(regressor: Any, lost: set[str]) -> RuntimeError:
+    return RuntimeError(
+        f"{len(lost)} of the workers ({', '.join(sorted(lost))}) was lost while "
+        f"{type(regressor).__name__} was fitted, with its part of the data. No model was kept. "
+        "Call fit again. If the worker ran out of memory, use more workers or smaller partitions."
+    )
+
+
+def _client() -> Any:
+    """Return the client of distributed that computes, or None if there is none."""
+    try:
+        from distributed import default_client
+    except ImportError:
+        return None
+    try:
+        return default_client()
+    except ValueError:
+        return None
