@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -67,3 +68,15 @@ def test_links_of_a_site(tmp_path, body, n_errors):
     (tmp_path / "other.html").write_text('<h1 id="here">', encoding="utf-8")
     n_pages, errors = check_links.find_errors(tmp_path)
     assert n_pages == 2 and len(errors) == n_errors
+
+
+def test_citations_of_the_site_are_those_of_the_citation_file():
+    cff = " ".join((DOC.parent / "CITATION.cff").read_text(encoding="utf-8").split())
+    papers = cff.split("references:")[1].split("- type: ")[1:]
+    entries = (DOC / "about.rst").read_text(encoding="utf-8").split("   @")[2:]  # without ours
+    assert len(papers) == len(entries) == 4
+    for paper, entry in zip(papers, entries, strict=True):
+        (title,) = re.findall(r"title: (?:>- )?(.+?) authors:", paper)
+        assert f"title = {{{title}}}" in entry
+        assert re.findall(r"\bdoi: (\S+)", paper) == re.findall(r"doi = \{(.+)\}", entry)
+        assert re.findall(r"\byear: (\d+)", paper) == re.findall(r"year = \{(.+)\}", entry)
