@@ -1,4 +1,4 @@
-"""Sphinx configuration. How to build the site is in .github/CONTRIBUTING.md."""
+"""Sphinx configuration. How to build the site is in contributing.rst."""
 
 import sys
 from pathlib import Path
@@ -73,7 +73,7 @@ html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "footer_start": ["copyright", "version"],
     "footer_end": ["sphinx-version"],
-    "show_prev_next": False,
+    "show_prev_next": False,  # but in the user guide, see show_next_page
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
 html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one
@@ -127,6 +127,13 @@ def unlink_cutoffs(app, doctree):
             node.replace_self(nodes.Text(node.astext()))
 
 
+def show_next_page(app, pagename, templatename, context, doctree):
+    """Link each chapter of the user guide to the next and the previous one: they have an order."""
+    if pagename.startswith("guide/"):
+        context["theme_show_prev_next"] = True
+
+
 def setup(app):
     """Sphinx's hook."""
     app.connect("doctree-read", unlink_cutoffs)
+    app.connect("html-page-context", show_next_page)
