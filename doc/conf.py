@@ -74,6 +74,7 @@ html_theme_options = {
     "footer_start": ["copyright", "version"],
     "footer_end": ["sphinx-version"],
     "show_prev_next": False,  # but in the user guide, see show_next_page
+    "show_toc_level": 2,  # the questions of the FAQ, the methods of a class
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
 html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one
