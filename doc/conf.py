@@ -31,6 +31,7 @@ extensions = [
     "code_links",
     "data_docs",
     "doi_links",
+    "guide_links",
     "mathml",
     "source_links",
 ]
@@ -65,7 +66,11 @@ intersphinx_mapping = {
 }
 
 # guide pages whose names without a module, such as Borda, are those of this one
-code_links_modules = {"decoders": "sklearn_rankcal.decoders"}
+code_links_modules = {
+    "decoders": "sklearn_rankcal.decoders",
+    "guide/votes": "sklearn_rankcal.aggregation",
+    "losses": "sklearn_rankcal.losses",
+}
 
 html_title = "sklearn_rankcal"
 html_theme = "pydata_sphinx_theme"

@@ -21,11 +21,11 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 PACKAGE = "sklearn_rankcal"
-_CODE = re.compile(r"(?P<name>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(\(.*\))?", re.DOTALL)
+CODE = re.compile(r"(?P<name>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(\(.*\))?", re.DOTALL)
 _TYPE = re.compile(r"(?<![\w\"'.])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?![\w\"'])")
 _IMPORTED_AS = {"np": "numpy", "pd": "pandas"}
 _EXTERNAL_TYPES = ("py:class", "py:exception", "py:function", "py:data")
-_UNLINKED = (nodes.reference, nodes.title, nodes.rubric, addnodes.desc_signature)
+UNLINKED = (nodes.reference, nodes.title, nodes.rubric, addnodes.desc_signature)
 _MEMBERS = ("method", "property", "attribute")
 
 
@@ -153,8 +153,8 @@ class CodeLinks(SphinxPostTransform):
     def run(self):
         """Link each literal and each type that names a documented object."""
         for literal in list(self.document.findall(nodes.literal)):
-            match = _CODE.fullmatch(literal.astext())
-            if match is None or is_inside(literal, _UNLINKED):
+            match = CODE.fullmatch(literal.astext())
+            if match is None or is_inside(literal, UNLINKED):
                 continue
             if (link := self.find_link(match["name"], literal)) is not None:
                 literal.replace_self(link)
