@@ -74,6 +74,7 @@ code_links_modules = {
 
 html_title = "sklearn_rankcal"
 html_theme = "pydata_sphinx_theme"
+html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "footer_start": ["copyright", "version"],
