@@ -578,4 +578,6 @@ def test_the_plot_shows_the_curve_and_the_best_iteration():
     np.testing.assert_array_equal(curve.get_ydata(), ranker.validation_scores_)
     np.testing.assert_array_equal(curve.get_xdata(), np.arange(len(curve.get_ydata())) + 1)
     assert best.get_xdata()[0] == ranker.n_iter_
+    assert ax.get_legend() is None  # which could cover the curve
+    assert ax.get_xlabel() == f"iteration (dashed: {ranker.n_iter_} are kept)"
     assert plot_validation_scores(ranker, ax=ax) is ax

@@ -110,5 +110,5 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
             text = f"{shown[i, j]:.0f}"
-            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=8)
+            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
     return ax

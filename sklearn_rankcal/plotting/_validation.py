@@ -22,7 +22,7 @@ def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib axes
-        A line for ``ranker.validation_scores_``, and a vertical line at ``ranker.n_iter_``, the
+        A line for ``ranker.validation_scores_``, and a dashed line at ``ranker.n_iter_``, the
         number of iterations that the regressor keeps.
 
     Raises
@@ -40,8 +40,8 @@ def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
         )
     ax = make_axes() if ax is None else ax
     ax.plot(np.arange(1, len(scores) + 1), scores, color="0.2")
-    ax.axvline(ranker.n_iter_, color="tab:red", linestyle="--", label=f"kept: {ranker.n_iter_}")
+    ax.axvline(ranker.n_iter_, color="tab:red", linestyle="--")
     name = type(ranker.loss_).__name__
-    ax.set(xlabel="iteration", ylabel=f"validation {name}")
-    ax.legend()
+    # not in a legend, which could cover the line
+    ax.set(xlabel=f"iteration (dashed: {ranker.n_iter_} are kept)", ylabel=f"validation {name}")
     return ax
