@@ -116,7 +116,7 @@ def mean_and_interval(values):
     return np.mean(values), 2.776 * np.std(values, ddof=1) / np.sqrt(len(values))
 
 
-figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
 mean, half = np.transpose([mean_and_interval(risks[k]) for k in sizes])
 axis.errorbar(
     range(len(sizes)), mean, half, marker="o", capsize=4, label="aggregated, linear", zorder=3
@@ -126,9 +126,9 @@ axis.axhline(level, color="tab:red", label="pairwise logistic, linear")
 axis.axhspan(level - half, level + half, color="tab:red", alpha=0.2, lw=0)
 axis.set_xticks(range(len(sizes)), [str(k) for k in sizes])
 axis.set(
-    xlabel="comparisons of a search that are aggregated at a time (k)",
+    xlabel="comparisons that are aggregated at a time (k)",
     ylabel="risk on new searches: 1 - NDCG@10",
-    title="The same log and the same columns: only the loss differs",
+    title="The same log and the same columns:\nonly the loss differs",
 )
-axis.legend()
+figure.legend(loc="outside lower center", ncols=2)
 plt.show()

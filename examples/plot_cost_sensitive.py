@@ -63,7 +63,7 @@ for train, test in splits.split(X):
 # `LowRankClassifier` uses by default, corrects this: its predictions have the lowest mean cost.
 
 names = list(dict.fromkeys(name for _, name in costs))
-figure, panels = plt.subplots(1, 3, figsize=(11, 3), sharey=True, layout="constrained")
+figure, panels = plt.subplots(3, 1, figsize=(5.2, 6.6), layout="constrained")
 for axes, problem in zip(panels, problems, strict=True):
     ours = np.array(costs[problem, names[-1]])
     print(f"\n{problem}: mean cost, and how much more than LowRankClassifier(), +- standard error")
@@ -73,9 +73,9 @@ for axes, problem in zip(panels, problems, strict=True):
         error = difference.std(ddof=1) / np.sqrt(len(difference))
         print(f"  {name:34} {values.mean():.4f}  {difference.mean():+.4f} +- {error:.4f}")
         axes.barh(place, values.mean(), color=f"C{place}")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
     axes.set(title=problem, xlabel="mean cost")
-panels[0].set_yticks(range(len(names)), names)
-panels[0].invert_yaxis()
 
 # %%
 # The second part has a thousand classes, each of which is a point in four dimensions. The cost of

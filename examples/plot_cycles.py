@@ -57,7 +57,7 @@ for n in n_queries:
 # above the best possible ranking, but far below the curves of the scores.
 
 best = contradicted(test.bayes_ranks)
-figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
@@ -69,7 +69,7 @@ axes.set(
 )
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
-figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+figure.legend(loc="outside lower center", ncols=1)
 for name, curve in curves.items():
     print(f"{name:36}", np.round(curve, 3).tolist())
 print(f"{'best possible':36}", round(best, 3))

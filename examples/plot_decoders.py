@@ -51,7 +51,7 @@ for r in sizes:
 # default, which loses less than other topological orders.
 
 best = np.fmin.reduce(list(lost.values()))
-figure, (quality, speed) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+figure, (quality, speed) = plt.subplots(2, 1, figsize=(5.2, 7.6), layout="constrained")
 for name in methods:
     line = {"marker": "o", "markersize": 4, "label": name}
     if name == "exact":  # crosses, because the line would cover that of the local search
@@ -65,7 +65,7 @@ speed.set_title("Time of each decoder")
 for axes in (quality, speed):
     axes.set_xticks(sizes, [str(r) for r in sizes])
     axes.minorticks_off()
-figure.legend(*quality.get_legend_handles_labels(), loc="outside right center")
+figure.legend(*quality.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 for name in methods:
     print(f"{name:24}", np.round(np.array(lost[name]) / best, 2).tolist())
 plt.show()

@@ -80,7 +80,7 @@ for share in shares:
     again = CalibratedLabelRanker(random_state=0).fit(X_train, leave_out(Y_train, share))
     taus.append(again.score(X_test, Y_test))
 
-figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 3.8), layout="constrained")
 ax.axhline(best, color="black", linestyle="--", label="best in expectation")
 ax.plot(shares, taus, marker="o", label="label ranker")
 ax.axhline(score_one_order(Y_train), color="tab:orange", linestyle="-.", label="one order for all")

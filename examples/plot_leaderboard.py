@@ -81,9 +81,12 @@ print(f"\nIntervals from judges are {longer.mean():.2f} times as long as those f
 # The plot shows the leaderboard with the intervals from judges: dots are scores, lines are their
 # intervals, and the possible ranks are on the right.
 
+import matplotlib.pyplot as plt
+
 from sklearn_rankcal.plotting import plot_aggregate, plot_probability_above
 
-ax = plot_aggregate(by_judge)
+figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+plot_aggregate(by_judge, ax=ax)
 ax.set(title="Scores of the models")
 
 # %%
@@ -95,7 +98,8 @@ questions = ("osprey-large", "heron-2"), ("heron-2", "heron-2-mini"), ("wren-3b"
 for one, other in questions:
     share = by_judge.probability_above(one, other)
     print(f"{one} is above {other} in {share:.1%} of the resamples.")
-ax = plot_probability_above(by_judge)
+figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
+plot_probability_above(by_judge, ax=ax)
 ax.set(title="Which differences the votes have decided")
 
 # %%

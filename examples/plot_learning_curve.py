@@ -3,11 +3,11 @@ How close to the best possible ranking?
 =======================================
 
 `make_ranking` draws grades from a known distribution, so the best possible ranking is known. It is
-the dashed line. Four rankers with the same trees learn from more and more queries. Two of them
-learn the labels themselves. The first of these only has the columns of X, and its targets are not
-centred. The second has context columns and targets that are centred in each query, like
-`CalibratedRanker`. The other two rankers learn the targets for NDCG, one without and one with
-context columns.
+the dashed line. Five rankers learn from more and more queries, four of them with the same trees.
+Two of these learn the labels themselves. The first of them only has the columns of X, and its
+targets are not centred. The second has context columns and targets that are centred in each query,
+like `CalibratedRanker`. The next two rankers learn the targets for NDCG, one without and one with
+context columns. The last one is the stack of four models.
 """
 
 import matplotlib.pyplot as plt
@@ -57,7 +57,7 @@ best = ndcg_score(y_test, ranks=data.bayes_ranks[test], k=10, groups=groups_test
 # that remains to the best possible ranking. With the same columns and centring, the labels
 # themselves do as well in this example as the targets for NDCG.
 
-figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
@@ -70,6 +70,6 @@ axes.set(
 axes.set_xticks(n_queries, [str(n) for n in n_queries])
 axes.minorticks_off()
 axes.margins(y=0.1)
-figure.legend(loc="outside lower center", ncols=2)
+figure.legend(loc="outside lower center")
 print({name: np.round(curve, 3).tolist() for name, curve in curves.items()}, round(best, 3))
 plt.show()

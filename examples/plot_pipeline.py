@@ -119,7 +119,7 @@ best = search.best_estimator_
 searches = test["search_id"]
 by_review, by_price = test["review"].fillna(0), -test["price"]
 
-figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4), layout="constrained")
 MetricAtKDisplay.from_estimator(best, test, y_test, ax=ax, name="pipeline")
 for name, scores in {"best reviews first": by_review, "lowest prices first": by_price}.items():
     MetricAtKDisplay.from_predictions(y_test, scores, groups=searches, ax=ax, name=name)
@@ -138,11 +138,10 @@ options = {"groups": searches, "metric": "ndcg@5", "random_state": 0}
 found = permutation_importance(best, test, y_test, **options)
 importance = pd.Series(found.importances_mean, found.feature_names)[columns].sort_values()
 
-figure, ax = plt.subplots(figsize=(6.4, 3), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")
 ax.barh(importance.index, importance)
-ax.set(
-    title="How much the ranking depends on each column", xlabel="loss of NDCG@5 if it is shuffled"
-)
+ax.set_xlabel("loss of NDCG@5 if it is shuffled")
+figure.suptitle("How much the ranking depends on each column")
 plt.show()
 
 # %%

@@ -3,11 +3,8 @@ Predicted preferences, before and after decoding
 ================================================
 
 A ranker with a loss on pairs predicts a difference of preferences for each pair of documents of a
-query. In this example the predictions contain cycles. The left column shows the predictions for one
-query as a graph and as a matrix. The right column shows the same predictions in the order of the
-decoded ranking. The orange arrows on the right side of the graph, and the blue cells above the
-diagonal of the matrix, are the preferences that the ranking contradicts. The exact decoder proves
-that no ranking contradicts less weight.
+query. In this example the predictions contain cycles. The first picture shows those of one query,
+as a graph and as a matrix. The second picture shows them in the order of the decoded ranking.
 """
 
 import matplotlib.pyplot as plt
@@ -26,13 +23,21 @@ query = test.groups == 0
 differences = ranker.predict_preferences(test.X[query], groups=test.groups[query])[0]
 ranks = ranker.predict(test.X[query], groups=test.groups[query])
 
-figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-plot_preference_graph(differences, ax=panels[0, 0])
-plot_preference_graph(differences, ranks, ax=panels[0, 1])
-plot_matrix(differences, ax=panels[1, 0])
-plot_matrix(differences, ranks, ax=panels[1, 1])
-panels[0, 0].set_title("predicted preferences")
-panels[0, 1].set_title("in the order of the ranking")
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 6.8), layout="constrained")
+plot_preference_graph(differences, ax=panels[0])
+plot_matrix(differences, ax=panels[1])
+panels[0].set_title("predicted preferences")
+plt.show()
+
+# %%
+# The orange arrows on the right side of the graph, and the blue cells above the diagonal of the
+# matrix, are the preferences that the ranking contradicts. The exact decoder proves that no ranking
+# contradicts less weight.
+
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 7.2), layout="constrained")
+plot_preference_graph(differences, ranks, ax=panels[0])
+plot_matrix(differences, ranks, ax=panels[1])
+panels[0].set_title("in the order of the ranking")
 lost = np.maximum(differences, 0)[ranks[:, None] > ranks].sum()
 print(f"weight contradicted: {lost:.3f} of {np.maximum(differences, 0).sum():.3f}")
 plt.show()
@@ -45,5 +50,6 @@ plt.show()
 
 diagnosis = ranker.diagnose(test.X, y=test.y)
 print(diagnosis)
-diagnosis.plot()
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 5.6), layout="constrained")
+diagnosis.plot(panels)
 plt.show()

@@ -126,11 +126,11 @@ for one, other in [(1, 0), (2, 0), (1, 2)]:
 
 from sklearn_rankcal.plotting import MetricAtKDisplay
 
-figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 for name in ["share of pages", "selected or not", "most selected films"]:
     options = {"groups": users, "metric": "recall", "ax": ax, "name": name}
     MetricAtKDisplay.from_predictions(y, scores[name], **options)
-ax.set(title="Share of the selected films among the first k, 100 new users")
+ax.set(title="Share of the selected films\namong the first k, 100 new users")
 plt.show()
 
 # %%
@@ -148,12 +148,13 @@ for name, values in scores.items():
     own_shares[f"first five: {name}"] = promoted[trial][first].mean()
 own_shares["selected in the trial"] = promoted[trial][y == 1].mean()
 
-figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")
 colors = ["tab:gray", *["tab:blue"] * len(scores), "tab:gray"]
 bars = ax.barh(list(own_shares), list(own_shares.values()), color=colors)
 ax.bar_label(bars, fmt="{:.0%}", padding=3)
 ax.invert_yaxis()
-ax.set(title="Share of the site's own productions", xlim=(0, 1))
+ax.set_xlim(0, 1)
+figure.suptitle("Share of the site's own productions")
 plt.show()
 
 # %%

@@ -141,7 +141,7 @@ def draw(distribution, n, random):
 
 # %%
 n_queries, n_draws = [30, 150, 800, 4000], 5
-figure, panels = plt.subplots(4, 1, figsize=(6.4, 11), layout="constrained", sharex=True)
+figure, panels = plt.subplots(4, 1, figsize=(5.2, 11), layout="constrained", sharex=True)
 for axes, (title, (distribution, loss, methods)) in zip(panels, worlds.items(), strict=True):
     print(title)
     for number, (name, method) in enumerate(methods.items()):

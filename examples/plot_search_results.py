@@ -88,7 +88,7 @@ for name, other in {"regression": grades, "regression, more columns": grades_wid
 # mean of each ranking. At a single cutoff, the ranking that is best in expectation need not have
 # the largest value on 150 queries.
 
-figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 shared = {"groups": groups_test, "k": 15, "ax": ax}
 MetricAtKDisplay.from_predictions(y_test, ranks=best_ranks, **shared, name="best in expectation")
 MetricAtKDisplay.from_predictions(y_test, scores, **shared, name="ranker")
@@ -102,7 +102,7 @@ plt.show()
 # bar is a query, and its height is the NDCG@10 of the ranker minus that of the regression. The
 # legend counts the queries: the ranker is better on most of them, and worse on some.
 
-figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 display = QueryDifferencesDisplay.from_predictions(
     y_test, scores, grades, groups=groups_test, names=("ranker", "regression"), ax=ax
 )

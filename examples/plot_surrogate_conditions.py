@@ -27,8 +27,8 @@ from sklearn_rankcal.consistency import (
 
 VOTES = np.zeros((4, 3, 3))
 VOTES[range(4), [0, 1, 2, 0], [1, 2, 0, 2]] = 1  # 0 > 1, 1 > 2, 2 > 0, 0 > 2
-SHARES = np.linspace(0.005, 0.495, 21)
-FINE = np.linspace(0.005, 0.495, 61)
+SHARES = np.linspace(0.005, 0.495, 16)
+FINE = np.linspace(0.005, 0.495, 51)
 
 
 def distribution(x, z):
@@ -81,7 +81,9 @@ surrogates = {
 # required margin fail inside the region of low noise, where ranking is as easy as it can be (Duchi,
 # Mackey and Jordan, 2013, theorems 2 and 3).
 
-figure, axes = plt.subplots(2, 2, figsize=(7.5, 7), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(
+    2, 2, figsize=(5.2, 6.6), sharex=True, sharey=True, layout="constrained"
+)
 colors = {"low noise": "tab:green", "P_f": "tab:blue", "no cycle": "tab:red"}
 for axis, (name, right) in zip(axes.flat, surrogates.items(), strict=True):
     axis.pcolormesh(SHARES, SHARES, right, cmap="Greys_r", vmin=-0.6, vmax=1.4, shading="nearest")
@@ -90,17 +92,16 @@ for axis, (name, right) in zip(axes.flat, surrogates.items(), strict=True):
             FINE, FINE, np.nan_to_num(holds), levels=[0.5], colors=colors[condition],
             linewidths=2,
         )  # fmt: skip
-    axis.set_title(name)
+    axis.set_title(name.replace(", ", ",\n"), fontsize="medium")
 for axis in axes[-1]:
-    axis.set_xlabel("share of votes for 1 over 2")
+    axis.set_xlabel("share of 1 over 2")
 for axis in axes[:, 0]:
-    axis.set_ylabel("share of votes for 2 over 0")
+    axis.set_ylabel("share of 2 over 0")
 lines = [plt.Line2D([], [], color=color, linewidth=2) for color in colors.values()]
 figure.legend(
     lines,
     [f"{name} holds below" for name in colors],
     loc="outside lower center",
-    ncols=3,
-    title="light: right, dark: can fail, white: no such distribution",
+    title="light: right, dark: can fail,\nwhite: no such distribution",
 )
 plt.show()

@@ -23,7 +23,7 @@ from sklearn_rankcal.losses import ERR, MAP
 labels = [[1, 1, 0, 0], [0, 0, 1, 1]]
 chances = np.linspace(0.2, 0.8, 61)
 rankings = [np.array(ranks) for ranks in itertools.permutations((1, 2, 3, 4))]
-figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 7.4), layout="constrained")
 losses = {"average precision": MAP(), "ERR": ERR(max_relevance=1)}
 for axes, (title, loss) in zip(panels, losses.items(), strict=True):
     half = LabelDistribution(labels, [0.5, 0.5])
@@ -38,11 +38,12 @@ for axes, (title, loss) in zip(panels, losses.items(), strict=True):
     means = np.mean([-ranking_risk(ranks, half, loss) for ranks in rankings])
     axes.axhline(means, ls=":", color="black", label="scores: the mean of all 24 at p = 1/2")
     axes.plot(0.5, -ranking_risk(best, half, loss), "k*", ms=12, label="the best ranking")
+    axes.plot([], [], color="0.7", label="the other rankings")
     axes.plot([], [], color="tab:orange", label="1, 3, 2, 4 and the like: kinds alternate")
     axes.set(title=f"expected {title}", xlabel="P(first two are relevant)")
-    axes.legend(fontsize="small")
     print(f"{title}: kinds together {-ranking_risk([1, 2, 3, 4], half, loss):.6f}, "
           f"alternating {-ranking_risk([1, 3, 2, 4], half, loss):.6f}")  # fmt: skip
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center")
 plt.show()
 
 # %%
