@@ -176,18 +176,25 @@ def summary(values: dict[str, dict[str, np.ndarray]]) -> list[str]:
 def plot(found: dict[str, dict[str, np.ndarray]], file: Path) -> None:
     import matplotlib.pyplot as plt
 
+    # in a size that a phone can show: a column for linear, and one for boosted rankers
     figure, axes = plt.subplots(
-        2, len(found) // 2, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
+        len(found) // 2, 2, figsize=(5.2, 6.6), sharex=True, sharey=True, layout="constrained"
     )
-    for axis, (what, values) in zip(axes.flat, found.items(), strict=True):
+    for axis, (what, values) in zip(axes.T.flat, found.items(), strict=True):
         for name, style in zip(NORMALIZATIONS, ("o-", "s--"), strict=True):
             axis.plot(list(CUTOFFS), np.nanmean(values[name], axis=1), style, label=name)
-        axis.set(title=what, xticks=[1, 3, 5, 10])
+        axis.set_title(what, fontsize="medium")
+        axis.set_xticks([1, 3, 5, 10])
     for axis in axes[-1]:
         axis.set_xlabel("cutoff k")
     for axis in axes[:, 0]:
         axis.set_ylabel("NDCG@k")
-    axes[0, 0].legend(title="normalization", loc="lower right")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(),
+        title="normalization",
+        loc="outside lower center",
+        ncols=2,
+    )
     figure.savefig(file)
 
 

@@ -279,33 +279,31 @@ def compare(
 
 
 def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
-    """NDCG@10 against the cost of fit, on a logarithmic axis."""
+    """NDCG@10 and the cost of fit beside each other, in a size that a phone can show."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(9, 5), layout="constrained")
     values = {name: float(np.nanmean(of_queries)) for name, (of_queries, _) in points.items()}
-    gap = (max(values.values()) - min(values.values())) / 24
-    height = -np.inf
-    for name in sorted(points, key=values.__getitem__):
-        cost = points[name][1]
-        color = "tab:red" if name.startswith((" ", DEFAULT)) else "0.35"
-        ax.plot(cost, values[name], "o", color=color)
-        height = max(values[name], height + gap)  # names do not overlap
-        ax.annotate(
-            name.strip(), (cost, values[name]), xytext=(80, height), fontsize=8, va="center",
-            color=color, arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.4},
-        )  # fmt: skip
-    ax.set(
-        xscale="log",
-        xlim=(0.3, 2000),
-        xlabel="processor seconds of fit, ratio to lambdarank",
-        ylabel="mean NDCG@10, MQ2008",
+    names = sorted(points, key=values.__getitem__)
+    colors = ["tab:red" if name.startswith((" ", DEFAULT)) else "0.35" for name in names]
+    places = np.arange(len(names))
+    figure, (left, right) = plt.subplots(
+        1, 2, sharey=True, figsize=(5.2, 0.8 + 0.28 * len(names)), layout="constrained"
     )
-    ax.set_xticks([0.5, 1, 2, 5, 10, 20, 50], ["0.5", "1", "2", "5", "10", "20", "50"])
-    ax.minorticks_off()
+    left.scatter([values[name] for name in names], places, color=colors, zorder=2)
+    right.scatter([points[name][1] for name in names], places, color=colors, zorder=2)
+    # without the settings of the peers, which the table has
+    left.set_yticks(places, [name.strip().partition(" (")[0] for name in names])
+    left.set(xlabel="NDCG@10,\nMQ2008")
+    left.xaxis.set_major_locator(plt.MaxNLocator(3))
+    right.set(xscale="log", xlabel="cost of fit, as a ratio\nto lambdarank")
+    right.set_xticks([0.5, 2, 10, 50], ["0.5", "2", "10", "50"])
+    right.minorticks_off()
+    for ax in (left, right):
+        ax.grid(color="0.9")
+        ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     print(f"drawn: {path}")
 
