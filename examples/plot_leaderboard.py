@@ -88,6 +88,7 @@ from sklearn_rankcal.plotting import plot_aggregate, plot_probability_above
 figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
 plot_aggregate(by_judge, ax=ax)
 ax.set(title="Scores of the models")
+plt.show()
 
 # %%
 # Which differences are certain? Intervals of single scores do not answer this for a pair of models.
@@ -101,6 +102,7 @@ for one, other in questions:
 figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
 plot_probability_above(by_judge, ax=ax)
 ax.set(title="Which differences the votes have decided")
+plt.show()
 
 # %%
 # The two models of almost equal strength remain undecided. The first of them in the leaderboard is
