@@ -39,6 +39,7 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._document_moments import has_closed_form
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._tables import numeric_table
+from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 
@@ -127,7 +128,7 @@ class Tables:
         return table, targets, data.weight, slopes, data.queries.n_queries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # pandas compares the attributes of frames that it joins
 class _Slopes:
     """The sum over queries of the slopes of z-scores."""
 
@@ -246,33 +247,59 @@ def _bilinear_moments(
 # ---------------------------------------------------------------- one partition after another
 
 
-def fit_partially(tables: Tables, frames: list[Any], regressor: Any, n_passes: int) -> Any:
+def fit_partially(
+    tables: Tables, frames: list[Any], regressor: Any, n_passes: int, window: int
+) -> Any:
     """Call `partial_fit` with one partition after another, `n_passes` times.
 
-    A partition is read and prepared while the regressor learns the one before it.
+    Parameters
+    ----------
+    tables : Tables
+    frames : list of delayed frames
+    regressor : estimator
+    n_passes : int
+    window : int
+        How many partitions are computed at a time, see `windows`.
     """
-    prepared = [delayed(tables.rows)(frame) for frame in frames]
-    learned = _chain(prepared, clone(regressor), _learn_rows, n_passes)
-    parts = [delayed(_slopes_of)(rows) for rows in prepared]
-    fitted, slopes = dask.compute(learned, add_up(parts, _Slopes.plus))
+    fitted = clone(regressor)
+    slopes: Any = None
+    for number in range(n_passes):
+        for some in windows(frames, window):
+            prepared = [delayed(tables.rows)(frame) for frame in some]
+            parts = [delayed(_slopes_of)(rows) for rows in prepared] if number == 0 else [None]
+            learned = _chain(prepared, fitted, _learn_rows)
+            fitted, part = dask.compute(learned, add_up([slopes, *parts], _Slopes.plus))
+            slopes = part if number == 0 else slopes
     _keep_slopes(tables.model, slopes)
     return fitted
 
 
 def fit_linear_model(
-    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int
+    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int, window: int
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
     learn = partial(_learn_queries, plan=plan)
-    return dask.compute(_chain(frames, clone(model), learn, n_passes))[0]
-
-
-def _chain(parts: list[Any], first: Any, learn: Callable[[Any, Any], Any], n_passes: int) -> Any:
-    model = delayed(first)
+    fitted = clone(model)
     for _ in range(n_passes):
-        for part in parts:
-            model = delayed(learn)(model, part)
-    return model
+        for some in windows(frames, window):
+            fitted = dask.compute(_chain(some, fitted, learn))[0]
+    return fitted
+
+
+def windows(frames: list[Any], size: int) -> list[list[Any]]:
+    """Split partitions into windows that are computed one after another.
+
+    While the regressor learns a partition, others are read and prepared, and wait in the memory of
+    the workers. A window is the largest number of partitions that can wait.
+    """
+    return [frames[first : first + size] for first in range(0, len(frames), size)]
+
+
+def _chain(parts: list[Any], model: Any, learn: Callable[[Any, Any], Any]) -> Any:
+    learned = delayed(model)
+    for part in parts:
+        learned = delayed(learn)(learned, part)
+    return learned
 
 
 def _learn_rows(regressor: Any, rows: Any) -> Any:
@@ -298,69 +325,62 @@ def _slopes_of(rows: Any) -> _Slopes | None:
 
 # ---------------------------------------------------------------- regressors of dask
 
+_SLOPES = "sklearn_rankcal slopes"  # an attribute of the frames
 
-def fit_collection(tables: Tables, frames: list[Any], regressor: Any, weighted: bool) -> Any:
+
+def fit_collection(
+    tables: Tables, frames: list[Any], regressor: Any, weighted: bool, meta: pd.DataFrame
+) -> Any:
     """Fit a regressor of dask to the tables of all partitions, and return one for one machine.
 
     The workers hold the tables while it is fitted.
+
+    Parameters
+    ----------
+    tables : Tables
+    frames : list of delayed frames
+    regressor : estimator
+    weighted : bool
+        Whether the rows have weights.
+    meta : pandas.DataFrame
+        Some rows of any values, in the form of `frames`.
     """
-    parts = [delayed(_table_frame)(frame, tables) for frame in frames]
-    meta, slopes = dask.compute(
-        delayed(_first)([delayed(_without_rows)(part) for part in parts]),
-        add_up([delayed(_slopes_of_frame)(part) for part in parts], _Slopes.plus),
-    )
-    _keep_slopes(tables.model, slopes)
-    frame = dd.from_delayed(
-        [delayed(_table_of)(part, meta) for part in parts], meta=meta, verify_meta=True
-    )
+    one = tables.model._table(tables.plan.form.features(meta), Queries.single(len(meta)))[0]
+    meta = _one_frame(one, np.zeros(len(meta)), np.ones(len(meta)) if weighted else None).iloc[:0]
+    parts = [delayed(_table_frame)(frame, tables, meta) for frame in frames]
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
-        frame = frame.persist()
-        arguments = {}
+        frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
+        slopes = [delayed(_slopes_of_frame)(part) for part in frame.to_delayed()]
+        _keep_slopes(tables.model, dask.compute(add_up(slopes, _Slopes.plus))[0])
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
-        table, targets = frame[columns], frame[LABEL]
-        if weighted:
-            arguments = {"sample_weight": frame[WEIGHT]}
+        collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
         if tables.plan.form.is_array or _wants_arrays(regressor):
-            table, targets, *weights = _known_arrays(table, targets, *arguments.values())
-            arguments = dict(zip(arguments, weights, strict=True))
-        regressor.fit(table, targets, **arguments)
+            collections = _known_arrays(*collections)
+        table, targets, *weights = collections
+        regressor.fit(table, targets, **({"sample_weight": weights[0]} if weights else {}))
     return on_one_machine(regressor)
 
 
-@dataclass(frozen=True)
-class _WithSlopes:
-    frame: pd.DataFrame
-    slopes: _Slopes
-
-
-def _table_frame(frame: pd.DataFrame, tables: Tables) -> _WithSlopes | None:
+def _table_frame(frame: pd.DataFrame, tables: Tables, meta: pd.DataFrame) -> pd.DataFrame:
     """Return the table of a partition with its targets and weights in one frame."""
     rows = tables.rows(frame)
     if rows is None:
-        return None
+        return meta
     table, targets, weight, slopes, n_queries = rows
+    joined = _one_frame(table, targets, weight)
+    joined.attrs[_SLOPES] = _Slopes(slopes * n_queries, n_queries)
+    return joined
+
+
+def _one_frame(table: Any, targets: Floats, weight: Floats | None) -> pd.DataFrame:
     joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
     joined = joined.rename(columns=str).reset_index(drop=True).assign(**{LABEL: targets})
-    if weight is not None:
-        joined[WEIGHT] = weight
-    return _WithSlopes(joined, _Slopes(slopes * n_queries, n_queries))
+    return joined if weight is None else joined.assign(**{WEIGHT: weight})
 
 
-def _without_rows(part: _WithSlopes | None) -> pd.DataFrame | None:
-    return None if part is None else part.frame.iloc[:0]
-
-
-def _first(parts: list[Any]) -> Any:
-    return next(part for part in parts if part is not None)
-
-
-def _slopes_of_frame(part: _WithSlopes | None) -> _Slopes | None:
-    return None if part is None else part.slopes
-
-
-def _table_of(part: _WithSlopes | None, meta: pd.DataFrame) -> pd.DataFrame:
-    return meta if part is None else part.frame
+def _slopes_of_frame(frame: pd.DataFrame) -> _Slopes | None:
+    return frame.attrs.get(_SLOPES)
 
 
 def _wants_arrays(regressor: Any) -> bool:

@@ -12,6 +12,7 @@ import dask
 import numpy as np
 import pandas as pd
 from dask import delayed
+from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UndefinedMetricWarning
@@ -51,6 +52,7 @@ from sklearn_rankcal.dask._training import (
     query_ids,
     read_weight,
 )
+from sklearn_rankcal.dask._workers import n_threads
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import Loss, get_loss
@@ -154,9 +156,9 @@ class DaskCalibratedRanker(BaseEstimator):
     -----
     `fit` reads the labels and the query ids first, and keeps them in the memory of the workers
     (about 40 bytes a row). It then reads X once for ``context="auto"`` and once for the regressor.
-    `BilinearPairs` needs two passes over X instead, and `partial_fit` needs `n_passes`. If
-    partitions cut queries, each pass moves the rows anew. A task holds about four copies of a
-    partition.
+    `BilinearPairs` needs two passes over X instead, and `partial_fit` needs `n_passes`. A task
+    holds about four copies of a partition. If partitions cut queries, each pass moves the rows
+    anew, and `partial_fit` can then leave many partitions waiting in the memory of the workers.
 
     The sums over partitions are added in the order of the partitions, so that another partitioning
     changes the last digits of coefficients.
@@ -373,9 +375,10 @@ class DaskCalibratedRanker(BaseEstimator):
             started = time.perf_counter()
             model = self._document_model(regressor, data, plan, counts, sizes)
             self._print_progress(f"context columns: {model.context_}", started)
-        frames = data.frames()
+        frames, window = data.frames(), 2 * n_threads()
         if not self.whole_queries:
             frames = data.grouped(frames, data.meta_of())
+            window = len(frames)  # each window would move the rows of all partitions anew
         self._print_progress(
             f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
             f"{data.n_partitions} partitions ..."
@@ -386,17 +389,17 @@ class DaskCalibratedRanker(BaseEstimator):
         elif isinstance(regressor, BilinearPairs):
             model = fit_bilinear_pairs(plan, frames, regressor, counts.n_kept)
         elif isinstance(regressor, LinearModel):
-            model = fit_linear_model(plan, frames, regressor, self.n_passes)
+            model = fit_linear_model(plan, frames, regressor, self.n_passes, window)
         else:
             tables = Tables(plan, model)
             if has_closed_form(regressor):
                 fitted = fit_closed_form(tables, frames, regressor)
             elif takes_collections(regressor):
-                fitted = fit_collection(
-                    tables, frames, regressor, weighted=plan.weight_unit is not None
-                )
+                weighted = plan.weight_unit is not None
+                template = meta_nonempty(data.meta_of())
+                fitted = fit_collection(tables, frames, regressor, weighted, template)
             else:
-                fitted = fit_partially(tables, frames, regressor, self.n_passes)
+                fitted = fit_partially(tables, frames, regressor, self.n_passes, window)
             model.regressor_ = fitted
             if has_closed_form(regressor):
                 _name_columns(fitted, model, data)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import joblib
+
 #: Minutes after which LightGBM's workers stop waiting for each other, unless the regressor says
 #: otherwise. LightGBM's own default is 120. XGBoost waits for 5 minutes (``coll_cfg``).
 LIGHTGBM_MINUTES = 5
@@ -87,3 +89,11 @@ def _client() -> Any:
         return default_client()
     except ValueError:
         return None
+
+
+def n_threads() -> int:
+    """Return how many tasks can run at the same time."""
+    client = _client()
+    if client is None:
+        return joblib.cpu_count()
+    return max(1, sum(client.nthreads().values()))
