@@ -68,11 +68,13 @@ def test_other_names_and_another_order_of_judgements_change_nothing_else(method)
     pairs, groups = random_votes(1, n=400)
     # Weights without ties, so that Kemeny's ranking does not depend on the order of the items.
     weight = np.random.RandomState(1).uniform(size=len(pairs))
-    result = aggregate(Judgements.from_pairs(pairs, groups, weight=weight), method)
+    result = aggregate(Judgements.from_pairs(pairs, groups=groups, weight=weight), method)
     order = np.random.RandomState(2).permutation(len(pairs))
     names = dict(zip("abcdef", [1, "x", None.__class__, (2, 3), b"y", 0.5], strict=True))
     others = [tuple(names[item] for item in pairs[k]) for k in order]
-    other = aggregate(Judgements.from_pairs(others, groups[order], weight=weight[order]), method)
+    other = aggregate(
+        Judgements.from_pairs(others, groups=groups[order], weight=weight[order]), method
+    )
     for name in ("scores", "ranks"):
         expected = {(q, names[item]): v for (q, item), v in by_item(result, name).items()}
         assert by_item(other, name) == pytest.approx(expected, abs=1e-9)
@@ -141,7 +143,7 @@ def test_elections_of_preflib_get_error_bars(method):
 
 def test_kemeny_is_the_decoder_on_the_sums():
     pairs, groups = random_votes(3, n=500)
-    judgements = Judgements.from_pairs(pairs, groups)
+    judgements = Judgements.from_pairs(pairs, groups=groups)
     result = aggregate(judgements, "kemeny")
     exact = aggregate(judgements, Kemeny("exact", time_limit=60))
     for q, group in enumerate(judgements.queries.ids):
@@ -195,7 +197,7 @@ def test_disconnected_comparisons_warn_and_say_how_many():
 
 
 def test_a_query_of_one_item_has_no_score_and_no_warning():
-    judgements = Judgements.from_orders([["a"], ["b", "c"]], [0, 1])
+    judgements = Judgements.from_orders([["a"], ["b", "c"]], groups=[0, 1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = aggregate(judgements, NetWins())

@@ -197,8 +197,8 @@ def test_counts_are_single_judgements():
     count = np.array([1, 2, 0, 1, 3, 1, 1])
     query = groups[pairs[:, 0]]
     loss = AggregatedLoss(DCG(gain="linear"), subset_size=2)
-    counted = Judgements.from_pairs(pairs, query, count=count)
-    listed = Judgements.from_pairs(np.repeat(pairs, count, axis=0), np.repeat(query, count))
+    counted = Judgements.from_pairs(pairs, groups=query, count=count)
+    listed = Judgements.from_pairs(np.repeat(pairs, count, axis=0), groups=np.repeat(query, count))
     found, expected = loss.mean_targets(counted), loss.mean_targets(listed)
     one = dict(
         zip(zip(counted.queries.codes, counted.items, strict=True), found.targets, strict=True)

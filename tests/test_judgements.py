@@ -83,7 +83,7 @@ def test_pairs_with_weights_and_ties(kind):
         given = pytest.importorskip("pandas").DataFrame(named)
     elif kind in ("integers", "floats"):
         given = np.array(named)
-    judgements = Judgements.from_pairs(given, groups, weight=weight, tied=tied)
+    judgements = Judgements.from_pairs(given, groups=groups, weight=weight, tied=tied)
     assert totals(judgements) == {k: v for k, v in expected.items() if v}
     assert judgements.n_judgements == len(pairs)
     # the items of a query are next to each other
@@ -97,7 +97,7 @@ def test_pairs_of_one_judgement_and_their_judges():
     pairs, groups = random_pairs(random, 60)
     session = random.randint(12, size=60)
     judgements = Judgements.from_pairs(
-        pairs, groups, judgement=session, judge=session % 5, weight=np.arange(60.0)
+        pairs, groups=groups, judgement=session, judge=session % 5, weight=np.arange(60.0)
     )
     assert judgements.n_judgements == len(set(zip(groups, session, strict=True)))
     comparisons = judgements.comparisons
@@ -128,7 +128,9 @@ def test_orders_with_ties(ties, unlisted):
         full = [*tiers, rest] if unlisted == "last" and rest else tiers
         expected += literal_order(full, n, query, ties == "half")
     written = [[t[0] if len(t) == 1 else tuple(t) for t in tiers] for tiers in orders]
-    found = Judgements.from_orders(written, groups, count=count, unlisted=unlisted, ties=ties)
+    found = Judgements.from_orders(
+        written, groups=groups, count=count, unlisted=unlisted, ties=ties
+    )
     assert totals(found) == {k: v for k, v in expected.items() if v}
     tiers = found.orders.tier
     same = np.repeat(np.arange(40), np.diff(found.orders.offsets))
@@ -150,7 +152,9 @@ def test_ranks_are_orders():
 
 def test_selections():
     shown = [["a", "b", "c"], ["b", "c"], ["a", "c"]]
-    judgements = Judgements.from_selections(shown, ["b", ["c"], []], [1, 1, 2], count=[2, 1, 5])
+    judgements = Judgements.from_selections(
+        shown, ["b", ["c"], []], groups=[1, 1, 2], count=[2, 1, 5]
+    )
     assert totals(judgements) == {(1, "b", "a"): 2, (1, "b", "c"): 2, (1, "c", "b"): 1}
     assert judgements.per_query.tolist() == [3, 5]  # a selection of nothing counts
     assert totals(Judgements.from_selections([[5, 6]], [(5, 6)])) == {}
@@ -208,7 +212,7 @@ def test_labels_of_rows():
         labels = preference_labels(pairs, groups, weight, judgement)
         found = Judgements.from_labels(labels)
         query = groups[np.array(pairs)[:, 0]]
-        expected = Judgements.from_pairs(pairs, query, weight=weight, judgement=judgement)
+        expected = Judgements.from_pairs(pairs, groups=query, weight=weight, judgement=judgement)
         assert found.n_judgements == expected.n_judgements
         names = found.queries.ids  # labels number the queries in order of first appearance
         original = groups[[np.flatnonzero(labels["query"] == q)[0] for q in names]]
@@ -228,13 +232,16 @@ def some_judgements(kind, random):
     if kind == "pairs":
         pairs, groups = random_pairs(random, 80)
         tied = random.uniform(size=80) < 0.2
-        return Judgements.from_pairs(pairs, groups, tied=tied, weight=random.uniform(size=80))
+        return Judgements.from_pairs(
+            pairs, groups=groups, tied=tied, weight=random.uniform(size=80)
+        )
     if kind == "plain pairs":
-        return Judgements.from_pairs(*random_pairs(random, 80))
+        pairs, groups = random_pairs(random, 80)
+        return Judgements.from_pairs(pairs, groups=groups)
     orders = [random_tiers(random, list("vwxyz")) for _ in range(30)]
     groups = QUERY_IDS[random.randint(3, size=30)]
     count = random.randint(1, 4, size=30)
-    return Judgements.from_orders(orders, groups, count=count, ties="half")
+    return Judgements.from_orders(orders, groups=groups, count=count, ties="half")
 
 
 @pytest.mark.parametrize("kind", ["pairs", "plain pairs", "orders"])
@@ -304,11 +311,11 @@ BAD = [
     (lambda: Judgements.from_pairs([(1, 2), 5]), "Entry 1 of pairs is 5"),
     (lambda: Judgements.from_pairs(np.zeros((2, 3))), "shape \\(2, 3\\)"),
     (lambda: Judgements.from_pairs([(1, 2), (3, 3)]), "Pair 1 compares item 3 with itself"),
-    (lambda: Judgements.from_pairs([(1, None)]), "missing or infinite id \\(None, entry 1\\)"),
+    (lambda: Judgements.from_pairs([(1, None)]), "missing or infinite id \\(None, pair 0, counted"),
     (lambda: Judgements.from_pairs([(1.0, np.nan)]), "missing or infinite id"),
     (lambda: Judgements.from_pairs(np.array([[1.0, np.inf]])), "missing or infinite id"),
     (lambda: Judgements.from_pairs([([], 1)]), "hashable"),
-    (lambda: Judgements.from_pairs(PAIRS, [1]), "groups has 1 entries, but pairs has 2"),
+    (lambda: Judgements.from_pairs(PAIRS, groups=[1]), "groups has 1 entries, but pairs has 2"),
     (lambda: Judgements.from_pairs(PAIRS, weight=[1]), "weight has 1 entries, but pairs has 2"),
     (lambda: Judgements.from_pairs(PAIRS, weight=[1, -1]), "weight of pair 1 is -1"),
     (lambda: Judgements.from_pairs(PAIRS, weight=[1, np.nan]), "weight of pair 1 is nan"),
@@ -333,9 +340,12 @@ BAD = [
     (lambda: Judgements.from_orders([[1], [1, 2, 1]]), "Entry 1 of orders has item 1 twice"),
     (lambda: Judgements.from_orders([[1, [2, 2]]]), "Entry 0 of orders has item 2 twice"),
     (lambda: Judgements.from_orders([[1, np.nan]]), "missing or infinite id"),
-    (lambda: Judgements.from_orders([[1, 2]], items=[1]), "the item 2, which is not in items"),
+    (
+        lambda: Judgements.from_orders([[1, 2]], items=[1]),
+        "the item 2 .entry 0, counted from 0., which is not",
+    ),
     (lambda: Judgements.from_orders([[1]], items=[1, 1]), "items has an id twice"),
-    (lambda: Judgements.from_orders([[1]], [0], items=[1]), "without groups"),
+    (lambda: Judgements.from_orders([[1]], groups=[0], items=[1]), "without groups"),
     (lambda: Judgements.from_orders([[1]], unlisted="top"), "Unknown unlisted 'top'"),
     (lambda: Judgements.from_orders([[1]], ties="keep"), "Unknown ties 'keep'"),
     (lambda: Judgements.from_orders([[1]], count=[1], judge=[0]), "cannot be combined"),

@@ -90,7 +90,7 @@ def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
                             simulate(random, np.arange(4) / 2, 90)])  # fmt: skip
     tied = random.uniform(size=150) < 0.2
     weight = random.choice([1.0, 2.0], size=150)
-    judgements = Judgements.from_pairs(pairs, groups, tied=tied, weight=weight)
+    judgements = Judgements.from_pairs(pairs, groups=groups, tied=tied, weight=weight)
     result = aggregate(judgements, method, n_resamples=100)
     for group in ("x", "y"):
         rows = np.flatnonzero(result.groups == group)
@@ -251,7 +251,7 @@ def test_items_that_cannot_be_compared():
 
 
 def test_a_query_without_judgements_left():
-    judgements = Judgements.from_pairs([(0, 1), (2, 3), (3, 2)], [0, 1, 1], count=[0, 2, 1])
+    judgements = Judgements.from_pairs([(0, 1), (2, 3), (3, 2)], groups=[0, 1, 1], count=[0, 2, 1])
     with pytest.warns(DisconnectedComparisonsWarning):
         result = aggregate(judgements, "btl", n_resamples=20)
     assert np.isnan(result.score_low[:2]).all() and np.isfinite(result.score_low[2:]).all()

@@ -226,7 +226,7 @@ def test_a_leaderboard_without_resamples_and_of_many_items():
 
 def test_a_leaderboard_of_one_query_of_several_and_items_without_a_score():
     orders = [["$a$", "b" * 60], ["c", "d"]]
-    judgements = Judgements.from_orders(orders, ["x", "y"], unlisted="ignore")
+    judgements = Judgements.from_orders(orders, groups=["x", "y"], unlisted="ignore")
     result = aggregate(judgements, "borda", n_resamples=5)
     with pytest.raises(ValueError, match="Pass group="):
         plot_aggregate(result)

@@ -44,6 +44,8 @@ PARTS = ("scores", "ranks", "judges", "seconds")
 #: (items, votes) of a leaderboard.
 SIZES = [(10, 1000), (20, 5000), (10, 300), (10, 150), (8, 100)]
 SPREADS = [1.0, 0.5, 0.3, 0.1, 0.03, 0.0]
+#: (judges, standard deviation of their tastes); the scores go from -1 to 1.
+JUDGES = [(100, 0.0), (100, 0.5), *((n, 1.0) for n in (100, 40, 20, 15, 10, 5, 3))]
 
 
 def draw_votes(rng: Any, scores: Any, n_votes: int) -> Any:
@@ -60,7 +62,7 @@ def as_judgements(votes: Any, **options: Any) -> Judgements:
     """One query for each world."""
     n_worlds, n_votes, _ = votes.shape
     groups = np.repeat(np.arange(n_worlds), n_votes)
-    return Judgements.from_pairs(votes.reshape(-1, 2), groups, **options)
+    return Judgements.from_pairs(votes.reshape(-1, 2), groups=groups, **options)
 
 
 def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, Any, Any, Any]]:
@@ -147,10 +149,12 @@ def expected_scores(scores: Any, taste: float) -> Any:
 
 
 def report_judges(n_worlds: int, n_resamples: int) -> None:
+    # aggregate warns about few judges, and this table shows why
+    warnings.filterwarnings("ignore", message="Only", category=UserWarning)
     rows = []
     r, n_votes = 8, 2000
     scores = np.linspace(-1, 1, r)
-    for n_judges, taste in ((100, 0.0), (100, 0.5), (100, 1.0), (40, 1.0), (15, 1.0)):
+    for n_judges, taste in JUDGES:
         rng = np.random.default_rng(n_judges)
         judge = np.tile(np.arange(n_votes) % n_judges, (n_worlds, 1))
         own = scores + taste * rng.normal(size=(n_worlds, n_judges, r))

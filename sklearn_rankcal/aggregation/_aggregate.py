@@ -248,7 +248,7 @@ def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
         return Judgements.from_preflib(judgements)
     if labels:
         return Judgements.from_labels(judgements)
-    return Judgements.from_pairs(judgements, groups)
+    return Judgements.from_pairs(judgements, groups=groups)
 
 
 def _compared(judgements: Judgements) -> Bools:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.queries._groups import number_values, object_array
-from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns, is_missing
+from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
 
 Ints = NDArray[np.int64]
 
@@ -23,7 +24,7 @@ def read_ids(values: Any, name: str) -> NDArray[Any]:
         If `values` is not a 1-D sequence.
     """
     check_no_mask(values, name)
-    if isinstance(values, (str, bytes, Mapping, set, frozenset)) or np.isscalar(values):
+    if isinstance(values, (str, bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
@@ -31,48 +32,11 @@ def read_ids(values: Any, name: str) -> NDArray[Any]:
         if values.ndim != 1:
             raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
         return values if values.dtype.kind in "iufbUSmM" else values.astype(object)
-    return _ids_of_list(list(values), name)
+    return ids_of_list(list(values))
 
 
-def read_id_pairs(pairs: Any) -> NDArray[Any]:
-    """Return the ids of pairs as an array of shape (2 n_pairs,), the two of a pair side by side."""
-    check_no_mask(pairs, "pairs")
-    columns = frame_columns(pairs)
-    if columns is not None:
-        if len(columns) != 2:
-            raise ValueError(
-                "pairs must have 2 columns, the preferred item and the other item; the data frame "
-                f"has {len(columns)} columns. Pass weights as weight= and queries as groups=."
-            )
-        one, other = (read_ids(column, "pairs") for column in columns)
-        if one.dtype.kind != other.dtype.kind:
-            one, other = one.astype(object), other.astype(object)
-        pairs = np.column_stack([one, other])
-    if isinstance(pairs, np.ndarray):
-        if pairs.size == 0:
-            raise ValueError("pairs is empty: at least one comparison is needed.")
-        if pairs.ndim != 2 or pairs.shape[1] != 2:
-            raise ValueError(
-                "pairs must have shape (n_pairs, 2), the preferred item and the other item; it has "
-                f"shape {pairs.shape}. Pass weights as weight= and queries as groups=."
-            )
-        flat = pairs.reshape(-1)
-        return flat if flat.dtype.kind in "iufbUSmM" else flat.astype(object)
-    if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
-        raise ValueError(f"pairs must be a sequence of (preferred, other); got {pairs!r}.")
-    ids: list[Any] = []
-    for k, pair in enumerate(pairs):  # a loop over a list of the user's
-        if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ValueError(
-                f"Entry {k} of pairs is {pair!r}, but an entry has two items: (preferred, other)."
-            )
-        ids.extend(pair)
-    if not ids:
-        raise ValueError("pairs is empty: at least one comparison is needed.")
-    return _ids_of_list(ids, "pairs")
-
-
-def _ids_of_list(ids: list[Any], name: str) -> NDArray[Any]:
+def ids_of_list(ids: list[Any]) -> NDArray[Any]:
+    """Return ids as an array of integers if all are, else of objects."""
     kinds = set(map(type, ids))
     if kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds) and bool not in kinds:
         if all(-(2**63) <= value < 2**63 for value in ids):
@@ -80,8 +44,12 @@ def _ids_of_list(ids: list[Any], name: str) -> NDArray[Any]:
     return object_array(ids)
 
 
-def number_ids(ids: NDArray[Any], name: str) -> tuple[Ints, NDArray[Any]]:
+def number_ids(
+    ids: NDArray[Any], name: str, where: Callable[[int], str] = "entry {}".format
+) -> tuple[Ints, NDArray[Any]]:
     """Number ids by first appearance: return the number of each, and the different ids.
+
+    `where` names a place in the words of the user, for errors.
 
     Raises
     ------
@@ -95,7 +63,8 @@ def number_ids(ids: NDArray[Any], name: str) -> tuple[Ints, NDArray[Any]]:
         elif ids.dtype.kind in "mM":
             missing = np.isnat(ids)
         if missing is not None and missing.any():
-            raise _missing(name, int(np.argmax(missing)), ids[np.argmax(missing)])
+            place = int(np.argmax(missing))
+            raise _missing(name, where(place), ids[place])
         if len(ids) == 0:
             return np.zeros(0, dtype=np.int64), ids
         return number_values(ids)
@@ -107,13 +76,15 @@ def number_ids(ids: NDArray[Any], name: str) -> tuple[Ints, NDArray[Any]]:
     for value in numbers:
         if is_missing(value) or (isinstance(value, float) and np.isinf(value)):
             place = next(k for k, other in enumerate(listed) if other is value)
-            raise _missing(name, place, value)
+            raise _missing(name, where(place), value)
     codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
     return codes, object_array(list(numbers))
 
 
-def _missing(name: str, place: int, value: Any) -> ValueError:
-    return ValueError(f"{name} has a missing or infinite id ({show_id(value)}, entry {place}).")
+def _missing(name: str, where: str, value: Any) -> ValueError:
+    return ValueError(
+        f"{name} has a missing or infinite id ({show_id(value)}, {where}, counted from 0)."
+    )
 
 
 def number_items(
@@ -159,3 +130,36 @@ def number_items(
 def show_id(value: Any) -> str:
     """Return the id as error messages show it: text in quotes, NumPy's numbers as numbers."""
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def similar_id(value: Any, known: Iterable[Any]) -> str:
+    """Return a hint such as `` Did you mean 'owl'?``, or "" if no known id looks similar."""
+    written: dict[str, Any] = {}  # the ids that look the same except for case and spaces
+    for one in known:
+        written.setdefault(str(one).strip().casefold(), one)
+    close = get_close_matches(str(value).strip().casefold(), written, n=1)
+    return f" Did you mean {show_id(written[close[0]])}?" if close else ""
+
+
+def known_items(
+    items: Any, ids: NDArray[Any], name: str, where: Callable[[int], str]
+) -> tuple[NDArray[Any], Ints]:
+    """Return the ids of all items, and the item of each entry; refuse ids that are not known."""
+    known = read_ids(items, "items")
+    if len(known) == 0:
+        raise ValueError("items is empty: at least one item is needed.")
+    if len(number_ids(known, "items")[1]) < len(known):
+        raise ValueError("items has an id twice.")
+    number_ids(ids, name, where)  # refuses missing ids
+    codes, different = number_ids(
+        np.concatenate([known.astype(object), ids.astype(object)]), "items"
+    )
+    codes = codes[len(known) :]
+    if len(different) > len(known):
+        unknown = different[len(known)]
+        place = where(int(np.argmax(codes == len(known))))
+        raise ValueError(
+            f"{name} has the item {show_id(unknown)} ({place}, counted from 0), which is not in "
+            f"items.{similar_id(unknown, known.tolist())}"
+        )
+    return known, codes

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._item_ids import number_ids, read_ids
+from sklearn_rankcal.labels._item_ids import number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import check_groups
-from sklearn_rankcal.utils._numbers import LARGEST_WHOLE, read_array, read_numbers
+from sklearn_rankcal.utils._numbers import LARGEST_WHOLE, check_no_mask, read_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,12 +49,19 @@ def read_judges(
     return codes, judges
 
 
-def read_tied(tied: ArrayLike, n: int) -> NDArray[np.bool_]:
-    values = read_array(tied, "tied")
+def read_tied(tied: Any, n: int) -> NDArray[np.bool_]:
+    check_no_mask(tied, "tied")
+    if hasattr(tied, "to_numpy"):
+        tied = tied.to_numpy()
+    values = tied if isinstance(tied, np.ndarray) else np.array(tied, dtype=object)
     check_length(values, n, "tied", "pairs")
     if values.dtype != bool:
-        raise ValueError(f"tied must be True or False for each pair; its dtype is {values.dtype}.")
-    return values
+        for k, value in enumerate(values.tolist()):  # a loop over objects of the user's
+            if not isinstance(value, (bool, np.bool_)):
+                what = f"entry {k} (counted from 0) is {show_id(value)}"
+                hint = " Write tied=(column == 'tie')." if isinstance(value, str) else ""
+                raise ValueError(f"tied must be True or False for each pair; {what}.{hint}")
+    return values.astype(bool)
 
 
 def read_count(count: ArrayLike, n: int, name: str) -> Floats:
@@ -68,6 +75,20 @@ def read_count(count: ArrayLike, n: int, name: str) -> Floats:
     if counts.max(initial=0) > LARGEST_WHOLE or counts.sum() > LARGEST_WHOLE:
         raise ValueError("The sum of the counts is beyond 2^53.")
     return counts
+
+
+def check_same_index(columns: Mapping[str, Any]) -> None:
+    """Refuse pandas objects with different indexes: their rows do not belong together."""
+    indexed = {name: values for name, values in columns.items() if hasattr(values, "iloc")}
+    for name, values in indexed.items():
+        first = next(iter(indexed))
+        if len(values) == len(indexed[first]) and not values.index.equals(indexed[first].index):
+            raise ValueError(
+                f"{name} and {first} have different indexes, so that their rows may not belong "
+                "together. Take both from the same data frame; or sort both by their index, with "
+                "sort_index(); or, if their rows are in the same order already, call "
+                "reset_index(drop=True) on both."
+            )
 
 
 def check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:

@@ -1,7 +1,7 @@
-"""The formats of judgements: what a user hands in becomes the arguments of `Judgements`.
+"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`.
 
 Each function checks its arguments and returns a dictionary of the arguments of the constructor.
-`Judgements` documents the formats.
+`Judgements` documents the formats. Comparisons of two items are in `_judgement_pairs`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._checks import check_weight
 from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._item_ids import (
+    known_items,
     number_ids,
     number_items,
-    read_id_pairs,
     read_ids,
     show_id,
 )
 from sklearn_rankcal.labels._judgement_columns import (
-    check_length,
+    check_same_index,
     read_count,
     read_groups,
     read_judges,
-    read_tied,
     sequences,
 )
+from sklearn_rankcal.labels._judgement_pairs import number_judgements
 from sklearn_rankcal.labels._preferences import read_preferences
 from sklearn_rankcal.labels._preflib import PrefLibOrders
 from sklearn_rankcal.labels._rankings import check_ranks
@@ -43,102 +42,6 @@ Ints = NDArray[np.int64]
 Arguments = dict[str, Any]
 
 
-# ---------------------------------------------------------------- pairs
-
-
-def from_pairs(
-    pairs: Any,
-    groups: ArrayLike | None,
-    weight: ArrayLike | None,
-    tied: ArrayLike | None,
-    count: ArrayLike | None,
-    judgement: ArrayLike | None,
-    judge: ArrayLike | None,
-) -> Arguments:
-    ids = read_id_pairs(pairs)
-    n = len(ids) // 2
-    codes, different = number_ids(ids, "pairs")
-    itself = codes[::2] == codes[1::2]
-    if itself.any():
-        k = int(np.argmax(itself))
-        raise ValueError(f"Pair {k} compares item {show_id(different[codes[2 * k]])} with itself.")
-    query, group_ids = read_groups(groups, n, "pairs")
-    rows, item_code, _, sizes = number_items(
-        codes, len(different), np.repeat(query, 2), len(group_ids)
-    )
-    winner, loser = rows[::2], rows[1::2]
-    weights = None if weight is None else check_weight(weight, n)
-    if count is not None and (judgement is not None or judge is not None):
-        raise ValueError(
-            "count cannot be combined with judgement or judge: a pair with a count stands for "
-            "several judgements of different judges."
-        )
-    judge_code, judges = read_judges(judge, n, "pairs")
-    owner = offsets = None
-    if judgement is not None:
-        owner, query, order = _number_judgements(judgement, query, n)
-        winner, loser = winner[order], loser[order]
-        weights = None if weights is None else weights[order]
-        offsets = np.append(0, np.cumsum(np.bincount(owner)))
-        if judge_code is not None:
-            judge_code = _one_judge(judge_code[order], offsets, judges)
-    if tied is not None:
-        both = read_tied(tied, n)
-        both = both if owner is None else both[order]
-        owner = np.arange(n) if owner is None else owner
-        winner, loser, weights, offsets = _split_ties(winner, loser, weights, both, owner)
-    return {
-        "queries": Queries(np.append(0, np.cumsum(sizes)), None, group_ids),
-        "items": different[item_code],
-        "query": query,
-        "comparisons": Comparisons(winner, loser, weights, offsets),
-        "count": None if count is None else read_count(count, n, "pairs"),
-        "judge": judge_code,
-        "judges": judges,
-    }
-
-
-def _number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """Return the judgement of each pair, ascending, the queries of judgements, and the order."""
-    codes, ids = number_ids(read_ids(judgement, "judgement"), "judgement")
-    check_length(codes, n, "judgement", "pairs")
-    # The same id in two queries means two judgements.
-    numbers, keys = number_ids(query * len(ids) + codes, "judgement")
-    order = np.argsort(numbers, kind="stable")
-    return numbers[order], keys // len(ids), order
-
-
-def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
-    """Return the judge of each judgement; all of its pairs must have the same."""
-    first = judge[offsets[:-1]]
-    other = judge != np.repeat(first, np.diff(offsets))
-    if other.any():
-        k = int(np.argmax(other))
-        owner = int(np.searchsorted(offsets, k, side="right")) - 1
-        one, two = show_id(judges[first[owner]]), show_id(judges[judge[k]])
-        raise ValueError(
-            f"A judgement has the judges {one} and {two}. All pairs of a judgement come from one "
-            "judge."
-        )
-    return first
-
-
-def _split_ties(
-    winner: Ints, loser: Ints, weight: Floats | None, tied: NDArray[np.bool_], owner: Ints
-) -> tuple[Ints, Ints, Floats, Ints]:
-    """Replace each tie by two opposite comparisons of half the weight."""
-    weights = np.ones(len(winner)) if weight is None else weight
-    copies = np.where(tied, 2, 1)
-    at = np.repeat(np.arange(len(winner)), copies)
-    second = np.append(False, at[1:] == at[:-1])
-    return (
-        np.where(second, loser[at], winner[at]),
-        np.where(second, winner[at], loser[at]),
-        np.where(tied, weights / 2, weights)[at],
-        np.append(0, np.cumsum(np.bincount(owner[at]))),
-    )
-
-
 # ---------------------------------------------------------------- orders
 
 
@@ -151,6 +54,7 @@ def from_orders(
     unlisted: str,
     ties: str,
 ) -> Arguments:
+    check_same_index({"orders": orders, "groups": groups, "count": count, "judge": judge})
     listed = sequences(orders, "orders")
     flat: list[Any] = []
     tiers: list[int] = []
@@ -184,9 +88,11 @@ def from_ranks(
     unlisted: str,
     ties: str,
 ) -> Arguments:
+    check_same_index({"ranks": ranks, "groups": groups, "count": count, "judge": judge})
     columns = frame_columns(ranks)
-    if columns is not None and items is None:
-        items = list(ranks.columns)
+    if columns is not None:
+        _refuse_text(ranks, columns)
+        items = list(ranks.columns) if items is None else items
     positions = check_ranks(ranks)
     if positions.ndim != 2:
         raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")
@@ -208,6 +114,19 @@ def from_ranks(
     return _of_entries(ids, tier_of, sizes, "ranks", groups, count, judge, known, unlisted, ties)
 
 
+def _refuse_text(ranks: Any, columns: list[Any]) -> None:
+    """Refuse a frame with a column of text, which is a long table, or has a column of names."""
+    for name, column in zip(ranks.columns, columns, strict=True):
+        text = next((value for value in column.to_numpy().tolist() if isinstance(value, str)), None)
+        if text is not None:
+            raise ValueError(
+                f"The column {show_id(name)} of ranks has text ({text!r}), but ranks has one row "
+                "for each order and one column of numbers for each item. Make names of voters the "
+                "index: frame.set_index('voter'). If each row is one rank of one item, reshape it: "
+                "frame.pivot(index='voter', columns='item', values='rank')."
+            )
+
+
 def from_selections(
     shown: Any,
     selected: Any,
@@ -215,6 +134,8 @@ def from_selections(
     count: ArrayLike | None,
     judge: ArrayLike | None,
 ) -> Arguments:
+    columns = {"shown": shown, "selected": selected, "groups": groups}
+    check_same_index({**columns, "count": count, "judge": judge})
     lists = sequences(shown, "shown")
     chosen = list(selected) if isinstance(selected, Iterable) else []
     if isinstance(selected, (str, bytes, Mapping)) or len(chosen) != len(lists):
@@ -303,8 +224,12 @@ def _of_entries(
     query, group_ids = read_groups(groups, n, name)
     offsets = np.append(0, np.cumsum(sizes))
     owner = np.repeat(np.arange(n), sizes)
+
+    def where(place: int) -> str:
+        return f"entry {owner[place]}"
+
     if items is None:
-        codes, different = number_ids(ids, name)
+        codes, different = number_ids(ids, name, where)
         rows, item_code, _, n_items = number_items(
             codes, len(different), query[owner], len(group_ids)
         )
@@ -312,7 +237,7 @@ def _of_entries(
     else:
         if groups is not None:
             raise ValueError("items can only be passed without groups, for a single query.")
-        different, rows = _known_items(items, ids, name)
+        different, rows = known_items(items, ids, name, where)
         n_items = np.array([len(different)])
     # An item occurs once in each order.
     key = np.sort(owner * len(different) + rows)
@@ -336,22 +261,6 @@ def _of_entries(
         "judge": judge_code,
         "judges": judges,
     }
-
-
-def _known_items(items: Any, ids: NDArray[Any], name: str) -> tuple[NDArray[Any], Ints]:
-    """Return the ids of all items, and the item of each entry."""
-    known = read_ids(items, "items")
-    if len(known) == 0:
-        raise ValueError("items is empty: at least one item is needed.")
-    both = np.concatenate([known.astype(object), ids.astype(object)])
-    codes, different = number_ids(both, "items")
-    if (codes[: len(known)] != np.arange(len(known))).any():
-        raise ValueError("items has an id twice.")
-    if len(different) > len(known):
-        raise ValueError(
-            f"{name} has the item {show_id(different[len(known)])}, which is not in items."
-        )
-    return known, codes[len(known) :]
 
 
 def _list_all(
@@ -387,7 +296,7 @@ def from_labels(y: Any, n_rows: int | None) -> Arguments:
     if given is None:
         comparisons = Comparisons(winner, loser, weight, None)
         return {**arguments, "query": query, "comparisons": comparisons}
-    owner, query, order = _number_judgements(given, query, len(winner))
+    owner, query, order = number_judgements(given, query, len(winner))
     comparisons = Comparisons(
         winner[order],
         loser[order],

@@ -13,15 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
-from sklearn_rankcal.labels._comparisons import (
-    Comparisons,
-    Orders,
-    compare_tiers,
-    ranges,
-    take_entries,
-)
+from sklearn_rankcal.labels import _judgement_pairs as pair_formats
+from sklearn_rankcal.labels import _judgement_parts as parts
+from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._names import checks_keywords
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,9 +27,9 @@ Ints = NDArray[np.int64]
 class Judgements:
     """Partial judgements about items, each about items of one query.
 
-    Use one of the constructors `from_pairs`, `from_orders`, `from_ranks`, `from_selections`,
-    `from_preflib` and `from_labels`; they check their arguments. `aggregation.aggregate` turns
-    judgements into one ranking of the items of each query.
+    Use one of the constructors `from_votes`, `from_pairs`, `from_orders`, `from_ranks`,
+    `from_selections`, `from_preflib` and `from_labels`; they check their arguments.
+    `aggregation.aggregate` turns judgements into one ranking of the items of each query.
 
     Attributes
     ----------
@@ -106,24 +103,28 @@ class Judgements:
     # ---------------------------------------------------------------- constructors
 
     @classmethod
+    @checks_keywords
     def from_pairs(
         cls,
         pairs: Any,
-        groups: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         weight: ArrayLike | None = None,
         tied: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judgement: ArrayLike | None = None,
         judge: ArrayLike | None = None,
+        items: Any = None,
     ) -> Judgements:
         """Read comparisons of two items.
 
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2)
-            Ids of the preferred and of the other item, of any hashable type: a list of tuples, an
-            array or a data frame with two columns.
+            Ids of the preferred and of the other item, of any hashable type: a list of tuples or an
+            array. A data frame has the columns ``winner`` and ``loser``, in any order; two columns
+            that are only numbered, 0 and 1, are read by their places. A frame with other columns is
+            refused, because it does not say which item was preferred.
         groups : array-like of shape (n_pairs,), default=None
             Query id of each pair. The same item id in two queries means two different items. None
             means that all pairs belong to one query.
@@ -140,6 +141,9 @@ class Judgements:
             two queries means two judgements. None means that each pair is a judgement of its own.
         judge : array-like of shape (n_pairs,), default=None
             Id of the judge of each pair, for the bootstrap over judges.
+        items : sequence of shape (n_items,), default=None
+            The ids of all items. A pair with another id is refused, for example a misspelt name. An
+            item that is in no pair gets no score. It excludes `groups`.
 
         Returns
         -------
@@ -149,9 +153,10 @@ class Judgements:
         Raises
         ------
         ValueError
-            If there are no pairs, if shapes or lengths differ, if an item is compared with itself,
-            if an id is missing, if a weight is negative, NaN or infinite, if a count is not a whole
-            number, or if a judgement has two judges.
+            If there are no pairs, if shapes or lengths differ, if pandas objects have different
+            indexes, if the columns of a data frame do not say which item was preferred, if an item
+            is compared with itself, if an id is missing or not in `items`, if a weight is negative,
+            NaN or infinite, if a count is not a whole number, or if a judgement has two judges.
 
         Notes
         -----
@@ -164,14 +169,101 @@ class Judgements:
         >>> Judgements.from_pairs([(7, 3), (3, 5)], judge=["ann", "bob"])
         Judgements(n_judgements=2, n_items=3, n_queries=1, n_judges=2)
         """
-        return cls(**formats.from_pairs(pairs, groups, weight, tied, count, judgement, judge))
+        return cls(
+            **pair_formats.from_pairs(
+                pairs,
+                groups=groups,
+                weight=weight,
+                tied=tied,
+                count=count,
+                judgement=judgement,
+                judge=judge,
+                items=items,
+            )
+        )
 
     @classmethod
+    @checks_keywords
+    def from_votes(
+        cls,
+        first: ArrayLike,
+        second: ArrayLike,
+        winner: ArrayLike,
+        *,
+        tie: Any = ("tie", "tie (bothbad)"),
+        groups: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        count: ArrayLike | None = None,
+        judgement: ArrayLike | None = None,
+        judge: ArrayLike | None = None,
+        items: Any = None,
+    ) -> Judgements:
+        """Read a table of votes between two items, with a column that says who won.
+
+        Parameters
+        ----------
+        first, second : array-like of shape (n_votes,)
+            Ids of the two items of each vote, such as the columns ``model_a`` and ``model_b`` of a
+            data frame.
+        winner : array-like of shape (n_votes,)
+            Who won each vote. It is the id of the item, or the name of its column in the data
+            frame, or one of the words in `tie`. If neither column is called ``model_a`` or
+            ``model_b``, these two words mean the first and the second item.
+        tie : object or list of objects, default=("tie", "tie (bothbad)")
+            What `winner` says if both items were judged equally good. A tie counts as half a
+            preference in each direction.
+        groups, weight, count, judgement, judge, items
+            As in `from_pairs`, with one entry for each vote.
+
+        Returns
+        -------
+        judgements : Judgements
+
+        Raises
+        ------
+        ValueError
+            If a winner is missing, or is neither an item of its row nor a known word, or could mean
+            both items, or as in `from_pairs`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn_rankcal import Judgements
+        >>> votes = pd.DataFrame(
+        ...     {
+        ...         "model_a": ["owl", "cat", "owl"],
+        ...         "model_b": ["cat", "eel", "eel"],
+        ...         "winner": ["model_a", "tie", "owl"],
+        ...         "judge": ["ann", "ann", "bob"],
+        ...     }
+        ... )
+        >>> Judgements.from_votes(
+        ...     votes["model_a"], votes["model_b"], votes["winner"], judge=votes["judge"]
+        ... )
+        Judgements(n_judgements=3, n_items=3, n_queries=1, n_judges=2)
+        """
+        return cls(
+            **pair_formats.from_votes(
+                first,
+                second,
+                winner,
+                tie,
+                groups=groups,
+                weight=weight,
+                count=count,
+                judgement=judgement,
+                judge=judge,
+                items=items,
+            )
+        )
+
+    @classmethod
+    @checks_keywords
     def from_orders(
         cls,
         orders: Any,
-        groups: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judge: ArrayLike | None = None,
         items: Any = None,
@@ -219,11 +311,12 @@ class Judgements:
         return cls(**formats.from_orders(orders, groups, count, judge, items, unlisted, ties))
 
     @classmethod
+    @checks_keywords
     def from_ranks(
         cls,
         ranks: Any,
-        groups: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judge: ArrayLike | None = None,
         items: Any = None,
@@ -263,12 +356,13 @@ class Judgements:
         return cls(**formats.from_ranks(ranks, groups, count, judge, items, unlisted, ties))
 
     @classmethod
+    @checks_keywords
     def from_selections(
         cls,
         shown: Any,
         selected: Any,
-        groups: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judge: ArrayLike | None = None,
     ) -> Judgements:
@@ -307,6 +401,7 @@ class Judgements:
         return cls(**formats.from_selections(shown, selected, groups, count, judge))
 
     @classmethod
+    @checks_keywords
     def from_preflib(
         cls, instance: Any, *, unlisted: str = "ignore", ties: str = "ignore"
     ) -> Judgements:
@@ -335,6 +430,7 @@ class Judgements:
         return cls(**formats.from_preflib(instance, unlisted, ties))
 
     @classmethod
+    @checks_keywords
     def from_labels(cls, y: Any, n_rows: int | None = None) -> Judgements:
         """Read an array of `preference_labels`, or its entries for some whole queries.
 
@@ -424,37 +520,7 @@ class Judgements:
             Its queries are the copies, each with the items of its parent. A count applies to every
             taking of the judgement.
         """
-        queries, rows, shift = self.queries.copies(parent)
-        place = self.queries.scatter(np.arange(self.queries.n_rows))
-        moved = shift[copy]
-        comparisons, orders = self._comparisons, self.orders
-        if orders is not None:
-            entries, starts = ranges(orders.offsets, judgements)
-            owner = np.repeat(moved, np.diff(starts))
-            orders = Orders(place[orders.item[entries]] + owner, orders.tier[entries], starts)
-            comparisons = None
-        if comparisons is not None:
-            taken, owner, ends = judgements, moved, None
-            if comparisons.offsets is not None:
-                taken, ends = ranges(comparisons.offsets, judgements)
-                owner = np.repeat(moved, np.diff(ends))
-            comparisons = Comparisons(
-                place[comparisons.winner[taken]] + owner,
-                place[comparisons.loser[taken]] + owner,
-                None if comparisons.weight is None else comparisons.weight[taken],
-                ends,
-            )
-        return Judgements(
-            queries,
-            self.items[rows],
-            copy,
-            comparisons=comparisons,
-            orders=orders,
-            half_ties=self._half_ties,
-            count=None if self.count is None else self.count[judgements],
-            judge=None if self.judge is None else self.judge[judgements],
-            judges=self.judges,
-        )
+        return Judgements(**parts.resample(self, judgements, copy, parent))
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
         """Take some items. Comparisons with an item that is not taken are dropped.
@@ -471,42 +537,4 @@ class Judgements:
         judgements : Judgements
             Judgements of which nothing is left are dropped.
         """
-        new = np.full(self.queries.n_rows, -1)
-        new[rows] = np.arange(len(rows))
-        number = np.full(self.queries.n_queries, -1)  # the new number of each query
-        number[self.queries.codes[rows]] = queries.codes
-        query = number[self.query]
-        winner, loser, weight, offsets = self.comparisons
-        winner, loser = new[winner], new[loser]
-        inside = (winner >= 0) & (loser >= 0)
-        owner = self.of_comparison
-        owner = np.arange(self.n_judgements) if owner is None else owner
-        counts = np.bincount(owner[inside], minlength=self.n_judgements)
-        # A judgement that contained no comparison before, such as a single tier, still counts.
-        left = counts > 0
-        if offsets is not None:
-            left |= np.diff(offsets) == 0
-        if self.orders is not None:
-            entry_owner = np.repeat(np.arange(self.n_judgements), np.diff(self.orders.offsets))
-            listed = np.bincount(entry_owner, new[self.orders.item] >= 0, self.n_judgements)
-            left &= listed > 0
-        kept = np.flatnonzero((query >= 0) & left)
-        counts = counts[kept]
-        comparisons = Comparisons(
-            winner[inside],
-            loser[inside],
-            None if weight is None else weight[inside],
-            None if (counts == 1).all() else np.append(0, np.cumsum(counts)),
-        )
-        orders = None if self.orders is None else take_entries(self.orders, new, kept)
-        return Judgements(
-            queries,
-            self.items[rows],
-            query[kept],
-            comparisons=comparisons,
-            orders=orders,
-            half_ties=self._half_ties,
-            count=None if self.count is None else self.count[kept],
-            judge=None if self.judge is None else self.judge[kept],
-            judges=self.judges,
-        )
+        return Judgements(**parts.take_rows(self, rows, queries))

@@ -216,9 +216,11 @@ def check_ranks(ranks: ArrayLike) -> Floats:
     if np.isinf(positions).any():
         raise ValueError("ranks must be finite, or NaN for entries that were not judged.")
     if (positions < 1).any():
+        place = np.unravel_index(int(np.nanargmin(positions)), positions.shape)
+        where = " and ".join(f"{k} {n}" for k, n in zip(("row", "column"), place, strict=False))
         raise ValueError(
-            f"ranks start at 1 (best); got {np.nanmin(positions):g}. An order of indices is "
-            "converted to ranks by order_to_ranks."
+            f"ranks start at 1 (best); got {positions[place]:g} in {where}, counted from 0. An "
+            "order of indices is converted to ranks by order_to_ranks."
         )
     return positions
 

@@ -53,6 +53,10 @@ _NO_VALIDATION = (
     "This fit takes no validation queries. Measure the rankings of "
     "other queries with its method score, or with metrics.evaluate_rankings."
 )
+#: Keywords of the constructors of `Judgements`, which `aggregate` does not have.
+_OF_JUDGEMENTS = (
+    "weight", "tied", "count", "judgement", "judge", "items", "unlisted", "ties", "tie",
+)  # fmt: skip
 _FITS = ("fit", "partial_fit")
 _ABOUT_VALIDATION = {
     "eval_set", "eval_names", "eval_X", "eval_y", "eval_group", "eval_qid", "eval_sample_weight",
@@ -111,7 +115,7 @@ def checks_keywords(function: _Function) -> _Function:
 
 def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> str:
     """Return the message of the error for a keyword that a function does not have."""
-    known = [name for name in parameters if name != "self"]
+    known = [name for name in parameters if name not in ("self", "cls")]
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:
         return f"{start} Pass groups=<query id of each row>. {_SIZES}"
@@ -119,5 +123,10 @@ def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> s
         if keyword in _ABOUT_VALIDATION and "X_val" not in known:
             return f"{start} {_NO_VALIDATION}"
         return f"{start} {FOREIGN_KEYWORDS[keyword]}"
+    if function == "aggregate" and keyword in _OF_JUDGEMENTS:
+        return (
+            f"{start} It belongs to the judgements: pass, for example, "
+            f"Judgements.from_pairs(pairs, {keyword}={keyword}) as the first argument."
+        )
     hint = did_you_mean(keyword, known)
     return f"{start}{hint or ' Its parameters: ' + ', '.join(known) + '.'}"

@@ -66,8 +66,8 @@ def _expect_totals(case, read, names, wanted):
 
 
 def formats(case):
-    """Pairs, orders, tables of ranks and selections."""
-    case.choose([_pairs, _orders, _ranks, _selections])(case)
+    """Pairs, votes, orders, tables of ranks and selections."""
+    case.choose([_pairs, _votes, _orders, _ranks, _selections])(case)
 
 
 def _pairs(case):
@@ -94,8 +94,8 @@ def _pairs(case):
         columns = [np.empty(n, dtype=object) for _ in range(2)]
         for k, pair in enumerate(made):
             columns[0][k], columns[1][k] = pair
-        made = pd.DataFrame({"one": columns[0], "other": columns[1]})
-    read = case.call(_L.Judgements.from_pairs, made, groups, **options)
+        made = pd.DataFrame({"loser": columns[1], "winner": columns[0]}, dtype=object)
+    read = case.call(_L.Judgements.from_pairs, made, groups=groups, **options)
     wanted = defaultdict(float)
     for (i, j), q, f, tie in zip(rows, codes, factor, tied, strict=True):
         wanted[q, i, j] += f / 2 if tie else f
@@ -104,6 +104,26 @@ def _pairs(case):
     if extra == "judgement":
         n = len(set(zip(codes, options["judgement"], strict=True)))
     case.expect(read.n_judgements == n, "counts judgements wrongly")
+
+
+def _votes(case):
+    names, n = _names(case), case.whole(1, 3 * case.size)
+    codes, groups = _queries(case, n)
+    rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
+    outcomes = [case.whole(0, 2) for _ in range(n)]
+    words = ["model_a", "model_b", "tie"]
+    winner = [
+        names[pair[outcome]] if outcome < 2 and case.chance(0.5) else words[outcome]
+        for pair, outcome in zip(rows, outcomes, strict=True)
+    ]
+    columns = [[names[pair[k]] for pair in rows] for k in (0, 1)]
+    read = case.call(_L.Judgements.from_votes, *columns, winner, groups=groups)
+    wanted = defaultdict(float)
+    for (i, j), q, outcome in zip(rows, codes, outcomes, strict=True):
+        wanted[q, i, j] += (1.0, 0.0, 0.5)[outcome]
+        wanted[q, j, i] += (0.0, 1.0, 0.5)[outcome]
+    _expect_totals(case, read, names, wanted)
+    case.expect(read.n_judgements == n, "counts votes wrongly")
 
 
 def _order_totals(orders, codes, counts, options, known):
@@ -146,7 +166,7 @@ def _orders(case):
         [names[tier[0]] if plain and len(tier) == 1 else [names[i] for i in tier] for tier in tiers]
         for tiers in orders
     ]
-    read = case.call(_L.Judgements.from_orders, made, groups, **options)
+    read = case.call(_L.Judgements.from_orders, made, groups=groups, **options)
     _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
 
 
@@ -162,7 +182,7 @@ def _ranks(case):
         options["items"] = names
     if groups is None:  # every column is an item, also those that no order lists
         known[0] = set(range(6))
-    read = case.call(_L.Judgements.from_ranks, table, groups, **options)
+    read = case.call(_L.Judgements.from_ranks, table, groups=groups, **options)
     _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
 
 
@@ -180,7 +200,7 @@ def _selections(case):
         _L.Judgements.from_selections,
         [[names[i] for i in items] for items in shown],
         [[names[i] for i in winners] for winners in chosen],
-        groups,
+        groups=groups,
     )
     _expect_totals(case, read, names, wanted)
 
@@ -206,8 +226,17 @@ _NO_RANKS = [
 def bad_formats(case):
     """Judgements, and what belongs to them, without a meaning."""
     J = _L.Judgements
-    which = case.choose(["pairs", "orders", "ranks", "selections", "option", "groups", "preflib"])
-    if which == "pairs":
+    which = case.choose(
+        ["pairs", "votes", "orders", "ranks", "selections", "option", "groups", "preflib"]
+    )
+    if which == "votes":
+        votes = case.choose([
+            (["a"], ["b"], ["c"]), (["a"], ["b"], [None]), (["a"], ["a"], ["a"]), ("a", "b", "a"),
+            (["a"], ["b", "c"], ["a"]), ([], [], []), (["a"], ["b"], [[]]), (["a"], ["tie"], "tie"),
+            (["model_b"], ["b"], ["model_b"]), (None, None, None), (["a"], [np.nan], ["a"]),
+        ])  # fmt: skip
+        case.refuses(J.from_votes, *votes, words=("first", "second", "winner", "item"))
+    elif which == "pairs":
         case.refuses(J.from_pairs, case.choose(_NO_PAIRS), words=("pair",))
     elif which == "orders":
         case.refuses(J.from_orders, case.choose(_NO_ORDERS), words=("order",))
@@ -222,7 +251,7 @@ def bad_formats(case):
         case.refuses(J.from_selections, shown, chosen, words=("shown", "selected"))
     elif which == "groups":
         spoiled = spoiled_groups(case, [0, 0, 1])
-        case.refuses(J.from_pairs, [(0, 1)] * 3, spoiled, words=(*GROUP_WORDS, "group"))
+        case.refuses(J.from_pairs, [(0, 1)] * 3, groups=spoiled, words=(*GROUP_WORDS, "group"))
     elif which == "preflib":
         bad = case.choose([None, 7, "votes.soc", [], {}, [[1, 2]], object()])
         case.refuses(J.from_preflib, bad, words=("from_preflib",))
