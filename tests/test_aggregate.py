@@ -9,9 +9,11 @@ import pytest
 
 from sklearn_rankcal import Judgements
 from sklearn_rankcal.aggregation import ComparisonStructure, Kemeny, aggregate
+from sklearn_rankcal.aggregation._equally_good import others_are_as_good
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
-from sklearn_rankcal.labels import preference_labels, read_preflib
+from sklearn_rankcal.labels import Preferences, preference_labels, read_preflib
+from sklearn_rankcal.queries import Queries
 
 PREFLIB = Path(__file__).parents[2] / "shared" / "data" / "preferences" / "preflib"
 
@@ -172,7 +174,9 @@ def test_kemeny_ranks_equals_by_net_wins_and_items_without_comparison_last():
     judgements = Judgements.from_orders(
         [["d", "c"], ["a", "d", "c"], ["b", "d", "c"]], items=["x", "c", "b", "d", "a", "y"]
     )
-    with pytest.warns(DisconnectedComparisonsWarning, match="compares 2 of the items"):
+    with pytest.warns(
+        DisconnectedComparisonsWarning, match=r"compares 2 of the items \('x', 'y'\)"
+    ):
         result = aggregate(judgements, "kemeny")
     ranks = dict(zip(result.items.tolist(), result.ranks.tolist(), strict=True))
     assert ranks == {"b": 1, "a": 2, "d": 3, "c": 4, "x": 5, "y": 5}
@@ -187,13 +191,101 @@ def test_disconnected_comparisons_warn_and_say_how_many():
         result = aggregate(pairs, NetWins(), ["x", "x", "y", "z"])
     assert len(caught) == 1 and caught[0].filename == __file__
     assert "1 of 3 queries" in str(caught[0].message)
-    assert "the 4 items of query 'x' are in 2 connected components" in str(caught[0].message)
+    assert "query 'x' fall into 2 parts that no comparison connects: 'a', 'b'; 'c', 'd'." in str(
+        caught[0].message
+    )
     assert "NaN" not in str(caught[0].message)
     assert np.isfinite(result.scores).all()
-    with pytest.warns(DisconnectedComparisonsWarning, match="no judgement compares 1 of"):
+    assert "the items of 1 of 3 queries are in several parts" in str(result)
+    with pytest.warns(DisconnectedComparisonsWarning, match="No judgement compares 1 of"):
         weighted = Judgements.from_pairs([("a", "b"), ("b", "c")], weight=[1, 0])
         result = aggregate(weighted, NetWins())
     assert np.isnan(result.scores[2]) and result.ranks.tolist() == [1, 2, 3]
+
+
+def test_the_parts_of_items_that_no_comparison_connects():
+    pairs = [("a", "b"), ("x", "y"), ("y", "z"), ("x", "w"), ("z", "v")]
+    judgements = Judgements.from_pairs(pairs, items=["none", *"abvwxyz"])
+    with pytest.warns(DisconnectedComparisonsWarning) as caught:
+        result = aggregate(judgements, NetWins(), n_resamples=20)
+    text = str(caught[0].message)
+    assert text.startswith("The comparisons do not connect all items. They fall into 2 parts that ")
+    assert "connects: 'v', 'w', 'x' and 2 more; 'a', 'b'. Scores" in text
+    assert "Aggregate the judgements of each part by themselves, or collect" in text
+    assert "compares 1 of the items ('none')" in text
+    # the part with more items is the first one
+    assert result.parts.tolist() == [0, 2, 2, 1, 1, 1, 1, 1]
+    assert (
+        result.parts.tolist() == result.to_frame().set_index("item")["part"][result.items].tolist()
+    )
+    lines = str(result).splitlines()
+    assert (
+        lines[1]
+        == "the items are in 2 parts; scores and ranks of different parts cannot be compared"
+    )
+    table = lines[-8:]
+    assert [line.split()[0] for line in table] == [*"11111", *"22", "-"]
+    assert "first place is not certain: x cannot be compared with all items" in lines
+    assert not result.is_first_certain()
+    matrix = result.probability_matrix()
+    parts = result.parts[result.rows_of()]
+    same = (parts[:, None] == parts) & (parts > 0) | np.eye(8, dtype=bool)
+    np.testing.assert_array_equal(np.isnan(matrix), ~same)
+    assert np.isnan(result.probability_above("a", "x"))
+    assert result.probability_above("none", "none") == 0.5
+    connected = aggregate(pairs[:1], NetWins())
+    assert connected.parts.tolist() == [1, 1] and "part" not in connected.to_frame()
+
+
+def best_rankings(weights):
+    """All rankings of least contradicted weight, by enumeration."""
+    r = len(weights)
+    lost = {
+        order: sum(weights[order[b], order[a]] for b in range(r) for a in range(b))
+        for order in permutations(range(r))
+    }
+    least = min(lost.values())
+    return [order for order, weight in lost.items() if weight <= least + 1e-9]
+
+
+@pytest.mark.parametrize("limit", [10, 0])
+def test_whether_other_rankings_contradict_as_little(limit, monkeypatch):
+    """With the limit 0 as for more than 10 items: what is known is right, and often known."""
+    monkeypatch.setattr("sklearn_rankcal.aggregation._equally_good._MAX_COUNTED", limit)
+    random = np.random.RandomState(0)
+    found = {True: 0, False: 0, None: 0}
+    for case in range(200):
+        weights = random.randint(0, (2, 6)[case % 2], size=(5, 5)) * (1.0, 0.1)[case % 3 == 0]
+        np.fill_diagonal(weights, 0)
+        best = best_rankings(weights)
+        winner, loser = np.nonzero(weights)
+        if len(set(winner) | set(loser)) < 5:
+            continue
+        preferences = Preferences.from_pairs(
+            winner, loser, weights[winner, loser], Queries.single(5)
+        )
+        answer = others_are_as_good(preferences, np.array(best[random.randint(len(best))]))
+        found[answer] += 1
+        if answer is not None:
+            assert answer == (len(best) > 1)
+    assert found[True] > 50 and found[False] > 20
+    assert (found[None] > 0) == (limit == 0)
+
+
+def test_the_text_of_kemeny_says_what_is_proved():
+    opposite = Judgements.from_orders([list("abcd"), list("dcba")])
+    assert str(aggregate(opposite, "kemeny")).splitlines()[1:3] == [
+        "the ranking contradicts comparisons of weight 6 of 12",
+        "it is proved that none contradicts less, but others contradict as little",
+    ]
+    text = str(aggregate([("a", "b"), ("a", "b"), ("b", "a"), ("b", "c")], "kemeny"))
+    assert "of weight 1 of 4\nit is proved that all others contradict more\n" in text
+    random = np.random.RandomState(0)
+    pairs = [random.permutation(30)[:2].tolist() for _ in range(400)]
+    lines = str(aggregate(pairs, "kemeny")).splitlines()
+    assert lines[2].startswith("every ranking contradicts at least ")
+    assert lines[2].endswith('aggregate(judgements, Kemeny("exact")) can find a proof')
+    assert "it is proved" in str(aggregate(pairs, Kemeny("exact")))
 
 
 def test_a_query_of_one_item_has_no_score_and_no_warning():
@@ -227,7 +319,9 @@ def test_text_and_frame():
 @pytest.mark.parametrize(
     "judgements, options, error, words",
     [
-        ([("a", "b")], {"method": "kemeni"}, ValueError, "kemeni"),
+        ([("a", "b")], {"method": "kemeni"}, ValueError, "Unknown method 'kemeni'. Did you mean"),
+        ([("a", "b")], {"method": "bradley_terry"}, ValueError, "the nearest is 'btl'"),
+        ([("a", "b")], {"method": "x"}, ValueError, "rank_centrality, kemeny\\.$"),
         ([("a", "b")], {"method": Kemeny}, TypeError, "must be a name or"),
         ([("a", "b")], {"method": 3}, TypeError, "3"),
         ([("a", "b")], {"method": "cascade"}, ValueError, "takes clicks, and not judgements"),

@@ -17,6 +17,14 @@ from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 CHUNK = 64  # resamples that share the start of their random numbers
 
 
+@pytest.fixture
+def few_judges():
+    """The warning about few judges, where a test is about something else."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="There are only", category=UserWarning)
+        yield
+
+
 def simulate(random, scores, n):
     """Votes of the Bradley-Terry-Luce model on random pairs."""
     r = len(scores)
@@ -142,7 +150,7 @@ def test_resamples_of_orders():
     check_intervals(result, np.arange(4), np.array(samples), np.zeros((70, 4)))
 
 
-def test_resamples_of_judges():
+def test_resamples_of_judges(few_judges):
     random = np.random.RandomState(2)
     pairs = simulate(random, np.arange(5) / 2, 200)
     judge = random.randint(12, size=200)
@@ -234,6 +242,11 @@ def test_resamples_that_fall_apart_are_counted():
     assert (result.rank_low <= result.ranks).all() and (result.ranks <= result.rank_high).all()
 
 
+def matrix_entry(result, one, other):
+    names = result.items[result.rows_of()].tolist()
+    return result.probability_matrix()[names.index(one), names.index(other)]
+
+
 def test_items_that_cannot_be_compared():
     judgements = Judgements.from_pairs(
         [("a", "b")] * 30 + [("c", "d")] * 30 + [("a", "e")], weight=[1.0] * 60 + [0.0]
@@ -242,7 +255,7 @@ def test_items_that_cannot_be_compared():
         result = aggregate(judgements, "borda", n_resamples=50)
     place = {item: k for k, item in enumerate(result.items.tolist())}
     assert result.probability_above("a", "b") == 1.0
-    assert result.probability_above("a", "d") == result.probability_above("c", "a") == 0.5
+    assert np.isnan(result.probability_above("a", "d")) and np.isnan(matrix_entry(result, "c", "a"))
     assert np.isnan(result.score_low[place["e"]]) and np.isnan(result.score_high[place["e"]])
     assert (result.rank_low[place["e"]], result.rank_high[place["e"]]) == (1, 5)
     assert (result.rank_low[place["a"]], result.rank_high[place["a"]]) == (1, 4)
@@ -293,6 +306,57 @@ def test_intervals_of_judges_are_longer_where_judges_disagree():
     judges = aggregate(judgements, n_resamples=300, resample="judges")
     longer = (judges.score_high - judges.score_low) / (own.score_high - own.score_low)
     assert (longer > 1.3).all()
+
+
+def votes_of_judges(n_judges, n_queries=1):
+    pairs = simulate(np.random.RandomState(0), np.arange(4.0), 100)
+    judge = np.arange(100) % n_judges
+    groups = np.where(judge > 0, np.arange(100) % n_queries, 0)
+    return Judgements.from_pairs(pairs, judge=judge, groups=groups if n_queries > 1 else None)
+
+
+def test_a_single_judge_and_few_judges():
+    with pytest.raises(ValueError, match=r"needs several judges, but there is only one. The"):
+        aggregate(votes_of_judges(1), n_resamples=10, resample="judges")
+    alone = Judgements.from_pairs(
+        [("a", "b")] * 5, groups=["x", "x", "x", "y", "y"], judge=[1, 2, 1, 3, 3]
+    )
+    with pytest.raises(ValueError, match="there is only one in query 'y'"):
+        aggregate(alone, n_resamples=10, resample="judges")
+    with pytest.warns(UserWarning, match=r"There are only 14 judges\. .* fewer than 15 ") as caught:
+        result = aggregate(votes_of_judges(14), n_resamples=10, resample="judges")
+    assert caught[0].filename == __file__
+    assert "intervals from 10 resamples of the 14 judges" in str(result)
+    with pytest.warns(UserWarning, match="only 2 judges in query 'x'"):
+        part = Judgements.from_pairs(
+            [("a", "b"), ("b", "a")] * 2, groups=["x", "x", "y", "y"], judge=[1, 2, 3, 4]
+        )
+        aggregate(part, n_resamples=10, resample="judges")
+    # 15 judges are enough, and so is one if judges are not drawn
+    aggregate(votes_of_judges(15), n_resamples=10, resample="judges")
+    aggregate(votes_of_judges(1), n_resamples=10)
+
+
+def test_judges_without_resamples_are_refused():
+    with pytest.raises(ValueError, match=r"n_resamples is 0. Pass n_resamples=1000 as well"):
+        aggregate(votes_of_judges(20), resample="judges")
+
+
+@pytest.mark.parametrize("n_votes, certain", [(40, True), (6, False)])
+def test_whether_the_first_place_is_certain(n_votes, certain):
+    pairs = [("a", "b")] * n_votes * 2 + [("b", "a")] * n_votes
+    pairs += [("b", "c")] * n_votes * 2 + [("c", "b")] * n_votes
+    result = aggregate(pairs, "btl", n_resamples=500)
+    shares = [result.probability_above("a", other) for other in "bc"]
+    assert result.is_first_certain() == certain == (min(shares) >= 0.975)
+    text = "first place is certain: a is above every other item in at least 97.5 % of the resamples"
+    if not certain:
+        share = np.floor(1000 * shares[0] + 1e-9) / 10
+        assert shares[0] < shares[1]
+        text = f"first place is not certain: a is above b in {share:g} % of the resamples; 97.5"
+    assert text in str(result)
+    with pytest.raises(ValueError, match="Pass n_resamples=1000"):
+        aggregate(pairs, "borda").is_first_certain()
 
 
 def test_convergence_warnings_of_resamples_are_one_warning():

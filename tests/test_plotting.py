@@ -242,6 +242,25 @@ def test_a_leaderboard_of_one_query_of_several_and_items_without_a_score():
     assert np.isfinite(points[:2]).all() and np.isnan(points[2])
 
 
+def test_parts_that_no_comparison_connects_are_separated():
+    pairs = [("a", "b")] * 3 + [("b", "c")] * 2 + [("c", "a")] + [("x", "y")] * 9 + [("y", "x")]
+    judgements = Judgements.from_pairs(pairs, items=["none", *"ayxbc"])
+    with pytest.warns(DisconnectedComparisonsWarning):
+        result = aggregate(judgements, "btl", n_resamples=30)
+    ax = plot_aggregate(result)
+    places = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.get_yticks(), strict=True))
+    assert places == {"a": 0, "b": 1, "c": 2, "x": 4, "y": 5, "none": 7}
+    lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "--"]
+    assert lines == [3, 6]
+    notes = {text.get_position()[1]: text.get_text() for text in ax.texts}
+    assert notes == {3: "not compared with the items above", 6: "in no comparison"}
+    shown = plot_probability_above(result)
+    assert [t.get_text() for t in shown.get_yticklabels()] == list(places)
+    empty = np.isnan(np.asarray(shown.images[0].get_array().filled(np.nan)))
+    assert not empty[:3, :3][~np.eye(3, dtype=bool)].any() and empty[:3, 3:].all()
+    assert not plot_aggregate(leaderboard()).texts
+
+
 def test_probabilities_are_a_matrix_in_the_order_of_the_ranks():
     result = leaderboard(n_resamples=50)
     ax = plot_probability_above(result)

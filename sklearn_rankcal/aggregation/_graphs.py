@@ -241,6 +241,33 @@ def components(preferences: Preferences) -> Ints:
     return number_components(winner, loser, preferences.n_rows, "weak")
 
 
+def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) -> Ints:
+    """Number the connected components inside each query, those with more items first.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        What `components` returns.
+    compared : ndarray of bool of shape (n_rows,)
+        Whether each row is compared with another one.
+    queries : Queries
+
+    Returns
+    -------
+    parts : ndarray of shape (n_rows,)
+        Numbers from 1 in each query; 0 for rows that are not compared. Parts of the same size are
+        numbered by their first rows.
+    """
+    _, first, number, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    query = queries.codes[first]
+    order = np.lexsort((first, -sizes * compared[first], query))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.searchsorted(query[order], query[order])
+    return np.where(compared, place[number] + 1, 0)
+
+
 def warn_if_disconnected(preferences: Preferences) -> None:
     """Warn if the comparisons of a query do not connect all of its items.
 

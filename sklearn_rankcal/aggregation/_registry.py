@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from sklearn_rankcal.aggregation._base import Structure
@@ -98,10 +99,7 @@ def get_structure(structure: str | Structure, **parameters: Any) -> Structure:
             )
         return structure
     if structure not in STRUCTURES:
-        raise ValueError(
-            f"Unknown structure {structure!r}.{did_you_mean(structure, STRUCTURES, _OTHER_NAMES)} "
-            f"Known: {', '.join(STRUCTURES)}."
-        )
+        raise unknown_name(structure, "structure", STRUCTURES)
     kind = STRUCTURES[structure]
     known = list(inspect.signature(kind).parameters)
     for name in parameters:
@@ -111,3 +109,19 @@ def get_structure(structure: str | Structure, **parameters: Any) -> Structure:
                 + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
             )
     return kind(**parameters)
+
+
+def get_method(method: str | Structure) -> Structure:
+    """Do what `get_structure` does for a method of `aggregate`, with errors in its words."""
+    if isinstance(method, str) and method not in STRUCTURES:
+        known = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
+        raise unknown_name(method, "method", known)
+    if not isinstance(method, str) and (isinstance(method, type) or not hasattr(method, "scores")):
+        raise TypeError(f"method must be a name or have a scores method; got {method!r}.")
+    return get_structure(method)
+
+
+def unknown_name(name: str, word: str, known: Iterable[str]) -> ValueError:
+    """Return the error for an unknown structure, which the user calls by `word`."""
+    hint = did_you_mean(name, known, _OTHER_NAMES)
+    return ValueError(f"Unknown {word} {name!r}.{hint} Known: {', '.join(known)}.")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
+from sklearn_rankcal.aggregation._leaderboard_text import write_leaderboard
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
@@ -18,11 +17,6 @@ from sklearn_rankcal.targets import PAIRS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: Rows of a leaderboard that the text of a result shows, for one query and for one of many.
-_ROWS, _ROWS_OF_MANY = 20, 5
-#: The longest name that the text shows in full.
-_NAME = 30
 
 
 @dataclass(repr=False, eq=False)
@@ -44,6 +38,11 @@ class Aggregate:
         The position of each item in its query, 1 = best: one more than the number of items with a
         larger score, so that items with equal scores share the best of their positions. Items
         without a score share the position after all others.
+    parts : ndarray of shape (n_items,)
+        Which part of its query each item belongs to. Items are in the same part if a chain of
+        comparisons connects them, and only then can their scores and ranks be compared. Parts are
+        numbered from 1, those with more items first. It is 0 for an item that no judgement compares
+        with another.
     method : Structure
         The structure that computed the scores.
     judgements : Judgements
@@ -88,6 +87,7 @@ class Aggregate:
     groups: NDArray[Any]
     scores: Floats
     ranks: Ints
+    parts: Ints
     method: Structure
     judgements: Judgements
     objective: Floats | None = None
@@ -144,6 +144,12 @@ class Aggregate:
         places = np.arange(queries.offsets[q], queries.offsets[q + 1])
         return places if queries.order is None else queries.order[places]
 
+    def _rows_by_part(self, group: Any = None) -> Ints:
+        """Return the rows of a query part by part, best first; those without a score are last."""
+        rows = self.rows_of(group)
+        parts = np.where(self.parts[rows] > 0, self.parts[rows], len(rows) + 1)
+        return rows[np.argsort(parts, kind="stable")]
+
     def probability_matrix(self, group: Any = None) -> Floats:
         """Return the probability of each pair of items of a query that one is above the other.
 
@@ -158,26 +164,33 @@ class Aggregate:
             The entry (i, j) is the share of resamples in which the i-th best item has a larger
             score than the j-th best. Items are in the order of `rows_of`. A resample counts one
             half if the scores are equal, or if its comparisons do not connect the two items. The
-            diagonal is 1/2.
+            entry is NaN if the comparisons of the data do not connect them, and 1/2 on the
+            diagonal.
 
         Raises
         ------
         ValueError
             If there are no resamples, or as in `rows_of`.
         """
-        if self._above is None:
-            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
         q = self._query(group)
-        queries = self.judgements.queries
-        r = int(queries.sizes[q])
-        n_entries = PAIRS.n_entries(queries.sizes)
-        start = int(n_entries[:q].sum())
+        above = self._above_of(q)
+        r = int(self.judgements.queries.sizes[q])
         matrix = np.full((r, r), 0.5)
         upper = PAIRS.indices(r)
-        matrix[upper] = self._above[start : start + n_entries[q]]
+        matrix[upper] = above
         matrix.T[upper] = 1.0 - matrix[upper]
-        order = np.argsort(self.ranks[self._rows_of(q)], kind="stable")
+        rows = self._rows_of(q)
+        matrix[_apart(self.parts[rows])] = np.nan
+        order = np.argsort(self.ranks[rows], kind="stable")
         return matrix[np.ix_(order, order)]
+
+    def _above_of(self, q: int) -> Floats:
+        """Return the probabilities of the pairs i < j of a query."""
+        if self._above is None:
+            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
+        n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
+        start = int(n_entries[:q].sum())
+        return self._above[start : start + n_entries[q]]
 
     def probability_above(self, one: Any, other: Any, group: Any = None) -> float:
         """Return the share of resamples in which an item has a larger score than another one.
@@ -192,16 +205,66 @@ class Aggregate:
         Returns
         -------
         probability : float
-            An entry of `probability_matrix`.
+            An entry of `probability_matrix`, which is NaN if no chain of comparisons connects the
+            two items.
 
         Raises
         ------
         ValueError
             If there are no resamples, or no such item or query.
         """
-        matrix = self.probability_matrix(group)
-        ids = self.items[self.rows_of(group)]
-        return float(matrix[_find(ids, one, "item"), _find(ids, other, "item")])
+        q = self._query(group)
+        rows = self._rows_of(q)
+        one, other = (rows[_find(self.items[rows], item, "item")] for item in (one, other))
+        return self._share_above(q, one, other)
+
+    def _share_above(self, q: int, one: int, other: int) -> float:
+        """Return the probability that a row of a query is above another one."""
+        above = self._above_of(q)
+        if one == other:
+            return 0.5
+        if _apart(self.parts[[one, other]])[0, 1]:
+            return float("nan")
+        place = self.judgements.queries.scatter(self.judgements.queries.place)
+        i, j = place[[one, other]].tolist()
+        r = int(self.judgements.queries.sizes[q])
+        return float(above[_entry(i, j, r)] if i < j else 1 - above[_entry(j, i, r)])
+
+    def is_first_certain(self, group: Any = None) -> bool:
+        """Return whether the resamples leave only one item for the first place.
+
+        Parameters
+        ----------
+        group : object, default=None
+            The id of the query. It can be left out if there is only one.
+
+        Returns
+        -------
+        certain : bool
+            Whether the best item is above each other one in a share of at least
+            ``(1 + confidence_level) / 2`` of the resamples, which is 97.5 % by default. Its
+            interval of ranks is then 1 to 1. It is False if no chain of comparisons connects the
+            best item with some other one.
+
+        Raises
+        ------
+        ValueError
+            If there are no resamples, or as in `rows_of`.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 9 + [("cat", "owl")] * 3 + [("cat", "eel")] * 9
+        >>> votes += [("eel", "cat")] * 3
+        >>> result = aggregate(votes, n_resamples=1000)
+        >>> result.is_first_certain()
+        False
+        >>> result.probability_above("owl", "cat") < 0.975
+        True
+        """
+        self._above_of(0)
+        assert self.rank_high is not None
+        return bool(self.rank_high[self.rows_of(group)[0]] == 1)
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
         """Plot the leaderboard of a query.
@@ -224,7 +287,8 @@ class Aggregate:
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
             The columns are ``query``, ``rank``, ``item`` and ``score``, and with resamples
-            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``.
+            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``. If the items of a query
+            are in several parts, ``part`` is the attribute `parts`.
 
         Raises
         ------
@@ -248,80 +312,27 @@ class Aggregate:
             "item": self.items,
             "score": self.scores,
         }
+        if (self.parts > 1).any():
+            columns["part"] = self.parts
         for name in ("score_low", "score_high", "rank_low", "rank_high"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
         return columns
 
-    # ---------------------------------------------------------------- text
-
     def __repr__(self) -> str:
-        queries = self.judgements.queries
-        several = queries.n_queries > 1
-        total = f"{int(self.judgements.per_query.sum()):,} judgements"
-        head = f"{len(self.items):,} items, {total}, {self.method!r}"
-        if several:
-            head = f"{queries.n_queries:,} queries, {head}"
-        lines = [head, *self._certificate(), *self._resamples()]
-        if several:
-            lines.append(f"query {show_id(queries.ids[0])}:")
-        rows = self.rows_of(queries.ids[0])
-        shown = rows[: _ROWS_OF_MANY if several else _ROWS]
-        lines += self._table(shown)
-        left = [
-            f"{len(rows) - len(shown):,} more items" if len(rows) > len(shown) else "",
-            f"{queries.n_queries - 1:,} more queries" if several else "",
-        ]
-        if any(left):
-            lines.append(f"... {' and '.join(filter(None, left))}; to_frame() has all")
-        return "\n".join(lines)
+        return write_leaderboard(self)
 
-    def _table(self, rows: Ints) -> list[str]:
-        names = [_shorten(name) for name in self.items[rows].tolist()]
-        write = _decimals(self.scores)
-        columns = [
-            _column("rank", [str(rank) for rank in self.ranks[rows]], right=True),
-            _column("item", names),
-            _column("score", write(self.scores[rows]), right=True),
-        ]
-        if self.rank_low is not None and self.rank_high is not None:
-            ranks = zip(self.rank_low[rows], self.rank_high[rows], strict=True)
-            columns.insert(1, _column("ranks", [_range(low, high) for low, high in ranks]))
-        if self.score_low is not None and self.score_high is not None:
-            bounds = zip(write(self.score_low[rows]), write(self.score_high[rows]), strict=True)
-            texts = [f"{low} to {high}" for low, high in bounds]
-            columns.append(_column("interval", texts, right=True))
-        return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
-    def _certificate(self) -> list[str]:
-        if self.optimal is None or self.objective is None or self.lower_bound is None:
-            return []
-        if len(self.optimal) > 1:
-            return [
-                f"{self.optimal.sum():,} of {len(self.optimal):,} rankings are proved to "
-                "contradict the least weight of comparisons"
-            ]
-        weight, bound = float(self.objective[0]), float(self.lower_bound[0])
-        text = f"the ranking contradicts comparisons of weight {weight:g}"
-        if self.optimal[0]:
-            return [f"{text}; it is proved that none contradicts less"]
-        return [f"{text}; every ranking contradicts at least {bound:g}"]
+def _apart(parts: Ints) -> NDArray[np.bool_]:
+    """Return which pairs of different items no chain of comparisons connects."""
+    apart = (parts[:, None] != parts) | (parts == 0)
+    np.fill_diagonal(apart, False)
+    return np.asarray(apart)
 
-    def _resamples(self) -> list[str]:
-        if self.n_disconnected is None or self.n_unbounded is None:
-            return []
-        level = f"{100 * (self.confidence_level or 0):g} %"
-        lines = [f"{level} intervals from {self.n_resamples:,} resamples of the {self.resample}"]
-        kinds = [(self.n_disconnected, "the comparisons do not connect all items that the data do")]
-        if isinstance(self.method, (BradleyTerry, PlackettLuce)):
-            text = "some items never lose to the others, and the penalty bounds their scores"
-            kinds.append((self.n_unbounded, text))
-        for counts, text in kinds:
-            if len(counts) == 1 and counts[0]:
-                lines.append(f"in {counts[0]:,} resamples, {text}")
-            elif counts.any():
-                lines.append(f"in some resamples of {np.count_nonzero(counts):,} queries, {text}")
-        return lines
+
+def _entry(i: int, j: int, r: int) -> int:
+    """Return the place of the pair i < j among those of r items."""
+    return i * (2 * r - i - 1) // 2 + j - i - 1
 
 
 def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
@@ -337,27 +348,3 @@ def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
             return place
     shown = ", ".join(map(show_id, listed[:5])) + (", ..." if len(listed) > 5 else "")
     raise ValueError(f"There is no {kind} {show_id(wanted)}. There are: {shown}.")
-
-
-def _shorten(name: Any) -> str:
-    text = str(name).replace("\n", " ")
-    return text if len(text) <= _NAME else text[: _NAME - 3] + "..."
-
-
-def _range(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def _decimals(scores: Floats) -> Any:
-    """Return a function that writes scores with four digits of the largest, all of them alike."""
-    finite = np.abs(scores[np.isfinite(scores)])
-    largest = float(finite.max(initial=0.0))
-    digits = 4 if largest == 0 else int(np.clip(3 - np.floor(np.log10(largest)), 0, 10))
-    # -0.0 is shown as 0
-    return lambda values: [f"{round(value, digits) + 0.0:.{digits}f}" for value in values.tolist()]
-
-
-def _column(title: str, cells: list[str], right: bool = False) -> list[str]:
-    """Pad the cells of a column to the same width."""
-    width = max(map(len, [title, *cells]))
-    return [cell.rjust(width) if right else cell.ljust(width) for cell in [title, *cells]]

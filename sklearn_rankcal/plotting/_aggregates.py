@@ -27,7 +27,7 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ax : matplotlib axes
         A dot for the score of each item, best on top, and a line for its interval. On the right is
         the rank of each item, or its interval if there are resamples. Items without a score have no
-        dot.
+        dot. If no comparisons connect some items, a dashed line separates the parts.
 
     Raises
     ------
@@ -36,11 +36,13 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ImportError
         If matplotlib is not installed.
     """
-    rows = aggregate.rows_of(group)
-    n = len(rows)
+    rows = aggregate._rows_by_part(group)
+    parts = aggregate.parts[rows]
+    starts = np.flatnonzero(parts[1:] != parts[:-1]) + 1  # where a new part begins
+    y = np.arange(len(rows)) + np.searchsorted(starts, np.arange(len(rows)), side="right")
+    n = int(y[-1]) + 1  # a line for each item, and one between two parts
     if ax is None:
         ax = make_axes(figsize=(6.5, 1.2 + 0.24 * n))
-    y = np.arange(n)
     if aggregate.score_low is not None:
         ends = aggregate.score_low[rows], aggregate.score_high[rows]
         ax.hlines(y, *ends, color="tab:blue", alpha=0.45, linewidth=3)
@@ -55,6 +57,14 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     points = ax.get_window_extent().height / ax.figure.dpi * 72 / n
     size = float(np.clip(0.75 * points, 5, 10))
     ax.set_yticks(y, [shorten(item) for item in aggregate.items[rows].tolist()], fontsize=size)
+    for start in starts:
+        text = "not compared with the items above" if parts[start] else "in no comparison"
+        ax.axhline(y[start] - 1, color="0.4", linewidth=1, linestyle="--")
+        box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
+        place = ax.get_yaxis_transform()  # the middle of the axes, at this height
+        ax.text(
+            0.5, y[start] - 1, text, size=size, ha="center", va="center", transform=place, bbox=box
+        )
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
     ax.set(xlabel=titles[0], ylim=(n - 0.4, -0.6))
@@ -84,7 +94,8 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     -------
     ax : matplotlib axes
         The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
-        15 items, the probabilities are written in percent.
+        15 items, the probabilities are written in percent. Pairs that no comparisons connect are
+        left empty.
 
     Raises
     ------
@@ -94,7 +105,11 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
         If matplotlib is not installed.
     """
     matrix = aggregate.probability_matrix(group)
-    names = [shorten(item) for item in aggregate.items[aggregate.rows_of(group)].tolist()]
+    rows = aggregate._rows_by_part(group)
+    place = {row: k for k, row in enumerate(aggregate.rows_of(group).tolist())}
+    order = [place[row] for row in rows.tolist()]
+    matrix = matrix[np.ix_(order, order)]
+    names = [shorten(item) for item in aggregate.items[rows].tolist()]
     n = len(names)
     if ax is None:
         side = float(np.clip(2 + 0.4 * n, 4, 14))
