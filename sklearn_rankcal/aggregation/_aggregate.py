@@ -54,10 +54,10 @@ def aggregate(
     Parameters
     ----------
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
-        - A `Judgements` object, which is made from pairs with ties, weights or judges, from orders,
-          from tables of ranks or from selections.
+        - A `Judgements` object, which is made from a table of votes (`Judgements.from_votes`), from
+          pairs with ties, weights or judges, from orders, from tables of ranks or from selections.
         - Pairs of ids, the preferred and the other item: a list of tuples, an array or a data frame
-          with two columns.
+          with the columns ``winner`` and ``loser``.
         - An election: what `read_preflib` returns, or an `OrdinalInstance` of preflibtools.
         - An array of `preference_labels`.
     method : str or Structure, default="btl"
@@ -122,20 +122,19 @@ def aggregate(
     judgements are merged first: ten million votes on 50 models are at most 2,450 different ones.
     The probabilities of pairs take O(n_resamples r^2) time for a query of r items.
 
-    Intervals of scores are bias-corrected percentile intervals [2]_. In simulations of
-    Bradley-Terry-Luce scores of 8 to 20 items they held 94 to 96 % of the true scores, also with
-    25 votes per item, where plain percentile intervals held 92 %.
+    Intervals of scores are bias-corrected percentile intervals [2]_. They contain the true scores
+    more often than plain percentiles of the resampled scores do where there are few votes.
 
     Intervals of ranks follow from the probabilities of pairs. An item is certainly above another
     one if it is above in a share of at least (1 + confidence_level) / 2 of the resamples. The
     interval of a rank begins after all items that are certainly above, and ends before all that are
-    certainly below. For ten items and 1,000 votes they held at least 99 % of the true ranks, and
-    98 % for scores between -0.1 and 0.1, which so few votes cannot tell apart. Percentiles of the
-    resampled ranks are too short there, and held only 80 % of the first and last ranks, where these
-    intervals held 94 %. Where scores are exactly equal, both are too short for these ranks.
+    certainly below. Percentiles of the resampled ranks are too short for the first and the last
+    places. Where scores are exactly equal, both are too short for these places.
 
-    If judges disagree, intervals from resamples of the judges are as good if there are many judges.
-    With only 15 of them they held 93 % of the true scores. ``examples/benchmarks`` has all figures.
+    If judges disagree, intervals from resamples of the judges contain the true scores about as
+    often as they promise, if there are at least 15 judges. The page of benchmarks, in its section
+    "Intervals of leaderboards", and ``python examples/benchmarks/bench_leaderboards.py`` have the
+    figures.
 
     A resample can lack comparisons. Where its comparisons do not connect two items, it counts one
     half in the probability of this pair; where it compares an item with no other, it is left out of
