@@ -1,6 +1,6 @@
 """
-From a log of comparisons to a ranker that beats the pairwise baseline
-======================================================================
+From a log of comparisons to a ranker
+=====================================
 
 A shop asks its visitors which of two offers they like better. Its log has 60,000 answers: pairs of
 the offer that was preferred and the other one, both from the results of one search. We want a
@@ -15,12 +15,14 @@ threshold are excellent. No weighted sum of the two columns is right about both.
 no excellent offer, so the pairwise loss mostly sorts poor and ordinary offers. A visitor who reads
 from the top wants the excellent offers first, which is what NDCG measures.
 
-Many comparisons together do say by how much one offer is better than another. If one wins 95 % and
-the other 60 % of its comparisons, their log-odds are 2.9 and 0.4. `AggregatedLoss` therefore takes
-k comparisons of a search at a time, turns them into one score for each offer (its mean log-odds,
-smoothed), and these into the targets of NDCG. It learns the mean of the targets over many such
-subsets. Duchi, Mackey and Jordan (2013) show that this is consistent if k grows with the data, but
-not too fast, and that learning from comparisons one by one, in general, is not.
+Many comparisons together do say by how much one offer is better than another: it wins more often.
+The log-odds of an offer are the logarithm of its wins divided by its losses. If one offer wins 95 %
+and another one 60 % of its comparisons, their log-odds are 2.9 and 0.4. `AggregatedLoss` therefore
+takes k comparisons of a search at a time, and computes the mean log-odds of each offer against the
+others. This is the score of the offer. It turns the scores into the targets of NDCG, the numbers
+that a regressor learns, and takes the mean of the targets over many such subsets. Duchi, Mackey and
+Jordan (2013) show that this is consistent if k grows with the data, but not too fast, and that
+learning from comparisons one by one, in general, is not.
 """
 
 import matplotlib.pyplot as plt
@@ -56,15 +58,20 @@ for preferred, other in log.pairs[:3]:
     print(f"search {groups[preferred]}: offer {preferred} was preferred to offer {other}")
 
 # %%
-# Three rankers. The first two have the same columns and are both linear; only the loss differs. The
-# third is the default ranker of this package with the same labels. It is not linear, so it can
-# express the threshold. (Boosted trees with the pairwise loss find the threshold as well, and are
-# then at least as good. The loss matters if a ranker cannot express everything, and real data
-# seldom tell whether it can.) The baseline is not a matter of regularization: multipliers `alpha`
-# from 1 to 100,000 give it 0.78.
+# Three rankers. The first two have the same columns and are both linear: their score is a weighted
+# sum of the columns. Only the loss differs.
 #
-# New searches are judged by NDCG@10. The gain of an offer is its strength in the model of the
-# visitors, the exponential of its asymptotic score.
+# * The baseline has the pairwise loss: ``WeightedComparisons("logistic")`` is the logistic loss of
+#   every comparison, and ``loss="pd_by_scores"`` counts the comparisons that a ranking contradicts.
+# * The second one has the same kind of surrogate, the squared differences of scores, but learns the
+#   aggregated targets of NDCG.
+# * The third is the default ranker of this package with the same labels. It is not linear, so it
+#   can express the threshold. So can boosted trees with the pairwise loss. The choice of the loss
+#   matters most if a ranker cannot express everything.
+#
+# New searches are judged by NDCG@10. It needs a grade of each offer, its gain. Here it is the
+# strength of the offer in the model by which visitors answer: an offer of strength 4 is preferred
+# to one of strength 1 four times as often as the reverse.
 
 strength_new = np.exp(make_comparisons(quality_new, groups_new, 1, random_state=0).scores)
 
@@ -97,8 +104,8 @@ for name in list(rankers)[:2]:
 # %%
 # How many comparisons to aggregate. We draw the log five times, and plot the risk 1 - NDCG@10 with
 # 95 % intervals against the size k of the subsets. Single comparisons (k = 1) are no better than
-# the pairwise loss: the mean of their targets is linear in how often an offer wins. Larger subsets
-# show how much better the excellent offers are. A search has 300 comparisons on average, and larger
+# the pairwise loss: the mean of their targets grows in proportion to how often an offer wins, and
+# 99 % is hardly more than 95 %. Larger subsets show how much better the excellent offers are. A search has 300 comparisons on average, and larger
 # subsets make no difference, because no search has many more. ``subset_size="auto"`` is 2 n^0.45
 # for n comparisons, rounded up, which is 283 here.
 
