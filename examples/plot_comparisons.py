@@ -105,9 +105,10 @@ for name in list(rankers)[:2]:
 # How many comparisons to aggregate. We draw the log five times, and plot the risk 1 - NDCG@10 with
 # 95 % intervals against the size k of the subsets. Single comparisons (k = 1) are no better than
 # the pairwise loss: the mean of their targets grows in proportion to how often an offer wins, and
-# 99 % is hardly more than 95 %. Larger subsets show how much better the excellent offers are. A search has 300 comparisons on average, and larger
-# subsets make no difference, because no search has many more. ``subset_size="auto"`` is 2 n^0.45
-# for n comparisons, rounded up, which is 283 here.
+# 99 % is hardly more than 95 %. Larger subsets show how much better the excellent offers are. A
+# search has 300 comparisons on average, and larger subsets make no difference, because no search
+# has many more. ``subset_size="auto"`` is 2 n^0.45 for n comparisons, rounded up, which is 283
+# here.
 
 sizes = [1, 3, 10, 30, 100, 300, "all"]
 risks = {"baseline": [], **{k: [] for k in sizes}}
