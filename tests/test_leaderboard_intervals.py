@@ -349,11 +349,11 @@ def test_whether_the_first_place_is_certain(n_votes, certain):
     result = aggregate(pairs, "btl", n_resamples=500)
     shares = [result.probability_above("a", other) for other in "bc"]
     assert result.is_first_certain() == certain == (min(shares) >= 0.975)
-    text = "first place is certain: a is above every other item in at least 97.5 % of the resamples"
+    text = "first place is certain: a is above all others in 97.5 % or more of the resamples"
     if not certain:
         share = np.floor(1000 * shares[0] + 1e-9) / 10
         assert shares[0] < shares[1]
-        text = f"first place is not certain: a is above b in {share:g} % of the resamples; 97.5"
+        text = f"first place is not certain: a is above b in only {share:g} % of the resamples"
     assert text in str(result)
     with pytest.raises(ValueError, match="Pass n_resamples=1000"):
         aggregate(pairs, "borda").is_first_certain()

@@ -137,18 +137,17 @@ def _first_place(result: Aggregate) -> list[str]:
     best, others = rows[0], rows[1:]
     if not len(others) or result.parts[best] == 0:
         return []
-    certain = f"{50 * (1 + (result.confidence_level or 0)):g} %"
+    certain = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
     name = _shorten(result.items[best])
     if (result.parts[others] != result.parts[best]).any():
         return [f"first place is not certain: {name} cannot be compared with all items"]
     if result.is_first_certain():
-        text = f"{name} is above every other item in at least {certain} of the resamples"
-        return [f"first place is certain: {text}"]
+        return [f"first place is certain: {name} is above all others in {certain} of the resamples"]
     shares = [result._share_above(0, best, other) for other in others]
     rival = int(np.argmin(shares))
     share = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be certain
-    text = f"{name} is above {_shorten(result.items[others[rival]])} in {share:g} %"
-    return [f"first place is not certain: {text} of the resamples; {certain} would be certain"]
+    text = f"{name} is above {_shorten(result.items[others[rival]])} in only {share:g} %"
+    return [f"first place is not certain: {text} of the resamples"]
 
 
 def _shorten(name: Any) -> str:
