@@ -150,7 +150,7 @@ def expected_scores(scores: Any, taste: float) -> Any:
 
 def report_judges(n_worlds: int, n_resamples: int) -> None:
     # aggregate warns about few judges, and this table shows why
-    warnings.filterwarnings("ignore", message="Only", category=UserWarning)
+    warnings.filterwarnings("ignore", message="There are only", category=UserWarning)
     rows = []
     r, n_votes = 8, 2000
     scores = np.linspace(-1, 1, r)

@@ -281,9 +281,9 @@ def _compared(judgements: Judgements) -> Bools:
 def _check_judges(read: Judgements) -> None:
     """Refuse the judgements of a single judge, and warn of few judges."""
     queries = read.queries
-    assert read.judge is not None
-    pairs = np.unique(np.stack([read.query, read.judge]), axis=1)
-    judges = np.bincount(pairs[0], minlength=queries.n_queries)
+    assert read.judge is not None and read.judges is not None
+    pairs = np.unique(read.query * len(read.judges) + read.judge)
+    judges = np.bincount(pairs // len(read.judges), minlength=queries.n_queries)
     few = np.flatnonzero((judges < FEW_JUDGES) & (queries.sizes > 1))
     if not len(few):
         return

@@ -116,8 +116,8 @@ def _resamples(result: Aggregate) -> list[str]:
     level = f"{100 * (result.confidence_level or 0):g} %"
     drawn = f"the {result.resample}"
     one = result.judgements.queries.n_queries == 1
-    if one and result.resample == "judges" and result.judgements.judge is not None:
-        drawn = f"the {len(np.unique(result.judgements.judge)):,} judges"
+    if one and result.resample == "judges" and result.judgements.judges is not None:
+        drawn = f"the {len(result.judgements.judges):,} judges"
     lines = [f"{level} intervals from {result.n_resamples:,} resamples of {drawn}"]
     kinds = [(result.n_disconnected, "the comparisons do not connect all items that the data do")]
     if isinstance(result.method, (BradleyTerry, PlackettLuce)):

@@ -83,7 +83,8 @@ def number_ids(
 
 def _missing(name: str, where: str, value: Any) -> ValueError:
     return ValueError(
-        f"{name} has a missing or infinite id ({show_id(value)}, {where}, counted from 0)."
+        f"{name} has a missing or infinite id ({show_id(value)}, {where}, counted from 0). "
+        "Drop it or fill it in."
     )
 
 
