@@ -264,10 +264,17 @@ def test_whether_other_rankings_contradict_as_little(limit, monkeypatch):
         preferences = Preferences.from_pairs(
             winner, loser, weights[winner, loser], Queries.single(5)
         )
-        answer = others_are_as_good(preferences, np.array(best[random.randint(len(best))]))
+        ranking = best[random.randint(len(best))]
+        answer = others_are_as_good(preferences, np.array(ranking))
         found[answer] += 1
         if answer is not None:
             assert answer == (len(best) > 1)
+        else:  # no move of a single item leads to another ranking that is as good
+            rest = [[item for item in ranking if item != moved] for moved in range(5)]
+            moves = {
+                (*rest[moved][:k], moved, *rest[moved][k:]) for moved in range(5) for k in range(5)
+            }
+            assert moves & set(best) == {ranking}
     assert found[True] > 50 and found[False] > 20
     assert (found[None] > 0) == (limit == 0)
 
