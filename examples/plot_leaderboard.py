@@ -104,7 +104,7 @@ for one, other in (first, second), (first, third), (second, third):
     print(f"{one} is above {other} in {share:.1%} of the resamples.")
 
 # %%
-# The matrix has these shares for all pairs of models. A number of 98 or more means that the
+# The matrix has these shares for all pairs of models. Where the number is in bold letters, the
 # difference is certain.
 
 ax = plot_probability_above(by_judge)

@@ -261,6 +261,18 @@ def test_parts_that_no_comparison_connects_are_separated():
     assert not plot_aggregate(leaderboard()).texts
 
 
+def test_certain_probabilities_are_bold():
+    result = leaderboard(12, n_resamples=100)
+    percent = 100 * result.probability_matrix()
+    weights = []
+    for text in plot_probability_above(result).texts:
+        other, one = text.get_position()
+        certain = max(percent[one, other], percent[other, one]) >= 97.5
+        assert text.get_weight() == ("bold" if certain else "normal")
+        weights.append(text.get_weight())
+    assert set(weights) == {"bold", "normal"}
+
+
 def test_probabilities_are_a_matrix_in_the_order_of_the_ranks():
     result = leaderboard(n_resamples=50)
     ax = plot_probability_above(result)

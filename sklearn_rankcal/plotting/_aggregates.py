@@ -94,8 +94,9 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     -------
     ax : matplotlib axes
         The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
-        15 items, the probabilities are written in percent. Pairs that no comparisons connect are
-        left empty.
+        15 items, the probabilities are written in percent, and those in bold letters are certain:
+        one item is above the other in at least (1 + confidence_level) / 2 of the resamples. Pairs
+        that no comparisons connect are left empty.
 
     Raises
     ------
@@ -124,6 +125,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     if n <= 15:
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
-            text = f"{shown[i, j]:.0f}"
-            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
+            certain = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
+            style = {"color": color, "fontsize": 8, "weight": "bold" if certain else "normal"}
+            ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax
