@@ -87,10 +87,14 @@ print(f"\nIntervals from judges are {longer.mean():.2f} times as long as those f
 # The plot shows the leaderboard with the intervals from judges. Dots are scores, lines are their
 # intervals, and the possible ranks are on the right.
 
+import matplotlib.pyplot as plt
+
 from sklearn_rankcal.plotting import plot_aggregate, plot_probability_above
 
-ax = plot_aggregate(by_judge)
-_ = ax.set(title="Scores of the models")
+figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+plot_aggregate(by_judge, ax=ax)
+ax.set(title="Scores of the models")
+plt.show()
 
 # %%
 # Is the first place certain? It is if the first model is above each other one in at least 97.5 % of
@@ -107,8 +111,10 @@ for one, other in (first, second), (first, third), (second, third):
 # The matrix has these shares for all pairs of models. Where the number is in bold letters, the
 # difference is certain.
 
-ax = plot_probability_above(by_judge)
-_ = ax.set(title="Which differences the votes have decided")
+figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
+plot_probability_above(by_judge, ax=ax)
+ax.set(title="Which differences the votes have decided")
+plt.show()
 
 # %%
 # Comparison with the truth. The strengths of the simulation are those of a single person without

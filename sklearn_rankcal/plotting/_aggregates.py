@@ -126,6 +126,6 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
             certain = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
-            style = {"color": color, "fontsize": 8, "weight": "bold" if certain else "normal"}
+            style = {"color": color, "fontsize": 9, "weight": "bold" if certain else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax
