@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import order_to_ranks, ranks_to_order
-from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
+from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score, paired_bootstrap
 
 FIRST, SECOND = np.array([0.5, 0.25, 1.0, 0.0]), np.array([0.25, 0.5, 0.5, 0.125])
 
@@ -87,3 +87,39 @@ def test_large_values_overflow_nowhere():
     found = paired_bootstrap(FIRST * 9e289, SECOND * 9e289, n_resamples=50)
     small = paired_bootstrap(FIRST, SECOND, n_resamples=50)
     assert (found.low, found.high) == pytest.approx((small.low * 9e289, small.high * 9e289))
+
+
+def test_the_interval_of_a_mean_is_that_of_the_bootstrap():
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(30), 5), rng.integers(0, 3, size=150)
+    y[:10] = 0  # NDCG is undefined on the first two queries
+    scores, weight = rng.normal(size=150), rng.uniform(1, 2, size=30)[groups]
+    metrics = ["ndcg@3", "mrr"]
+    options = {"groups": groups, "metrics": metrics, "threshold": 2, "sample_weight": weight}
+    found = evaluate_rankings(y, scores, **options, confidence_level=0.9, n_resamples=2000)
+    means = evaluate_rankings(y, scores, **options)
+    values = evaluate_rankings(y, scores, **options, return_per_query=True)
+    for name in metrics:
+        defined = ~np.isnan(values[name])
+        assert found[name].mean == pytest.approx(means[name], rel=1e-12)
+        assert found[name].n_queries == defined.sum() < 30
+        assert found[name].confidence_level == 0.9
+        drawn = drawn_means(values[name][defined], weight[::5][defined], 2000, seed=1)
+        expected = np.quantile(drawn, [0.05, 0.95])
+        np.testing.assert_allclose([found[name].low, found[name].high], expected, atol=0.02)
+    filled = evaluate_rankings(y, scores, **options, confidence_level=0.9, zero_division=0)
+    assert filled["ndcg@3"].n_queries == 30
+    assert filled["ndcg@3"].mean < found["ndcg@3"].mean
+    again = evaluate_rankings(y, scores, **options, confidence_level=0.9, random_state=7)
+    assert again["mrr"].low != found["mrr"].low
+    assert str(found["mrr"]).endswith(f"(90 % interval, {found['mrr'].n_queries} queries)")
+
+
+def test_intervals_of_means_refuse():
+    options = {"groups": [0, 0], "metrics": "mrr"}
+    with pytest.raises(ValueError, match="either return_per_query=True or confidence_level="):
+        evaluate_rankings([0, 1], [1, 2], **options, return_per_query=True, confidence_level=0.9)
+    with pytest.raises(ValueError, match="confidence_level must be in"):
+        evaluate_rankings([0, 1], [1, 2], **options, confidence_level=95)
+    with pytest.raises(ValueError, match="no query on which"):
+        evaluate_rankings([0, 0], [1, 2], **options, confidence_level=0.95)

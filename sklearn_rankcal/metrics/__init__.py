@@ -11,7 +11,7 @@ from sklearn_rankcal.metrics._binary import (
     precision_at_k_score,
     recall_at_k_score,
 )
-from sklearn_rankcal.metrics._bootstrap import Comparison, paired_bootstrap
+from sklearn_rankcal.metrics._bootstrap import Comparison, MeanInterval, paired_bootstrap
 from sklearn_rankcal.metrics._compare import compare_rankings, compare_systems
 from sklearn_rankcal.metrics._correlation import (
     kendall_tau_score,
@@ -29,6 +29,7 @@ from sklearn_rankcal.metrics._trec import to_qrels, to_run
 
 __all__ = [
     "Comparison",
+    "MeanInterval",
     "RankingScorer",
     "auc_score",
     "compare_rankings",

@@ -1,9 +1,9 @@
-"""The paired bootstrap over queries: how certain the difference of two means over queries is.
+"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
 
 The values of a metric on the same queries come in, those of one ranking and those of another. The
 difference of their means comes out, with an interval and a p-value. Queries are drawn with
 replacement, and a drawn query contributes its values of both rankings, which is why the bootstrap
-is called paired.
+is called paired. The mean of a single ranking is its difference from zeros.
 """
 
 from __future__ import annotations
@@ -60,6 +60,37 @@ class Comparison:
             f"{self.first:.4f} - {self.second:.4f} = {self.difference:+.4f} "
             f"[{self.low:+.4f}, {self.high:+.4f}] ({100 * self.confidence_level:g} % interval, "
             f"{self.n_queries} queries)"
+        )
+
+
+@dataclass(frozen=True)
+class MeanInterval:
+    """The mean of a metric over queries, with a bootstrap interval.
+
+    It is a value of `evaluate_rankings` with ``confidence_level=``.
+
+    Attributes
+    ----------
+    mean : float
+        Mean of the metric over the queries on which it is defined.
+    low, high : float
+        Bounds of the bootstrap percentile interval of the mean.
+    n_queries : int
+        Number of queries behind the mean.
+    confidence_level : float
+        Confidence level of the interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_queries: int
+    confidence_level: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}] "
+            f"({100 * self.confidence_level:g} % interval, {self.n_queries} queries)"
         )
 
 

@@ -55,6 +55,12 @@ class RankingData:
         measure.check(self.relevance)
         return measure.per_query(self.ranking, self.relevance)
 
+    def query_weight(self) -> NDArray[np.float64] | None:
+        """The weight of each query, the mean of the weights of its rows."""
+        if self.weight is None:
+            return None
+        return self.ranking.queries.mean(self.weight / self.weight.max())
+
     def score(
         self,
         measure: Measure,
