@@ -18,6 +18,7 @@ from sklearn_rankcal import (
     sizes_to_groups,
 )
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.utils import _names
 
 DATA = make_ranking(n_queries=12, n_documents=5, random_state=0)
@@ -129,3 +130,42 @@ def test_regressors_around_rankers_say_what_to_write(name):
         view.predict(X, **wrong)
     with pytest.raises(TypeError, match=GROUPS_SAID):
         view.score(X, Y, **wrong)
+
+
+def test_a_ranker_is_not_a_regressor():
+    class LGBMRanker(Ridge):
+        __module__ = "lightgbm.sklearn"
+
+    class OwnRanker(LGBMRanker):
+        __module__ = "somewhere"
+
+    class OtherRanker(Ridge):
+        _estimator_type = "ranker"
+
+    known = "LGBMRanker is a ranker. Pass the regressor and not the ranker: LGBMRegressor has"
+    for regressor, words in {
+        LGBMRanker(): known,
+        OwnRanker(): "OwnRanker is a ranker.*: LGBMRegressor has",
+        make_pipeline(StandardScaler(), LGBMRanker()): known,
+        DocumentModel(LGBMRanker()): known,
+        OtherRanker(): r"OtherRanker is a ranker. Pass the regressor and not the ranker\.$",
+        CalibratedRanker(Ridge()): "CalibratedRanker is a ranker",
+    }.items():
+        for loss in ("ndcg", "pd") if not isinstance(regressor, DocumentModel) else ("ndcg",):
+            with pytest.raises(TypeError, match=words):
+                CalibratedRanker(regressor, loss=loss).fit(X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize(
+    "library, ranker, regressor",
+    [
+        ("lightgbm", "LGBMRanker", "LGBMRegressor"),
+        ("xgboost", "XGBRanker", "XGBRegressor"),
+        ("catboost", "CatBoostRanker", "CatBoostRegressor"),
+    ],
+)
+def test_the_rankers_of_other_libraries_are_not_regressors(library, ranker, regressor):
+    module = pytest.importorskip(library)
+    with pytest.raises(TypeError, match=f"not the ranker: {regressor} has the same parameters"):
+        CalibratedRanker(getattr(module, ranker)()).fit(X, Y, groups=GROUPS)
+    assert hasattr(module, regressor)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -251,11 +251,21 @@ def test_errors_about_text_name_the_column():
             ranker.fit(frame.drop(columns="title"), Y, groups=G)
         with pytest.raises(ValueError, match="Column number 6 of X contains text"):
             ranker.fit(frame.to_numpy()[:, :7], Y, groups=G)
+    with pytest.raises(ValueError) as caught:  # models of pairs take no categories
+        CalibratedRanker(loss="pd").fit(frame, Y, groups=G)
+    assert "categor" not in str(caught.value)
     with pytest.raises(ValueError, match="group_column='title'"):
         CalibratedRanker().fit(frame, Y, groups=G)
     with pytest.raises((TypeError, ValueError)) as caught:
         CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
-    assert caught.value.__notes__ == ["Columns of X with text or times: ['title', 'when']."]
+    assert caught.value.__notes__ == [
+        "Columns of X with text or times: ['title', 'when']. If the regressor takes categories, "
+        "make text a category: X = X.astype({'title': 'category'}). Otherwise encode them, for "
+        "example with sklearn's OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+    ]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CalibratedRanker(Ridge()).fit(frame[["a", "when"]], Y, groups=G)
+    assert "astype" not in caught.value.__notes__[0]
     # Numbers written as text, categories and booleans do not count as text.
     mixed = frame[["a", "b"]].assign(
         number=[str(i) for i in range(len(X))],
@@ -268,6 +278,24 @@ def test_errors_about_text_name_the_column():
     both = polars.DataFrame({"a": [1.0, 2.0], "t": ["x", "y"], "c": [True, False]})
     both = both.with_columns(polars.Series("k", ["u", "v"], dtype=polars.Categorical))
     assert _features.text_columns(both) == [("t", "x")]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("regressor", ["boosting", HistGradientBoostingRegressor(max_iter=2)])
+def test_errors_about_text_show_code_that_makes_it_a_category(library, regressor):
+    found = {library: pytest.importorskip(library)}
+    frame = {f"x{j}": X[:, j].tolist() for j in range(X.shape[1])}
+    frame["kind"] = ["red" if each > 0 else "blue" for each in X[:, 0]]
+    found["X"] = found[library].DataFrame(frame)
+    ranker = CalibratedRanker(regressor)
+    with pytest.raises(ValueError) as caught:
+        ranker.fit(found["X"], Y, groups=G)
+    said = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    code = (
+        said.partition("make text a category: ")[2] or said.partition("Make text a category: ")[2]
+    )
+    exec(code.partition(". Otherwise")[0], found)
+    assert len(ranker.fit(found["X"], Y, groups=G).predict(found["X"], groups=G)) == len(Y)
 
 
 def test_importances_are_aligned_with_the_names_of_the_columns():

@@ -19,7 +19,7 @@ from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import is_dataframe, text_columns
+from sklearn_rankcal.utils._features import is_dataframe, note_text_columns
 from sklearn_rankcal.utils._pickles import VersionedPickle
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -195,8 +195,7 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         try:
             regressor = self._fit_trees(regressor, table, queries.n_rows, validation)
         except (TypeError, ValueError) as error:
-            if text := [column for column, _ in text_columns(table)]:
-                error.add_note(f"Columns of X with text or times: {text}.")
+            note_text_columns(error, table)
             raise
         except Exception as error:
             if _NO_COLUMNS not in str(error):

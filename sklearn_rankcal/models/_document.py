@@ -17,7 +17,7 @@ from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import take_rows, text_columns
+from sklearn_rankcal.utils._features import note_text_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -224,8 +224,7 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
                     regressor, table, fitted, weights, validation, held_out, as_scores
                 )
         except (TypeError, ValueError) as error:
-            if text := [column for column, _ in text_columns(table)]:
-                error.add_note(f"Columns of X with text or times: {text}.")
+            note_text_columns(error, table)
             raise
         return self
 

@@ -303,7 +303,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
             Also if the query ids did not reach the ranker inside a cross-validation of
             scikit-learn, or if validation queries leave no query to train on.
         TypeError
-            If there are validation queries and the regressor cannot stop early.
+            If there are validation queries and the regressor cannot stop early, or if the regressor
+            is a ranker, such as `LGBMRanker`.
         """
         return self._fit(X, y, groups, sample_weight, (X_val, y_val, groups_val, sample_weight_val))
 
@@ -337,7 +338,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
             given = self.regressor
             default = given is None or isinstance(given, str)
             who = "the default regressor" if default else type(given).__name__
-            check_no_text(table, who)
+            on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
+            check_no_text(table, who, takes_categories=default and on_scores)
             table = dense_table(table)
         return table, queries
 

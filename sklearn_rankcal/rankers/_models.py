@@ -21,6 +21,7 @@ from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._fold_data import suits_forests
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._features import column_values, numeric_columns
+from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "stacked")
@@ -31,6 +32,12 @@ _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
 _ROWS_OF_FIVE_FOLDS = 20_000
+#: Rankers of other libraries, and the regressors with the same parameters.
+_REGRESSORS = {
+    ("lightgbm", "LGBMRanker"): "LGBMRegressor",
+    ("xgboost", "XGBRanker"): "XGBRegressor",
+    ("catboost", "CatBoostRanker"): "CatBoostRegressor",
+}
 
 
 def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -> Any:
@@ -51,8 +58,12 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
     ------
     ValueError
         If `regressor` is a model of another space or an unknown name, or if `context` is invalid.
+    TypeError
+        If `regressor` is a ranker.
     """
     regressor, space = ranker.regressor, loss.space
+    inner = getattr(regressor, "regressor", None) if is_model(regressor) else regressor
+    check_is_no_ranker(inner)
     if is_model(regressor):
         if regressor.space != space:
             raise ValueError(
@@ -81,6 +92,20 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
             regressor = default_regressor(data.X.shape[0], stops_early=stops_early)
         documents = DocumentModel(clone(regressor), center=ranker.center, context=context)
     return default_model(space, documents)
+
+
+def check_is_no_ranker(regressor: Any) -> None:
+    """Raise an error if a regressor, or the last step of a pipeline, is a ranker of any library."""
+    last = innermost_estimator(regressor)
+    origins = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(last).__mro__]
+    known = [_REGRESSORS[origin] for origin in origins if origin in _REGRESSORS]
+    if known or getattr(type(last), "_estimator_type", None) == "ranker":
+        name = type(last).__name__
+        raise TypeError(
+            f"CalibratedRanker fits a regressor to targets that it computes, and {name} is a "
+            "ranker. Pass the regressor and not the ranker"
+            + (f": {known[0]} has the same parameters of the trees." if known else ".")
+        )
 
 
 def chosen_context(context: Any, grouped: bool, X: Any) -> Any:

@@ -240,14 +240,43 @@ def _like_a_number(value: Any) -> bool:
     return True
 
 
-def check_no_text(X: Any, who: str) -> None:
-    """Raise an error if a column contains text or times; it names the column."""
+def check_no_text(X: Any, who: str, *, takes_categories: bool = False) -> None:
+    """Raise an error if a column contains text or times; it names the column and the remedies."""
     for column, example in text_columns(X):
         name = f"{column!r}" if is_dataframe(X) else f"number {column}"
-        ids = f"If it contains query ids, pass group_column={column!r}; " if is_dataframe(X) else ""
+        ids = f"If it contains query ids, pass group_column={column!r}. " if is_dataframe(X) else ""
+        category = _as_category(X, [(column, example)]) if takes_categories else ""
         raise ValueError(
             f"Column {name} of X contains text or times (such as {example!r}), but {who} "
-            "needs numbers. "
-            f"{ids}otherwise drop the column or encode it, for example with sklearn's "
-            "OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+            f"needs numbers{' or categories' if category else ''}. {ids}"
+            f"{f'Make text a category: {category}. ' if category else ''}"
+            f"{'Otherwise drop' if ids else 'Drop'} the column, or encode it, for example with "
+            "sklearn's OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
         )
+
+
+def note_text_columns(error: Exception, X: Any) -> None:
+    """Add a note to the error of a regressor that names the columns of text, and the remedies."""
+    if not (found := text_columns(X)):
+        return
+    category = _as_category(X, found)
+    error.add_note(
+        f"Columns of X with text or times: {[column for column, _ in found]}. "
+        + (
+            f"If the regressor takes categories, make text a category: {category}. "
+            if category
+            else ""
+        )
+        + f"{'Otherwise' if category else 'Drop the columns, or'} encode them, for "
+        "example with sklearn's OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+    )
+
+
+def _as_category(X: Any, found: list[tuple[Any, Any]]) -> str:
+    """Return code that makes the text columns of a data frame categories, or "" if it has none."""
+    text = [column for column, example in found if isinstance(example, str)]
+    if not text or not is_dataframe(X):
+        return ""
+    if _is_polars(X):
+        return f"X = X.with_columns(polars.col({text}).cast(polars.Categorical))"
+    return f"X = X.astype({dict.fromkeys(text, 'category')})"
