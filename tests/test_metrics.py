@@ -478,3 +478,24 @@ def test_parameters_go_to_the_metrics_that_have_them():
     same = {"groups": QUERIES.groups}
     assert values["ndcg@5"] == m.ndcg_score(QUERIES.y, QUERIES.latent, k=5, gain="linear", **same)
     assert values["mrr"] == m.mrr_score(QUERIES.y, QUERIES.latent, threshold=3, **same)
+
+
+def test_ndcg_of_lightgbm_and_xgboost_agree_with_what_the_faq_says():
+    """Ties in the order of the rows, and 1 for a query without a relevant document."""
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 1)), rng.integers(0, 3, size=40)
+    for labels, wanted in ((y, m.ndcg_score([y], [np.zeros(40)], k=5, ties="first")), (0 * y, 1.0)):
+        # no split is possible, so that all scores are equal
+        table = lightgbm.Dataset(X, labels, group=[40], params={"verbose": -1})
+        parameters = {"metric": "ndcg", "eval_at": [5], "min_data_in_leaf": 50, "verbose": -1}
+        found: dict = {}
+        record = lightgbm.record_evaluation(found)
+        lightgbm.train(parameters, table, 1, valid_sets=[table], callbacks=[record])
+        assert found["training"]["ndcg@5"][0] == pytest.approx(wanted)
+        table = xgboost.DMatrix(X, labels, group=[40])
+        parameters = {"eval_metric": "ndcg@5", "learning_rate": 0.0, "objective": "rank:ndcg"}
+        xgboost.train(
+            parameters, table, 1, evals=[(table, "t")], evals_result=found, verbose_eval=False
+        )
+        assert found["t"]["ndcg@5"][0] == pytest.approx(wanted)

@@ -1,5 +1,6 @@
 """The parts of the documentation's build that need no Sphinx: the members of classes, the links."""
 
+import doctest
 import importlib.util
 import inspect
 import re
@@ -80,3 +81,31 @@ def test_citations_of_the_site_are_those_of_the_citation_file():
         assert f"title = {{{title}}}" in entry
         assert re.findall(r"\bdoi: (\S+)", paper) == re.findall(r"doi = \{(.+)\}", entry)
         assert re.findall(r"\byear: (\d+)", paper) == re.findall(r"year = \{(.+)\}", entry)
+
+
+def run_examples(text, name):
+    """Run the examples of a page or of a part of it, and return the reports of the failures."""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, str(DOC / name), 0)
+    flags, reports = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, []
+    doctest.DocTestRunner(optionflags=flags).run(test, out=reports.append)
+    return reports
+
+
+def test_the_comparison_with_lightgbm_in_getting_started():
+    """The lines of LightGBM are skipped in the page itself, which is tested without LightGBM."""
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("pandas")
+    text = (DOC / "getting_started.rst").read_text(encoding="utf-8")
+    assert text.count("# doctest: +SKIP") == 5
+    end = text.index("Rank new queries\n---")
+    assert run_examples(text[:end].replace("# doctest: +SKIP", ""), "getting_started.rst") == []
+
+
+FAQ = (DOC / "faq.rst").read_text(encoding="utf-8")
+ANSWERS = re.split(r"\n(?=[^\n]+\n~{5,}\n)", FAQ)[1:]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.partition("\n")[0])
+def test_every_answer_of_the_faq_runs_by_itself(answer):
+    """People come to one answer by a link, and copy its code."""
+    assert run_examples(answer, "faq.rst") == []
