@@ -392,7 +392,7 @@ def test_bad_input_of_the_search(call, message):
 #: Distributions in which the normalizer of a query is uncertain: the labels, their counts, and a
 #: lower bound on the regret.
 UNCERTAIN = {
-    NDCG: ([[0, 0, 1], [3, 0, 2]], [3, 1], 0.2),
+    NDCG: ([[1, 0, 0, 0, 0], [0, 1, 1, 1, 1]], [4, 5], 0.13),
     Recall: ([[0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0]], [3, 5, 4], 0.08),
     AUC: ([[0, 1, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0]], [2, 2, 5], 0.009),
     MAPByScores: ([[1, 0, 1, 0, 0], [0, 0, 1, 1, 0], [0, 1, 0, 0, 0]], [4, 3, 5], 0.06),
@@ -428,7 +428,8 @@ def test_a_fixed_shrinkage_gives_up_calibration_and_reports_it(kind):
     for a in (1, 1.0, 0.25, np.float32(0.5)):
         said = loss_of(kind, shrinkage=a).calibrated_over
         assert said.startswith(
-            "only the distributions under which the normalizer of a query is certain"
+            "only the distributions under which the normalizer and the largest gain of a query are "
+            "certain, because"
         )
         assert said.endswith(loss_of(kind).calibrated_over)
     # Distributions are judged by the targets without shrinkage, which lose nothing.

@@ -441,6 +441,52 @@ def test_normalizers_shrink_more_towards_their_mean_when_queries_are_few(loss, h
     np.testing.assert_array_equal(flat(loss.encode(y, queries)), flat(fixed.encode(y, queries)))
 
 
+def test_normalizers_move_in_the_unit_of_the_largest_gain():
+    """By hand; a query without gains keeps the normalizer 0, and does not enter the mean."""
+    y = np.array([2, 0, 1, 0, 0, 10, 10, 0.0])
+    queries = Queries.from_groups([0, 0, 0, 1, 1, 2, 2, 2])
+    gains, d = 2.0**y - 1, 1 / np.log2(3)
+    z = np.array([3 + d, 0, 1023 * (1 + d)])
+    mean = ((3 + d) / 3 + 1 + d) / 2
+    for loss, a in ((NDCG(shrinkage=0.25), 0.25), (NDCG(), 300 / 303), (NDCG(shrinkage=1), 1)):
+        moved = (1 - a) * z + a * mean * np.array([3, 0, 1023])
+        moved[1] = 1.0  # its targets are 0
+        wanted = gains / np.repeat(moved, queries.sizes)
+        np.testing.assert_allclose(loss.training_targets(y, queries), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [2.0**-900, 1e-300, 0.3, 1e9, 2.0**980])
+def test_the_scale_of_gains_does_not_change_targets(factor):
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(30, 6)
+    y = rng.integers(0, 100, size=180) * 1.0
+    y[:6] = 0.0
+    loss = NDCG(3, gain="linear")
+    targets = loss.training_targets(y, queries)
+    assert targets.max() <= 1
+    assert (targets[:6] == 0).all()
+    scaled = loss.training_targets(factor * y, queries)
+    np.testing.assert_allclose(scaled, targets, rtol=1e-12)
+
+
+def test_wide_labels_leave_targets_to_queries_with_small_gains():
+    """Gains from 1 to nearly 1e300: the best documents of all queries have similar targets."""
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(50, 8)
+    y = queries.broadcast(np.linspace(1, 996, 50)) * np.sort(rng.random(400))
+    y[7::8] = np.linspace(1, 996, 50)
+    for loss in (NDCG(), NDCG(5), NDCG(shrinkage=1)):
+        targets = loss.training_targets(y, queries)
+        best = targets.reshape(50, 8).max(axis=1)
+        assert np.isfinite(targets).all()
+        assert best.min() > 0.2 * best.max()
+        halves = [queries.select(np.arange(50) % 2 == side) for side in (0, 1)]
+        one, two = (loss.label_sums(y[rows], part) for rows, part in halves)
+        for rows, part in halves:
+            found = loss.targets_of_part(y[rows], part, one.plus(two))
+            np.testing.assert_allclose(found, targets[rows], rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_targets_of_parts_are_those_of_the_whole(name):
     """Queries are encoded in two parts; shrinkage depends on sums over both."""

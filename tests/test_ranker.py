@@ -17,9 +17,14 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, relevance_labels
+from sklearn_rankcal import (
+    CalibratedRanker,
+    LinearRanker,
+    MissingGroupsWarning,
+    relevance_labels,
+)
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import ERR, NDCG
+from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import DocumentModel, PairwiseRidge, default_regressor
 from sklearn_rankcal.rankers import _reports
@@ -47,10 +52,10 @@ def test_targets_are_centred_and_degenerate_queries_dropped():
     z = [3 + 1 / np.log2(3), 1 + 1 / np.log2(3)]
     wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
     np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
-    # "auto" draws the normalizer of n = 2 queries to its mean by 300 / (300 + n)
+    # "auto" moves normalizer / largest gain of n = 2 queries to its mean by 300 / (300 + n)
     ranker.set_params(loss=NDCG()).fit(eye, y, groups=groups)
     a = 300 / 302
-    z = (1 - a) * np.array(z) + a * np.mean(z)
+    z = [(1 - a) * z[0] + a * 3 * (z[0] / 3 + z[1]) / 2, (1 - a) * z[1] + a * (z[0] / 3 + z[1]) / 2]
     wanted = [3 / z[0], 0, 1 / z[0], 0, 0, 1 / z[1], 1 / z[1]]
     np.testing.assert_allclose(ranker.decision_function(eye), wanted, atol=1e-6)
 
@@ -322,3 +327,55 @@ def test_labels_of_several_calls_put_together_are_refused():
 def test_a_group_for_each_row_warns():
     with pytest.warns(UserWarning, match="a query of its own"):
         CalibratedRanker(Ridge(), loss="dcg").fit(X, Y, groups=np.arange(len(Y)))
+
+
+# -------------------------------------------------------------------- wide labels and amounts
+
+
+def test_wide_labels_rank_as_well_as_without_shrinkage():
+    """The best label of a query is between 3 and 30, and its gain between 7 and 10^9."""
+    rng = np.random.default_rng(0)
+    wide, ids = rng.normal(size=(4000, 20)), np.repeat(np.arange(400), 10)
+    noisy = wide[:, :3] @ [1, 0.7, 0.4] + 1.5 * rng.normal(size=4000)
+    place = (-noisy.reshape(400, 10)).argsort(axis=1).argsort(axis=1)
+    best = rng.integers(3, 31, size=(400, 1))
+    labels = np.where(place < 4, np.maximum(best - 2 * place, 0), 0).ravel()
+    train = ids < 100
+    values = []
+    for shrinkage in ("auto", 0):
+        ranker = CalibratedRanker(Ridge(), loss=NDCG(5, shrinkage=shrinkage))
+        ranker.fit(wide[train], labels[train], ids[train])
+        values.append(ranker.score(wide[~train], labels[~train], ids[~train]))
+    assert values[1] > 0.65
+    assert values[0] > values[1] - 0.02
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda y: CalibratedRanker(Ridge()).fit(X, y, G),
+        lambda y: CalibratedRanker(Ridge(), loss=DCG(5)).fit(X, y, G),
+        lambda y: LinearRanker(loss="ndcg@5").fit(X, y, G),
+        lambda y: LinearRanker(solver="sgd", random_state=0).partial_fit(X, y, G),
+    ],
+    ids=["ndcg", "dcg", "linear", "partial_fit"],
+)
+def test_labels_above_31_warn_once_and_the_warning_says_what_to_write(fit):
+    fit(31 * (Y > 1))  # the warning would be an error
+    with pytest.warns(UserWarning) as found:
+        fit(20.0 * Y)
+    (warning,) = found
+    for text in ("above 31", "loss=NDCG(k=10, gain='linear')", "get_ranking_scorer("):
+        assert text in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_amounts_do_not_warn_where_no_gain_is_exponential():
+    for loss in (NDCG(gain="linear"), NDCG(gain=np.sqrt), "spearman", "pd_by_scores"):
+        CalibratedRanker(Ridge(), loss=loss).fit(X, 1000.0 * Y, G)
+
+
+def test_gains_that_overflow_in_score_say_where_to_write_the_linear_gain():
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, G)
+    with pytest.raises(ValueError, match=r"overflows.*loss=NDCG\(.*gain='linear'.*scorer"):
+        ranker.score(X, 1000 * Y, G)

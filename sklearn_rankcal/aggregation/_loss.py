@@ -24,6 +24,7 @@ from sklearn_rankcal.aggregation._subset_targets import (
     mean_over_subsets,
 )
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
+from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
 from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import RedrawnTargets, Space
@@ -343,8 +344,8 @@ class AggregatedLoss(Loss):
     def _encoder(self, judgements: Any) -> Callable[[Any], Floats]:
         """Return the function from copies of queries to targets, NaN for those without a score.
 
-        Normalizers move to the mean that they have if all judgements are aggregated, and by as much
-        as the number of queries says, not the number of copies.
+        Relative normalizers move to the mean that they have if all judgements are aggregated, and
+        by as much as the number of queries says, not the number of copies.
         """
         inner = self._inner()
         encode: Callable[..., Any] = inner.training_targets
@@ -352,7 +353,7 @@ class AggregatedLoss(Loss):
             gains = inner.measure.gains(self.aggregated_gains(judgements))
             normalizer = inner.measure.normalizer(gains, judgements.queries)
             share = inner.share(judgements.queries.n_queries)
-            mean = float(normalizer[normalizer > 0].mean())
+            mean = mean_of_positive(relative_normalizer(gains, normalizer, judgements.queries))
             encode = partial(inner.shrunken_targets, share=share, mean=mean)
 
         def encode_copies(copies: Any) -> Floats:

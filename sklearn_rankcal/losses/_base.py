@@ -22,21 +22,21 @@ class LabelSums(NamedTuple):
     ----------
     n_queries : int
         The number of queries.
-    normalizer : float
-        The sum of their normalizers, if the loss has one (`NormalizedLoss`).
+    relative_normalizer : float
+        The sum of their relative normalizers, if the loss has a normalizer (`NormalizedLoss`).
     n_normalizers : int
-        The number of queries with a normalizer above 0.
+        The number of queries with a relative normalizer above 0.
     """
 
     n_queries: int = 0
-    normalizer: float = 0.0
+    relative_normalizer: float = 0.0
     n_normalizers: int = 0
 
     def plus(self, other: LabelSums) -> LabelSums:
         """Return the sums over the queries of both."""
         return LabelSums(
             self.n_queries + other.n_queries,
-            self.normalizer + other.normalizer,
+            self.relative_normalizer + other.relative_normalizer,
             self.n_normalizers + other.n_normalizers,
         )
 
@@ -322,16 +322,24 @@ class NormalizedLoss(Loss):
     Notes
     -----
     The normalizer makes the targets calibrated, but it also makes them noisy, because a query with
-    little relevance has large targets. The parameter `shrinkage`, called a here, is a compromise:
-    `fit` regresses on gain / ((1 - a) normalizer + a mean normalizer). The bias is proportional to
-    a, and the variance decreases with the number n of training queries. The best a is therefore of
-    the form n0 / (n0 + n). ``"auto"`` uses n0 = 300, or n0 = 1000 for losses that count relevant
-    documents (recall, AUC, average precision). It tends to 0, which is all that consistency
-    requires.
+    few relevant documents has large targets. The *relative normalizer* of a query, normalizer /
+    largest gain, measures how many they are: the number of relevant documents if the relevance is
+    binary, and a number between 1 and the sum of the discounts for NDCG. 1 divided by it is the
+    largest target of the query. The parameter `shrinkage`, called a here, is a compromise: `fit`
+    regresses on gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative
+    normalizers over queries. The bias is proportional to a, and the variance decreases with the
+    number n of training queries. The best a is therefore of the form n0 / (n0 + n). ``"auto"`` uses
+    n0 = 300, or n0 = 1000 for losses that count relevant documents (recall, AUC, average
+    precision). It tends to 0, which is all that consistency requires.
+
+    Normalizers themselves have no useful mean if labels are wide. With the gain 2^y - 1 and labels
+    from 0 to 30, a few of them are larger than all others together. A share of their mean would
+    leave only targets near 0 to nearly all queries. Relative normalizers do not depend on the size
+    of the gains of a query, and the largest target of each query keeps its order of magnitude.
 
     A fixed number above 0 does not tend to 0. Labels with a small normalizer then have too little
     influence, however many queries there are, and the limit is the best ranking only if the
-    normalizer of a query is certain. `calibrated_over` describes this.
+    normalizer and the largest gain of a query are certain. `calibrated_over` describes this.
 
     The normalizer belongs to the whole query, and the probabilities of the labels of a single
     document do not contain it. So a classifier does not learn the labels. It learns the targets as
@@ -347,24 +355,25 @@ class NormalizedLoss(Loss):
         return self.shrunken_targets(relevance, queries, 0.0)
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
-        """Compute the targets with the normalizers moved towards their mean by `shrinkage`."""
+        """Compute the targets with the relative normalizers moved to their mean by `shrinkage`."""
         return self.shrunken_targets(relevance, queries, self.share(queries.n_queries))
 
     def label_sums(self, relevance: NDArray[np.float64], queries: Queries) -> LabelSums:
-        """Return the sum of the normalizers, and how many of them are above 0."""
-        normalizer = self.measure.normalizer(self.measure.gains(relevance), queries)
-        some = normalizer[normalizer > 0]
+        """Return the sum of the relative normalizers, and how many of them are above 0."""
+        gains = self.measure.gains(relevance)
+        relative = relative_normalizer(gains, self.measure.normalizer(gains, queries), queries)
+        some = relative[relative > 0]
         return LabelSums(queries.n_queries, float(some.sum()), len(some))
 
     def targets_of_part(
         self, relevance: NDArray[np.float64], queries: Queries, sums: LabelSums
     ) -> Any:
-        """Compute the targets of some queries, with the mean of the normalizers of all."""
-        mean = sums.normalizer / max(sums.n_normalizers, 1)
+        """Compute the targets of some queries, with the mean relative normalizer of all."""
+        mean = sums.relative_normalizer / max(sums.n_normalizers, 1)
         return self.shrunken_targets(relevance, queries, self.share(sums.n_queries), mean)
 
     def share(self, n_queries: int) -> float:
-        """Return how far the normalizers of so many training queries are moved to their mean."""
+        """Return how far normalizers are moved if there are so many training queries."""
         if isinstance(self.shrinkage, str):
             return self._half / (self._half + n_queries)
         return self.shrinkage
@@ -376,14 +385,15 @@ class NormalizedLoss(Loss):
         share: float,
         mean: float | None = None,
     ) -> Any:
-        """Compute the targets with the normalizers moved towards their mean.
+        """Compute the targets with the relative normalizers moved towards their mean.
 
         Parameters
         ----------
         relevance : ndarray of shape (n_documents,)
         queries : Queries
         share : float
-            How far the normalizers are moved, from 0 (not at all) to 1 (they all equal the mean).
+            How far the relative normalizers are moved, from 0 (not at all) to 1 (they all equal the
+            mean).
         mean : float, default=None
             Their mean, if it is known. None means that of these queries.
 
@@ -402,14 +412,14 @@ class NormalizedLoss(Loss):
         share: float,
         mean: float | None = None,
     ) -> NDArray[np.float64]:
-        """Compute the normalizers, and move them towards their mean over queries.
+        """Compute the normalizers, and move the relative ones towards their mean over queries.
 
         Parameters
         ----------
         gains : ndarray of shape (n_documents,)
         queries : Queries
         share : float
-            How far the normalizers are moved, from 0 to 1.
+            How far the relative normalizers are moved, from 0 to 1.
         mean : float, default=None
             As in `shrunken_targets`.
 
@@ -418,12 +428,13 @@ class NormalizedLoss(Loss):
         normalizer : ndarray of shape (n_queries,)
             A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
         """
-        normalizer = self.measure.normalizer(gains, queries)
+        normalizer: NDArray[np.float64] = self.measure.normalizer(gains, queries)
         defined = normalizer > 0
         if share > 0 and defined.any():
             if mean is None:
-                mean = float(normalizer[defined].mean())
-            normalizer = np.where(defined, (1 - share) * normalizer + share * mean, 0.0)
+                mean = mean_of_positive(relative_normalizer(gains, normalizer, queries))
+            moved = (1 - share) * normalizer + share * mean * queries.max(gains)
+            normalizer = np.where(defined, moved, 0.0)
         return normalizer
 
     def check(self, labels: Any) -> None:
@@ -445,9 +456,9 @@ class NormalizedLoss(Loss):
         if not self._shrinks():
             return over
         return (
-            "only the distributions under which the normalizer of a query is certain, because "
-            f"shrinkage={self.shrinkage!r} does not decrease with more data; with 'auto' or 0: "
-            f"{over}"
+            "only the distributions under which the normalizer and the largest gain of a query are "
+            f"certain, because shrinkage={self.shrinkage!r} does not decrease with more data; with "
+            f"'auto' or 0: {over}"
         )
 
     @property
@@ -457,6 +468,21 @@ class NormalizedLoss(Loss):
     @property
     def graded_targets(self) -> bool:
         return False
+
+
+def relative_normalizer(
+    gains: NDArray[np.float64], normalizer: NDArray[np.float64], queries: Queries
+) -> NDArray[np.float64]:
+    """Compute normalizer / largest gain of each query, or 0 where no gain is above 0."""
+    largest = queries.max(gains)
+    some = largest > 0
+    return np.where(some, normalizer / np.where(some, largest, 1.0), 0.0)
+
+
+def mean_of_positive(numbers: NDArray[np.float64]) -> float:
+    """Compute the mean of the numbers above 0, or return 0 if there is none."""
+    some = numbers[numbers > 0]
+    return float(some.mean()) if len(some) else 0.0
 
 
 def without_shrinkage(loss: Loss) -> Loss:

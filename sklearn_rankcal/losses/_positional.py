@@ -175,12 +175,14 @@ class NDCG(NormalizedPositionalLoss, DCG):
         Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
-        non-negative gains.
+        non-negative gains. If labels are amounts, such as money or numbers of clicks, take
+        ``"linear"``, and the same gain in metrics and scorers. With ``"exp2"`` and labels above 31,
+        `fit` warns, because the largest labels of a query then count for everything.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
-        the variance of the targets. "auto" is 300 / (300 + number of training queries), and 0
-        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
-        measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the quotient normalizer / largest gain of each query towards its mean
+        over queries, which lowers the variance of the targets. "auto" is 300 / (300 + number of
+        training queries), and 0 leaves the calibrated targets unchanged. A fixed number above 0
+        gives up calibration. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----

@@ -26,6 +26,13 @@ from sklearn_rankcal.utils._numbers import read_numbers
 #: A gain G by name, "exp2" or "linear", or a function of an array of labels.
 Gain = str | Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
+#: Where the linear gain is chosen, for errors and warnings.
+LINEAR_GAIN = (
+    "Pass gain='linear' to the loss object, as in loss=NDCG(k=10, gain='linear') of "
+    "sklearn_rankcal.losses, and to the scorer and the metrics, as in "
+    "get_ranking_scorer('ndcg@10', gain='linear')."
+)
+
 
 def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64]:
     """The gains G(y) of an array of labels.
@@ -52,7 +59,7 @@ def apply_gain(relevance: NDArray[np.float64], gain: Gain) -> NDArray[np.float64
     # Sums of gains must stay finite as well, and their products with discounts precise.
     if not (np.abs(gains) < LARGEST_GAIN).all():
         remedy = (
-            "Use gain='linear', or rescale the labels." if gain == "exp2" else "Rescale the labels."
+            f"{LINEAR_GAIN} Or rescale the labels." if gain == "exp2" else "Rescale the labels."
         )
         raise ValueError(
             f"gain={gain!r} overflows: the largest relevance is {relevance.max():g}. {remedy}"

@@ -19,7 +19,7 @@ from sklearn_rankcal.models._linear import SOLVERS
 from sklearn_rankcal.models._stochastic import STEP_SIZES
 from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.rankers._training import TrainingData, warn_if_labels_are_amounts
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
@@ -325,6 +325,7 @@ class LinearRanker(QueryRanker):
             X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=5)
             self.decoder_ = get_decoder(self.decoder, loss.space)
             loss = loss.resolve(labels)
+            warn_if_labels_are_amounts(loss, labels, stacklevel=5)
             n_queries = n_dropped = 0
         else:
             X, labels, queries, _ = self._read(X, y, groups, reset=False, stacklevel=5)

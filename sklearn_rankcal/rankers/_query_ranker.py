@@ -21,6 +21,7 @@ from sklearn_rankcal.rankers._fitted_table import FittedTableMixin
 from sklearn_rankcal.rankers._reports import ReportingRanker, predicts_scores
 from sklearn_rankcal.rankers._training import (
     TrainingData,
+    warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
     warn_if_split_cuts_queries,
 )
@@ -121,6 +122,7 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
         warn_if_split_cuts_queries(self.regressor, data.queries, stacklevel=6)
         data = data.without_zero_weights()
         self.loss_ = loss.resolve(data.labels)
+        warn_if_labels_are_amounts(self.loss_, data.labels, stacklevel=6)
         data = data.without_undefined_queries(self.loss_)
         self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
         if validation_data is not None and held_out is None:

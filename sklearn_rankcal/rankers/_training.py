@@ -8,10 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.measures._positional_graded import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import take_rows
+
+#: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
+LARGEST_GRADE = 31
 
 
 class TrainingData(NamedTuple):
@@ -91,6 +96,20 @@ def warn_if_rows_are_queries(queries: Queries, stacklevel: int) -> None:
             f"Each of the {queries.n_queries} rows is a query of its own, so that there is "
             "nothing to rank. The parameter groups holds the query of each row, not the number "
             "of the row.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_if_labels_are_amounts(loss: Loss, labels: Any, stacklevel: int) -> None:
+    """Warn if the gain is 2**y - 1, and a label y is above `LARGEST_GRADE`."""
+    if loss.takes != "relevance" or isinstance(labels, Preferences):
+        return
+    gain = getattr(loss, "gain", None)
+    if isinstance(gain, str) and gain == "exp2" and labels.max() > LARGEST_GRADE:
+        warnings.warn(
+            f"A label is above {LARGEST_GRADE}. With the gain 2**y - 1, the largest labels of a "
+            f"query then count for everything. Are labels amounts? {LINEAR_GAIN}",
             UserWarning,
             stacklevel=stacklevel,
         )
