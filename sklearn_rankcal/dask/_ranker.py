@@ -67,7 +67,7 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._document_moments import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
-from sklearn_rankcal.rankers._training import undefined_everywhere
+from sklearn_rankcal.rankers._training import undefined_everywhere, warn_if_labels_are_amounts
 from sklearn_rankcal.utils._features import numeric_columns, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
@@ -265,6 +265,7 @@ class DaskCalibratedRanker(BaseEstimator):
         started = time.perf_counter()
         labels, ranges = self._read_labels(data, loss)
         loss = loss.resolve(np.array(ranges.labels))
+        warn_if_labels_are_amounts(loss, np.array(ranges.labels), stacklevel=4)
         exponent = exponent_of(np.array(ranges.weights))
         counts = _reduce([delayed(Counts.of)(part, loss, exponent) for part in labels], Counts.plus)
         self._check_counts(counts, loss)
