@@ -49,9 +49,10 @@ def ranker(library, surrogate="softmax", n=20, inner=(), **parameters):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_squared_error_equals_the_regressor_alone(weighted):
-    weight = np.where(G % 2, 3.0, 1.0) if weighted else None
-    # LightGBM counts the rows of a leaf by rounded sums of curvatures, which depend on their scale
-    inner = regressor("lightgbm", 20, min_child_weight=0, min_child_samples=0)
+    weight = np.where(G % 2, 2.0, 1.0) if weighted else None
+    # LightGBM counts the rows of a leaf by rounded sums of curvatures, which depend on their scale.
+    # In later trees, rounding decides between splits that are equally good.
+    inner = regressor("lightgbm", 5, min_child_weight=0, min_child_samples=0)
     ours = BoostedRanker("pointwise_squared", regressor=inner, context=None)
     ours.fit(X, Y, groups=G, sample_weight=weight)
     theirs = CalibratedRanker(inner, context=None, center=False)
