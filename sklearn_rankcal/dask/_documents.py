@@ -122,14 +122,16 @@ class Collections:
         kept = [*(self.form.columns if table else []), *(n for n in names if n in self.meta)]
         return self.meta[kept]
 
-    def grouped(self, frames: list[Any], meta: pd.DataFrame) -> list[Any]:
+    def grouped(
+        self, frames: list[Any], meta: pd.DataFrame, n_partitions: int | None = None
+    ) -> list[Any]:
         """Move the rows of delayed frames so that every query is in one partition.
 
         The rows of a partition keep the order that they have in the collection. Partitions can be
-        empty.
+        empty. By default there are as many of them as frames.
         """
         frame = dd.from_delayed(frames, meta=meta, verify_meta=True)
-        moved = frame.shuffle(on=ID, npartitions=len(frames))
+        moved = frame.shuffle(on=ID, npartitions=n_partitions or len(frames))
         return [delayed(_in_order)(part) for part in moved.to_delayed()]
 
     def restored(self, frames: list[Any], meta: pd.DataFrame) -> list[Any]:
@@ -444,20 +446,47 @@ def ids_of_partition(frame: pd.DataFrame) -> pd.Series:
     return frame[ID].drop_duplicates()
 
 
+def ids_of_column(frame: Any, group_column: str) -> list[Any]:
+    """Return the delayed query ids of each partition of a data frame, each once."""
+    column = frame[group_column]
+    read, dtype = delayed(_distinct_ids), _id_meta(column._meta).dtype
+    return [read(number, part, dtype) for number, part in enumerate(_partitions(column))]
+
+
+def _distinct_ids(number: int, values: pd.Series, dtype: Any) -> pd.Series:
+    return pd.Series(_read_ids(number, values, dtype)).drop_duplicates()
+
+
+def find_cut_query(ids: list[pd.Series]) -> tuple[int, Any, int, int] | None:
+    """Find queries in several partitions, given the query ids of each, each once.
+
+    Returns
+    -------
+    found : tuple or None
+        The number of such queries, the id of one of them, and two of its partitions. None if there
+        is no such query.
+    """
+    every = pd.concat(ids, ignore_index=True)
+    twice = every[every.duplicated()]
+    if not len(twice):
+        return None
+    one, two = [k for k, part in enumerate(ids) if (part == twice.iloc[0]).any()][:2]
+    return twice.nunique(), twice.iloc[0], one, two
+
+
 def check_whole(ids: list[pd.Series]) -> None:
-    """Raise an error if a query is in two partitions, given the ids of `ids_of_partition`.
+    """Raise an error if a query is in two partitions, given the query ids of each, each once.
 
     Raises
     ------
     ValueError
         The error names a query and its partitions.
     """
-    every = pd.concat(ids, ignore_index=True)
-    twice = every[every.duplicated()]
-    if len(twice):
-        one, two = [k for k, part in enumerate(ids) if (part == twice.iloc[0]).any()][:2]
+    found = find_cut_query(ids)
+    if found is not None:
+        n_queries, query, one, two = found
         raise ValueError(
-            f"whole_queries=True, but {twice.nunique():,} queries are in several partitions. Query "
-            f"{twice.iloc[0]!s} is in partitions {one} and {two}. Leave out whole_queries, or "
+            f"whole_queries=True, but {n_queries:,} queries are in several partitions. Query "
+            f"{query!s} is in partitions {one} and {two}. Leave out whole_queries, or "
             "bring the rows of each query together first (group_queries)."
         )

@@ -103,6 +103,8 @@ CALLS = [
 ]
 _CHECKS = "checks of estimators and losses, run by the tests of estimators"
 _PLOT = "draws a picture: tests/test_plotting.py"
+_DASK = "needs an optional library, and takes a second: tests/test_dask_*.py"
+_DASK_FILES = "needs an optional library, and takes a second: tests/test_dask_reading.py"
 _BASE = "a base class for losses of a user's own: check_loss tests its subclasses"
 #: What extensions receive: drawn through everything that is built on it.
 _ROOMS = (public.measures, public.targets, public.queries)
@@ -163,6 +165,8 @@ EXEMPT = {
     "make_comparisons": "a generator of data: tests/test_make_comparisons.py",
     "make_label_ranking": "a generator of data: tests/test_datasets.py",
     "label_ranking_from_classes": "fits a random forest: tests/test_datasets.py",
+    "DaskCalibratedRanker": _DASK,
+    **dict.fromkeys(("group_queries", "read_queries", "write_queries"), _DASK_FILES),
     "check_loss": _CHECKS,
     "check_ranker": _CHECKS,
     "expected_failed_checks": _CHECKS,
