@@ -1,5 +1,9 @@
 """Partitions of whole queries, in memory, in parquet files and from LETOR files."""
 
+import bz2
+import gzip
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("dask.dataframe")
@@ -11,8 +15,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sklearn_rankcal.dask import group_queries, read_queries, write_queries
+from sklearn_rankcal.dask import group_queries, read_letor, read_queries, write_queries
+from sklearn_rankcal.datasets import load_letor
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(request):
+    """Compute in this thread, which is the fastest for small data."""
+    on_a_cluster = "cluster" in request.node.name
+    with dask.config.set({} if on_a_cluster else {"scheduler": "sync"}):
+        yield
 
 
 def table(n_rows=300, n_queries=20, seed=0):
@@ -36,7 +51,7 @@ def cut(frame, npartitions=6):
 
 
 def parts_of(frame):
-    return dask.compute(frame.to_delayed(optimize_graph=False), scheduler="sync")[0]
+    return dask.compute(frame.to_delayed(optimize_graph=False))[0]
 
 
 def is_whole(parts, column="qid"):
@@ -58,9 +73,7 @@ def test_group_queries(npartitions):
     for part in parts:
         assert part["place"].is_monotonic_increasing
         assert (part.dtypes == grouped.dtypes).all()
-    pd.testing.assert_frame_equal(
-        pd.concat(parts).sort_values("place"), cut(frame).compute(scheduler="sync")
-    )
+    pd.testing.assert_frame_equal(pd.concat(parts).sort_values("place"), cut(frame).compute())
 
 
 @pytest.mark.parametrize(
@@ -78,9 +91,7 @@ def test_group_queries_by_ids_of_any_kind(ids):
     frame["qid"] = ids(frame["qid"])
     parts = parts_of(group_queries(cut(frame), "qid"))
     assert is_whole(parts)
-    pd.testing.assert_frame_equal(
-        pd.concat(parts).sort_values("place"), cut(frame).compute(scheduler="sync")
-    )
+    pd.testing.assert_frame_equal(pd.concat(parts).sort_values("place"), cut(frame).compute())
 
 
 def test_group_queries_with_columns_that_are_not_text():
@@ -114,7 +125,7 @@ def test_group_queries_refuses():
         group_queries(cut(frame), "qid", 0)
     frame["qid"] = frame["qid"].astype(float).where(frame["place"] != 60)
     with pytest.raises(ValueError, match="query id of row 10 of partition 1 is missing"):
-        group_queries(cut(frame), "qid").compute(scheduler="sync")
+        group_queries(cut(frame), "qid").compute()
 
 
 # ------------------------------------------------------------------ parquet
@@ -130,7 +141,7 @@ def test_queries_in_files(tmp_path, npartitions):
     assert is_whole(parts)
     assert all(part["place"].is_monotonic_increasing for part in parts)
     read = pd.concat(parts).sort_values("place", ignore_index=True)
-    wanted = cut(frame).compute(scheduler="sync").reset_index(drop=True)
+    wanted = cut(frame).compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(read, wanted, check_categorical=False, check_dtype=False)
 
 
@@ -143,7 +154,7 @@ def test_columns_of_files(tmp_path):
     wide = queries.assign(**{f"x{k}": 0 for k in range(30)})
     write_queries(wide, tmp_path / "wide", "qid", whole_queries=True)
     ids = read_queries(tmp_path / "wide", "qid")[["qid"]] + 1
-    parts = dask.compute(ids.to_delayed(), scheduler="sync")[0]
+    parts = dask.compute(ids.to_delayed())[0]
     assert len(parts) < 5 and is_whole(parts)
 
 
@@ -192,3 +203,174 @@ def test_read_queries_refuses(tmp_path):
         read_queries(tmp_path, "qid", columns=["y"])
     with pytest.raises(ValueError, match=r"20 queries are in several files of .*write_queries\("):
         read_queries(tmp_path, "qid")
+
+
+# ------------------------------------------------------------------ LETOR files
+
+
+def same_as_load_letor(frame, paths, **options):
+    """Check that a frame has the rows of `load_letor`, and whole queries; return its partitions."""
+    data = load_letor(paths, **options)
+    parts = parts_of(frame)
+    rows = pd.concat(parts)
+    names = [f"f{k}" for k in range(1, data.X.shape[1] + 1)]
+    assert list(frame.columns[: len(names) + 2]) == [*names, "label", "qid"]
+    np.testing.assert_array_equal(rows[names].to_numpy(), data.X)
+    assert (rows.dtypes == frame.dtypes).all() and rows["f1"].dtype == data.X.dtype
+    assert rows["label"].tolist() == data.y.tolist()
+    assert rows["qid"].tolist() == data.groups.tolist()
+    assert rows.index.tolist() == list(range(len(rows)))
+    ends = [*(part.index[0] for part in parts), len(rows) - 1]
+    assert frame.divisions == tuple(ends)
+    assert is_whole(parts)
+    return parts
+
+
+QUERIES = (
+    "2 qid:12 1:0.5 # docid = a\n"
+    "# a comment with qid:3\n"
+    "0 qid:12 2:0.25 # 5 qid:9 1:2 docid = b\n"
+    "\n"
+    "1 qid:7 1:-1e3 3:2 #docid=c\n"
+    "   0   qid:007 2:1.5# docid = \u00e9\n"
+    "0 qid:7 # docid = e\n"
+    "  # a comment\n"
+    "3 qid:-4 1:nan 3:7 # docid = f"
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "mark", "step"), [("\n", "", 1), ("\r\n", "\ufeff", 4), ("\r", "", 4)]
+)
+def test_a_query_is_whole_wherever_a_block_ends(tmp_path, end, mark, step):
+    path = tmp_path / "train.txt"
+    path.write_bytes((mark + QUERIES.replace("\n", end)).encode())
+    n_bytes = path.stat().st_size
+    numbers = set()
+    for blocksize in range(1, n_bytes + 2, step):
+        frame = read_letor(path, n_features=3, document_ids=True, blocksize=blocksize)
+        parts = same_as_load_letor(frame, path)
+        assert pd.concat(parts)["document_id"].tolist() == ["a", "b", "c", "\u00e9", "e", "f"]
+        numbers.add(len(parts))
+    assert numbers == {1, 2, 3}
+
+
+@st.composite
+def letor_texts(draw):
+    """The text of a file with queries of many sizes, comments, blank lines and any line ends."""
+    lines = []
+    for qid, size in enumerate(draw(st.lists(st.integers(1, 6), min_size=1, max_size=8))):
+        for _ in range(size):
+            entries = draw(st.dictionaries(st.integers(1, 5), st.integers(-9, 9), max_size=5))
+            cells = " ".join(f"{k}:{entries[k]}" for k in sorted(entries))
+            lines.append(f"{draw(st.integers(0, 3))} qid:{qid * 7 % 11} {cells}")
+            lines += draw(st.lists(st.sampled_from(["", "  ", "# qid:1 2:3", "#"]), max_size=2))
+    ends = st.sampled_from(["\n", "\r\n", "\r"])
+    return "".join(line + draw(ends) for line in lines)
+
+
+@settings(max_examples=40, deadline=None)
+@given(text=letor_texts(), blocksize=st.integers(1, 300))
+def test_blocks_have_the_rows_of_the_file(tmp_path_factory, text, blocksize):
+    path = tmp_path_factory.mktemp("letor") / "train.txt"
+    path.write_bytes(text.encode())
+    same_as_load_letor(read_letor(path, blocksize=blocksize), path)
+
+
+def test_lines_longer_than_what_is_read_at_a_time(tmp_path):
+    path = tmp_path / "long.txt"
+    comment = "#" + "x" * 300_000
+    path.write_text("".join(f"1 qid:{k // 3} 1:{k} {comment}\r\n" for k in range(12)))
+    parts = same_as_load_letor(read_letor(path, blocksize=500_000), path)
+    assert [len(part) for part in parts] == [3, 3, 3, 3]
+
+
+def test_several_files(tmp_path):
+    for number, name in enumerate(["S2.txt", "S10.txt.gz", "S1.txt.bz2"]):
+        opener = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(name).suffix, open)
+        with opener(tmp_path / name, "wt") as file:
+            file.write("".join(f"{k % 3} qid:{9 * number + k // 4} 2:{k}\n" for k in range(12)))
+    (tmp_path / ".hidden").write_text("not a row")
+    (tmp_path / "folder").mkdir()
+    paths = [tmp_path / name for name in ("S1.txt.bz2", "S2.txt", "S10.txt.gz")]
+    for given_path in (tmp_path, str(tmp_path / "S*"), paths):
+        parts = same_as_load_letor(read_letor(given_path, blocksize=1), paths)
+        assert [len(part) for part in parts] == [12, 4, 4, 4, 12]
+    wide = read_letor(paths[1], n_features=5, dtype="float64", blocksize=None)
+    assert wide.npartitions == 1 and wide["f1"].dtype == np.float64 and wide.shape[1] == 7
+    # rows of a query need not be together in a file that is one block
+    paths[1].write_text("1 qid:1 1:1\n0 qid:2 1:2\n1 qid:1 1:3\n")
+    assert read_letor(paths[1]).compute()["qid"].tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 qid:1 1:1\n0 qid:2 1:1\n0 qid:2 1:x\n", r"line 3: '1:x' is not of the form"),
+        ("0 qid:1 1:1\n\n0 qid:2 1:1\n0 1:1\n", r"line 4: '0 1:1' has no qid:"),
+        ("0 qid:1 1:1\n0 qid:2 2:1 1:1\n", r"line 2: the feature 1 is out of order"),
+        ("0 qid:1 1:1\n\r\n0 qid:2 4:1\n", r"line 3: the feature 4 exceeds n_features=3"),
+        (f"0 qid:1 1:1\n0 qid:{2**63} 1:1\n", r"line 2: a qid is beyond 64 bits"),
+        ("0 qid:1 1:1\n0 qid:2 1:1 # docid = b\n", r"line 1: there is no document id"),
+    ],
+)
+def test_errors_name_the_line_of_the_file(tmp_path, text, message):
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    ids = "docid" in text
+    frame = read_letor(path, n_features=3, blocksize=1, document_ids=ids)
+    with pytest.raises(ValueError, match=r"a\.txt, " + message):
+        frame.compute()
+
+
+def test_read_letor_refuses(tmp_path):
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("1 qid:1 1:1\n0 qid:2 1:1\n# a\n0 qid:1 1:1\n")
+    two.write_text("1 qid:3 1:1\n\n0 qid:2 1:1\n")
+    with pytest.raises(
+        ValueError, match=r"qid 1 begins at \S+one.txt, line 1 and \S+one.txt, line 4. The rows"
+    ):
+        read_letor(one, blocksize=1)
+    with pytest.raises(
+        ValueError, match=r"qid 2 begins at \S+one.txt, line 2 and \S+two.txt, line 3. A qid occurs"
+    ):
+        read_letor([one, two], n_features=1)
+    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
+        read_letor(tmp_path / "missing.txt")
+    with pytest.raises(FileNotFoundError, match=r"no files in .*\*\.dat"):
+        read_letor(tmp_path / "*.dat")
+    with pytest.raises(ValueError, match="path is an empty sequence"):
+        read_letor([])
+    for wrong in ({"n_features": 0}, {"dtype": int}, {"document_ids": 1}, {"blocksize": "lots"}):
+        with pytest.raises(ValueError, match=rf"{next(iter(wrong))} must be "):
+            read_letor(two, **wrong)
+    two.write_text("# nothing\n")
+    with pytest.raises(ValueError, match=r"two\.txt has no rows with a qid:"):
+        read_letor(two)
+    two.write_text("0 qid:1 1:x\n")
+    with pytest.raises(ValueError, match=r"two\.txt, line 1: '1:x' is not of the form"):
+        read_letor(two)
+    two.write_text("0 qid:1 1:1\n0 qid:1 2000000000:1\n")
+    with pytest.raises(ValueError, match=r"two\.txt, line 2: with the feature 2000000000, the fr"):
+        read_letor(two)
+    frame = read_letor(two, n_features=2)
+    two.write_text("0 qid:1 1:1\n")
+    with pytest.raises(ValueError, match=r"two\.txt had 33 bytes when .* has 12 now"):
+        frame.compute()
+
+
+MQ2008 = Path(__file__).parents[2] / "shared" / "data" / "letor" / "mq2008"
+
+
+@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
+def test_mq2008_in_blocks(tmp_path):
+    packed = [MQ2008 / f"S{fold}.txt.gz" for fold in range(1, 6)]
+    frame = read_letor(MQ2008, n_features=46, document_ids=True)
+    assert frame.npartitions == 5
+    parts = same_as_load_letor(frame, packed)
+    ids = pd.concat(parts)["document_id"].tolist()
+    assert ids == load_letor(packed).document_ids.tolist()
+    plain = tmp_path / "S1.txt"
+    plain.write_bytes(gzip.decompress(packed[0].read_bytes()))
+    frame = read_letor(plain, blocksize="100kB")
+    assert len(same_as_load_letor(frame, plain)) > 10

@@ -12,7 +12,8 @@ except ImportError as error:
         'sklearn_rankcal.dask needs dask and pandas: pip install "sklearn_rankcal[dask]".'
     ) from error
 
+from sklearn_rankcal.dask._letor import read_letor
 from sklearn_rankcal.dask._partitions import group_queries, read_queries, write_queries
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 
-__all__ = ["DaskCalibratedRanker", "group_queries", "read_queries", "write_queries"]
+__all__ = ["DaskCalibratedRanker", "group_queries", "read_letor", "read_queries", "write_queries"]

@@ -26,9 +26,14 @@ DENSE_CELLS, DENSE_SHARE = 2**24, 1000
 # A text can match this pattern in one way only, so lines that do not match are refused in linear
 # time.
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_LINE = re.compile(
-    rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*",
-    re.ASCII,
+_ROW_START = rf"\s*({_NUMBER})\s+qid:(-?\d{{1,19}})"
+_LINE = re.compile(rf"{_ROW_START}((?:\s+\d{{1,10}}:(?:{_NUMBER}|[nN][aA][nN]))*)\s*", re.ASCII)
+#: The beginning of a row: its label and, as the second group, its qid.
+ROW_START = re.compile(rf"{_ROW_START}(?![^\s#])", re.ASCII)
+#: What `load_letor` says of a query in several files.
+IN_SEVERAL_FILES = (
+    "A qid occurs in more than one file, and its rows would become one query. Load the files one "
+    "by one and give their queries different ids."
 )
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*(\S+)")
 #: Bytes that are stored for each line, without and with the id of its document.
@@ -96,40 +101,40 @@ def load_letor(
     >>> data.document_ids is None
     True
     """
-    kind = np.dtype(dtype)
-    if kind.kind != "f":
-        raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
-    if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
-        raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
+    kind = check_options(n_features, dtype)
     paths = [path] if isinstance(path, (str, PathLike)) else list(path)
     if not paths:
         raise ValueError("path is an empty sequence. Pass at least one file.")
-    parts = [_read(one, kind) for one in paths]
+    parts = [read_part(one, kind) for one in paths]
     groups = np.concatenate([part.groups for part in parts])
     if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
-        raise ValueError(
-            "A qid occurs in more than one file, and its rows would become one query. Load the "
-            "files one by one and give their queries different ids."
-        )
+        raise ValueError(IN_SEVERAL_FILES)
     widest = max(parts, key=lambda part: part.widest)
     width = max(widest.widest, 1) if n_features is None else int(n_features)
-    if widest.widest > width:
-        raise ValueError(
-            f"{widest.where_widest()}: the feature {widest.widest} exceeds n_features={width}."
-        )
+    widest.check_width(width)
     y = np.concatenate([part.labels for part in parts])
     if sparse:
         X = vstack([part.matrix(width) for part in parts], format="csr")
     else:
-        X = _dense(parts, width, kind, n_features is None)
+        X = dense_table(parts, width, kind, n_features is None)
     ids = [part.documents for part in parts if part.documents is not None]
     documents = np.concatenate(ids) if len(ids) == len(parts) else None
     return Bunch(X=X, y=y, groups=groups, document_ids=documents)
 
 
+def check_options(n_features: Any, dtype: Any) -> np.dtype[Any]:
+    """Check the number of features, and return the dtype."""
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
+    if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
+        raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
+    return kind
+
+
 @dataclass
-class _Part:
-    """The contents of a file: its rows, and the entries feature:value of the rows."""
+class LetorPart:
+    """The contents of lines of a file: rows, and the entries feature:value of the rows."""
 
     path: Any
     labels: Floats  # the label of each row
@@ -139,6 +144,7 @@ class _Part:
     indices: Ints  # the feature of each entry, from 1
     values: NDArray[Any]  # the value of each entry
     documents: NDArray[Any] | None  # the document id of each row, if every row has one
+    unnamed: int | None  # the first line without a document id, if there is one
 
     def __post_init__(self) -> None:
         self.widest = int(self.indices.max(initial=0))
@@ -152,19 +158,45 @@ class _Part:
         """Return the file and the line of the largest feature."""
         return self.where(int(np.argmax(self.indices)))
 
+    def check_width(self, width: int) -> None:
+        """Raise an error if a feature exceeds the number of features."""
+        if self.widest > width:
+            raise ValueError(
+                f"{self.where_widest()}: the feature {self.widest} exceeds n_features={width}."
+            )
+
     def matrix(self, width: int) -> Any:
         """Return the rows as a CSR matrix."""
         shape = (len(self.labels), width)
         return csr_matrix((self.values, self.indices - 1, self.stops), shape=shape)
 
 
-def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
-    """Read a file, and check its contents."""
+def read_part(
+    path: str | PathLike[str],
+    dtype: np.dtype[Any],
+    start: int = 0,
+    stop: int | None = None,
+    first_line: int = 1,
+) -> LetorPart:
+    """Read a file or some lines of it, and check the contents.
+
+    The lines are those from the byte `start` to the byte `stop` - 1. `first_line` is the number of
+    the first one.
+    """
     labels, values = array("d"), array("f" if dtype.itemsize <= 4 else "d")
     groups, line_numbers, stops, indices = array("q"), array("q"), array("q", [0]), array("i")
     documents: list[str] | None = []
     # Only document ids are kept of comments, so these may have any encoding.
-    lines = LineReader(path, bytes_per_character=6, bytes_per_line=_BYTES_WITH_ID, any_bytes=True)
+    unnamed = None
+    lines = LineReader(
+        path,
+        bytes_per_character=6,
+        bytes_per_line=_BYTES_WITH_ID,
+        any_bytes=True,
+        start=start,
+        stop=stop,
+        first_number=first_line,
+    )
     for number, line in lines:
         text, _, comment = line.partition("#")
         if not text or text.isspace():
@@ -187,7 +219,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         if documents is not None:
             named = _DOCUMENT.search(comment)
             if named is None or not _is_utf8(named[1]):
-                documents = None
+                documents, unnamed = None, number
                 lines.bytes_per_line = _BYTES_PER_LINE
             else:
                 documents.append(named[1])
@@ -195,7 +227,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
     with np.errstate(over="ignore"):  # `_check` refuses infinite numbers
         numbers = np.array(values, dtype=dtype)
-    part = _Part(
+    part = LetorPart(
         path,
         np.array(labels),
         np.array(groups, dtype=np.int64),
@@ -204,6 +236,7 @@ def _read(path: str | PathLike[str], dtype: np.dtype[Any]) -> _Part:
         np.array(indices),
         numbers,
         None if documents is None else np.array(documents, dtype=object),
+        unnamed,
     )
     _check(part)
     return part
@@ -214,7 +247,7 @@ def _is_utf8(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _check(part: _Part) -> None:
+def _check(part: LetorPart) -> None:
     """Refuse features that are out of order, and numbers that are infinite in the dtype."""
     ascends = np.diff(part.indices, prepend=0) > 0
     starts = part.stops[:-1]
@@ -249,7 +282,9 @@ def _what_is_wrong(text: str) -> str:
     )
 
 
-def _dense(parts: list[_Part], width: int, dtype: np.dtype[Any], found: bool) -> NDArray[Any]:
+def dense_table(
+    parts: list[LetorPart], width: int, dtype: np.dtype[Any], found: bool
+) -> NDArray[Any]:
     """Return all rows as an array; refuse it if it would be nearly empty or too large."""
     n_rows = sum(len(part.labels) for part in parts)
     held = sum(len(part.indices) for part in parts)

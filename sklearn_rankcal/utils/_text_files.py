@@ -13,6 +13,7 @@ import gzip
 import io
 import os
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from os import PathLike
@@ -24,6 +25,7 @@ Path = str | PathLike[str]
 #: The largest number of characters of a line.
 LONGEST_LINE = 2**24
 _CHUNK = 2**16
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -41,11 +43,18 @@ class LineReader:
     any_bytes : bool
         Whether to accept bytes that are not UTF-8, and return them as surrogates. This is for
         comments that are ignored.
+    start, stop : int
+        The bytes of a plain file to read, from `start` to `stop` - 1. A line begins at each of
+        them. None is the end of the file.
+    first_number : int
+        The number of the line that begins at `start`.
 
     Attributes
     ----------
     number : int
         The number of the line that was returned last.
+    next_number : int
+        The number of the line that begins at `stop`, after the iteration.
 
     Raises
     ------
@@ -63,10 +72,15 @@ class LineReader:
         bytes_per_character: int = 2,
         bytes_per_line: int = 100,
         any_bytes: bool = False,
+        start: int = 0,
+        stop: int | None = None,
+        first_number: int = 1,
     ) -> None:
         self.path = os.fspath(path)
         self.number = 0
-        self._reached = 1  # the number of the line in which the next piece of text begins
+        # during the iteration, the number of the line in which the next piece of text begins
+        self.next_number = first_number
+        self.start, self.stop = start, stop
         self.bytes_per_character = bytes_per_character
         self.bytes_per_line = bytes_per_line
         self.any_bytes = any_bytes
@@ -91,7 +105,8 @@ class LineReader:
 
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
         """Yield runs of whole lines, with the number of the first line of each."""
-        number, rest = 1, ""  # rest is the beginning of a line whose end was not read yet
+        # rest is the beginning of a line whose end was not read yet
+        number, rest = self.next_number, ""
         for text in self._texts():
             head, newline, tail = (rest + text).rpartition("\n")
             if newline:
@@ -105,7 +120,7 @@ class LineReader:
                     self._check_text(head, number)
                     yield number, lines
                 number += count
-            rest, self._reached = tail, number
+            rest, self.next_number = tail, number
             if len(rest) > LONGEST_LINE:
                 if not rest.isspace():
                     self._check_lengths([rest], number)
@@ -115,20 +130,25 @@ class LineReader:
 
     def _texts(self) -> Iterator[str]:
         """Yield the text in pieces, with newlines as line ends and surrogates for invalid bytes."""
-        opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(os.path.splitext(self.path)[1], open)
+        opener: Any = _OPENERS.get(os.path.splitext(self.path)[1], open)
+        encoding = "utf-8" if self.start else "utf-8-sig"  # a mark of the encoding comes first
         decoder = io.IncrementalNewlineDecoder(
-            codecs.getincrementaldecoder("utf-8-sig")("surrogateescape"), translate=True
+            codecs.getincrementaldecoder(encoding)("surrogateescape"), translate=True
         )
+        left = sys.maxsize if self.stop is None else self.stop - self.start
         with opener(self.path, "rb") as file:
+            if self.start:
+                file.seek(self.start)
             while True:
                 try:
-                    piece = file.read1(_CHUNK)
+                    piece = file.read1(min(_CHUNK, left))
                 except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                     raise self._damaged(error) from error
                 except OSError as error:
                     if error.errno is not None:  # an error of the system, not of the contents
                         raise
                     raise self._damaged(error) from error
+                left -= len(piece)
                 yield decoder.decode(piece, final=not piece)
                 if not piece:
                     return
@@ -146,7 +166,7 @@ class LineReader:
             ) from None
 
     def _damaged(self, error: Exception) -> ValueError:
-        self.number = self._reached
+        self.number = self.next_number
         return self.error(
             f"the compressed data is damaged or cut short ({error}). Download or pack it again."
         )
@@ -156,6 +176,11 @@ class LineReader:
             if len(line) > LONGEST_LINE:
                 self.number = number
                 raise self.error(f"the line has more than {LONGEST_LINE:,} characters.")
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether `LineReader` decompresses a file."""
+    return os.path.splitext(os.fspath(path))[1] in _OPENERS
 
 
 def parse_number(text: str) -> float:
