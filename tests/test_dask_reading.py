@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from sklearn_rankcal.dask import group_queries, read_letor, read_queries, write_queries
 from sklearn_rankcal.datasets import load_letor
+from sklearn_rankcal.datasets._letor_blocks import blocks_of_file
 
 
 @pytest.fixture(autouse=True)
@@ -239,20 +240,23 @@ QUERIES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("end", "mark", "step"), [("\n", "", 1), ("\r\n", "\ufeff", 4), ("\r", "", 4)]
-)
-def test_a_query_is_whole_wherever_a_block_ends(tmp_path, end, mark, step):
+@pytest.mark.parametrize(("end", "mark"), [("\n", ""), ("\r\n", "\ufeff"), ("\r", "")])
+def test_a_query_is_whole_wherever_a_block_ends(tmp_path, end, mark):
     path = tmp_path / "train.txt"
-    path.write_bytes((mark + QUERIES.replace("\n", end)).encode())
-    n_bytes = path.stat().st_size
-    numbers = set()
-    for blocksize in range(1, n_bytes + 2, step):
+    text = (mark + QUERIES.replace("\n", end)).encode()
+    path.write_bytes(text)
+    second, third = text.index(b"1 qid:7"), text.index(b"3 qid:-4")
+    for blocksize in range(1, len(text) + 2):
+        wanted = [0]
+        while later := [start for start in (second, third) if start >= wanted[-1] + blocksize]:
+            wanted.append(later[0])
+        blocks = blocks_of_file(str(path), blocksize)
+        assert [block.start for block in blocks] == wanted
+        assert wanted == [0] or [block.stop for block in blocks] == [*wanted[1:], len(text)]
+    for blocksize in range(1, len(text) + 9, 9):
         frame = read_letor(path, n_features=3, document_ids=True, blocksize=blocksize)
         parts = same_as_load_letor(frame, path)
         assert pd.concat(parts)["document_id"].tolist() == ["a", "b", "c", "\u00e9", "e", "f"]
-        numbers.add(len(parts))
-    assert numbers == {1, 2, 3}
 
 
 @st.composite
@@ -283,6 +287,14 @@ def test_lines_longer_than_what_is_read_at_a_time(tmp_path):
     path.write_text("".join(f"1 qid:{k // 3} 1:{k} {comment}\r\n" for k in range(12)))
     parts = same_as_load_letor(read_letor(path, blocksize=500_000), path)
     assert [len(part) for part in parts] == [3, 3, 3, 3]
+
+
+def test_queries_longer_than_what_is_read_at_a_time(tmp_path):
+    path = tmp_path / "long.txt"
+    ids = [123456789, 12345678, 1234567, 9]  # a part of an id is another id
+    path.write_text("".join(f"{k % 3} qid:{qid} 1:{k}\n" for qid in ids for k in range(6000)))
+    parts = same_as_load_letor(read_letor(path, n_features=1, blocksize=40_000), path)
+    assert [len(part) for part in parts] == [6000, 6000, 6000, 6000]
 
 
 def test_several_files(tmp_path):

@@ -13,7 +13,16 @@ except ImportError as error:
     ) from error
 
 from sklearn_rankcal.dask._letor import read_letor
+from sklearn_rankcal.dask._metrics import compare_rankings, evaluate_rankings
 from sklearn_rankcal.dask._partitions import group_queries, read_queries, write_queries
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 
-__all__ = ["DaskCalibratedRanker", "group_queries", "read_letor", "read_queries", "write_queries"]
+__all__ = [
+    "DaskCalibratedRanker",
+    "compare_rankings",
+    "evaluate_rankings",
+    "group_queries",
+    "read_letor",
+    "read_queries",
+    "write_queries",
+]

@@ -130,9 +130,7 @@ class Collections:
         The rows of a partition keep the order that they have in the collection. Partitions can be
         empty. By default there are as many of them as frames.
         """
-        frame = dd.from_delayed(frames, meta=meta, verify_meta=True)
-        moved = frame.shuffle(on=ID, npartitions=n_partitions or len(frames))
-        return [delayed(_in_order)(part) for part in moved.to_delayed()]
+        return group_frames(frames, meta, n_partitions)
 
     def restored(self, frames: list[Any], meta: pd.DataFrame) -> list[Any]:
         """Move the rows of delayed frames to the partitions and places that they came from."""
@@ -415,6 +413,15 @@ def _join(number: int, parts: dict[str, Any], form: Form, meta: pd.DataFrame) ->
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in the order that they have in the collection."""
     return frame.sort_values(ROW, ignore_index=True)
+
+
+def group_frames(
+    frames: list[Any], meta: pd.DataFrame, n_partitions: int | None = None
+) -> list[Any]:
+    """Move the rows of delayed frames, which have ids and numbers, as `Collections.grouped`."""
+    frame = dd.from_delayed(frames, meta=meta, verify_meta=True)
+    moved = frame.shuffle(on=ID, npartitions=n_partitions or len(frames))
+    return [delayed(_in_order)(part) for part in moved.to_delayed()]
 
 
 def _number_partitions(frame: pd.DataFrame) -> pd.DataFrame:

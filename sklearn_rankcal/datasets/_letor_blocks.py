@@ -130,27 +130,17 @@ def blocks_of_file(path: str, n_bytes: int | None) -> list[Block]:
 
 
 def _next_query(file: BinaryIO, place: int, size: int) -> int:
-    """Return where the first query begins whose first row is at `place` or after it."""
-    if place >= size:
-        return size
-    width = _CHUNK
-    while True:
-        begin = max(place - width, 0)
-        last = None  # the qid of the row before
-        for start, line in _lines(file, begin):
-            found = ROW_START.match(line.decode("utf-8", "surrogateescape"))
-            if found is None:
-                continue
-            if start >= place:
-                if last is None and begin > 0:
-                    break  # the row before the place begins before these lines
-                if last is not None and int(found[2]) != last:
-                    return start
-            last = int(found[2])
-        else:
-            if last is not None or begin == 0:
-                return size
-        width *= 4
+    """Return where a query begins whose first row is at `place` or after it."""
+    last = None  # the qid of the row before
+    for start, line in _lines(file, max(place - _CHUNK, 0)):
+        found = ROW_START.match(line.decode("utf-8", "surrogateescape"))
+        if found is None:
+            continue
+        # Where the row before is not known, because lines are long, the query is not cut off here.
+        if start >= place and last is not None and int(found[2]) != last:
+            return start
+        last = int(found[2])
+    return size
 
 
 def _lines(file: BinaryIO, begin: int) -> Iterator[tuple[int, bytes]]:

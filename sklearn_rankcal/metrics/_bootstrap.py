@@ -158,13 +158,7 @@ def paired_bootstrap(
                 f"{name} must hold a number below {_LARGEST:g} for each query, or NaN where the "
                 "metric is undefined; it has a larger one, or infinity."
             )
-    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
-    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
-    if not whole or not 1 <= n_resamples <= _MOST_RESAMPLES:
-        raise ValueError(
-            f"n_resamples must be a whole number from 1 to {_MOST_RESAMPLES}; got {n_resamples!r}."
-        )
+    check_resampling(n_resamples, confidence_level)
     weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError("weight must hold one finite, non-negative number per query.")
@@ -189,6 +183,17 @@ def paired_bootstrap(
         n_queries=len(a),
         confidence_level=confidence_level,
     )
+
+
+def check_resampling(n_resamples: int, confidence_level: float) -> None:
+    """Raise an error unless the number of samples and the confidence level are valid."""
+    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
+    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
+    if not whole or not 1 <= n_resamples <= _MOST_RESAMPLES:
+        raise ValueError(
+            f"n_resamples must be a whole number from 1 to {_MOST_RESAMPLES}; got {n_resamples!r}."
+        )
 
 
 def _resampled_means(

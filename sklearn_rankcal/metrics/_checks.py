@@ -128,14 +128,7 @@ def read_ranking(
         scores = check_scores(y_score, len(relevance), "y_score")
         ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
-            warnings.warn(
-                "The scores look like positions: in every query they are the numbers 1 to r, and "
-                "the documents with more relevance do not have the larger ones. A score is larger "
-                "for a better document. Pass positions (1 = top), such as a ranker's predict, as "
-                f"{positions_as}; scores are what its decision_function returns.",
-                PositionsAsScoresWarning,
-                stacklevel=stacklevel,
-            )
+            warn_of_positions(positions_as, stacklevel + 1)
     if known is None and len(relevance) > 1:
         warnings.warn(
             f"No query ids: all {len(relevance)} rows are scored as ONE query. Pass groups=<query "
@@ -150,7 +143,7 @@ def read_ranking(
 
 
 # From this number of documents on, scores 1 .. r of a single query are hardly a coincidence.
-_LONG = 10
+LONG_QUERY = 10
 
 
 def looks_like_positions(
@@ -161,7 +154,7 @@ def looks_like_positions(
     This is the case if three conditions hold:
 
     - in every query the scores are a permutation of 1 .. r;
-    - at least two queries have more than one document, or one has at least `_LONG`;
+    - at least two queries have more than one document, or one has at least `LONG_QUERY`;
     - the scores agree with the labels no better than the reversed scores do.
 
     The third condition accepts r + 1 - positions, which are valid scores: those of a ranking that
@@ -169,16 +162,40 @@ def looks_like_positions(
     """
     if not has_positions(scores, queries):
         return False
-    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
-    lost = share[~np.isnan(share)]
+    lost = contradicted_shares(scores, relevance, queries)
     return bool(len(lost) and lost.mean() >= 0.5)
+
+
+def contradicted_shares(
+    scores: NDArray[np.float64], relevance: NDArray[np.float64], queries: Queries
+) -> NDArray[np.float64]:
+    """The share of pairs of unequal relevance that the scores contradict, in queries with pairs."""
+    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
+    return share[~np.isnan(share)]
+
+
+def warn_of_positions(positions_as: str, stacklevel: int) -> None:
+    """Warn that scores look like positions; see `looks_like_positions`."""
+    warnings.warn(
+        "The scores look like positions: in every query they are the numbers 1 to r, and the "
+        "documents with more relevance do not have the larger ones. A score is larger for a better "
+        "document. Pass positions (1 = top), such as a ranker's predict, as "
+        f"{positions_as}; scores are what its decision_function returns.",
+        PositionsAsScoresWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
     """Whether the first two conditions of `looks_like_positions` hold."""
     sizes = queries.sizes[queries.sizes > 1]
-    if len(sizes) < 2 and not (len(sizes) and sizes[0] >= _LONG):
+    if len(sizes) < 2 and not (len(sizes) and sizes[0] >= LONG_QUERY):
         return False
+    return are_positions(scores, queries)
+
+
+def are_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
+    """Whether the scores of every query of r documents are a permutation of 1 .. r."""
     if not np.array_equal(scores, np.floor(scores)):
         return False
     size = queries.broadcast(queries.sizes)
