@@ -71,7 +71,7 @@ def columns(frame, as_arrays=False):
 # ------------------------------------------------------------------ values
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 99),
     n_rows=st.integers(1, 40),
@@ -96,8 +96,6 @@ def test_the_values_are_those_of_one_machine(
     parts = cut(frame, [min(place, n_rows) for place in places])
     if whole:
         parts = group_queries(parts, "qid", 3)
-        if ties == "first":  # the order of the rows of the queries is kept
-            assert parts["qid"].nunique().compute() == frame["qid"].nunique()
     of = columns(parts, as_arrays)
     weight = {"sample_weight": of["weight"]} if weighted else {}
     found = evaluate_rankings(
@@ -138,7 +136,8 @@ def test_the_top_grade_can_be_in_another_partition():
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_weights_of_any_size(scale):
     frame = documents()
-    frame["weight"] = np.where(frame["qid"] < 3, 0, frame["weight"] * scale)
+    weight = frame["weight"] * scale * 10.0 ** (frame["qid"] % 5)
+    frame["weight"] = np.where(frame["qid"] < 3, 0, weight)
     given_here = {"groups": frame["qid"], "sample_weight": frame["weight"]}
     wanted = metrics.evaluate_rankings(frame["y"], frame["other"], **given_here, metrics=GRADED)
     parts = group_queries(cut(frame, [80, 130]), "qid", 20)
@@ -210,12 +209,13 @@ def test_intervals_contain_the_true_mean():
     inside, widths = 0, []
     for _ in range(40):
         frame = pd.DataFrame({"qid": np.repeat(np.arange(50), 4), "y": np.tile([1, 0, 0, 0], 50)})
-        parts = cut(frame.assign(score=rng.random(200)), [70])
+        parts = cut(frame.assign(score=rng.random(200)), [72])
         row = evaluate_rankings(
             parts["y"],
             parts["score"],
             groups=parts["qid"],
             metrics="mrr",
+            whole_queries=True,
             confidence_level=0.95,
             n_resamples=300,
         ).loc["mrr"]
