@@ -184,6 +184,19 @@ def test_partitions_that_are_said_to_be_whole(tmp_path):
         assert one["place"].tolist() == two["place"].tolist()
 
 
+def test_rows_that_dask_moves_to_add_a_column(tmp_path):
+    queries = group_queries(cut(table()), "qid")
+    half = [part["x"] / 2 for part in queries.simplify().to_delayed(optimize_graph=False)]
+    series = dd.from_delayed(half, meta=queries["x"]._meta, verify_meta=True)
+    with pytest.raises(ValueError, match=r"Rows moved between partitions .* files were deleted"):
+        write_queries(queries.assign(half=series), tmp_path, "qid", whole_queries=True)
+    assert list(tmp_path.iterdir()) == []
+    added = queries.assign(half=series.to_dask_array(lengths=True))
+    write_queries(added, tmp_path, "qid", whole_queries=True)
+    rows = read_queries(tmp_path, "qid").compute()
+    assert len(rows) == 300 and (rows["half"] == rows["x"] / 2).all()
+
+
 def test_files_that_are_left_over(tmp_path):
     write_queries(cut(table()), tmp_path, "qid", npartitions=4)
     with pytest.raises(FileExistsError, match=r"contains 4 parquet files.*overwrite=True"):
@@ -283,7 +296,7 @@ def test_blocks_have_the_rows_of_the_file(tmp_path_factory, text, blocksize):
 
 def test_lines_longer_than_what_is_read_at_a_time(tmp_path):
     path = tmp_path / "long.txt"
-    comment = "#" + "x" * 300_000
+    comment = "#" + " 5 qid:9" * 40_000  # a part of it would be a row
     path.write_text("".join(f"1 qid:{k // 3} 1:{k} {comment}\r\n" for k in range(12)))
     parts = same_as_load_letor(read_letor(path, blocksize=500_000), path)
     assert [len(part) for part in parts] == [3, 3, 3, 3]

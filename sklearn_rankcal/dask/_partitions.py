@@ -168,8 +168,11 @@ def write_queries(
 
     Notes
     -----
-    The index is not written. A query stays in one file because ``dask.dataframe.to_parquet`` writes
-    one file for each partition.
+    The index is not written. ``dask.dataframe.to_parquet`` writes one file for each partition, or
+    one for several if dask merges partitions of few columns when it computes them. At the end the
+    query ids are read from the files, and compared. Rows can move although `whole_queries` is True:
+    if a series of another frame is added as a column, and divisions are not known, dask joins the
+    two by a shuffle on the index. A dask array is added without moving rows.
 
     Examples
     --------
@@ -207,6 +210,17 @@ def write_queries(
     else:
         frame = group_queries(frame, group_column, npartitions)
     frame.to_parquet(path, write_index=False, overwrite=overwrite)
+    written = dd.read_parquet(path, split_row_groups=False)
+    if find_cut_query(list(dask.compute(*ids_of_column(written, group_column)))) is not None:
+        for name in filesystem.ls(folder, detail=False):
+            if name.endswith(_ENDINGS):
+                filesystem.rm(name)
+        raise ValueError(
+            "Rows moved between partitions while frame was computed, so that queries were cut; the "
+            "files were deleted. If divisions are not known, dask moves rows to add a series of "
+            "another frame as a column. Add it as a dask array (series.to_dask_array()), or leave "
+            "out whole_queries."
+        )
 
 
 def read_queries(
