@@ -150,13 +150,13 @@ def test_columns_of_files(tmp_path):
     write_queries(cut(table()), tmp_path, "qid", npartitions=5)
     assert list(read_queries(tmp_path, "qid", columns=["x"]).columns) == ["qid", "x"]
     assert list(read_queries(str(tmp_path), "qid", columns=["x", "qid"]).columns) == ["x", "qid"]
-    # dask merges the files of which it needs few columns
+    # dask would merge the files of which it needs few columns
     queries = read_queries(tmp_path, "qid")
     wide = queries.assign(**{f"x{k}": 0 for k in range(30)})
     write_queries(wide, tmp_path / "wide", "qid", whole_queries=True)
     ids = read_queries(tmp_path / "wide", "qid")[["qid"]] + 1
     parts = dask.compute(ids.to_delayed())[0]
-    assert len(parts) < 5 and is_whole(parts)
+    assert len(parts) == 5 and is_whole(parts)
 
 
 def test_large_files_are_not_split(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ a query are in the same partition.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -13,6 +14,7 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 from dask import delayed
+from dask.utils import natural_sort_key
 from fsspec.core import url_to_fs
 
 from sklearn_rankcal.dask._documents import (
@@ -258,11 +260,13 @@ def read_queries(
 
     Notes
     -----
-    ``dask.dataframe.read_parquet(path, split_row_groups=False)`` reads in the same way. With its
+    ``dask.dataframe.read_parquet(path, split_row_groups=False)`` reads the same rows. With its
     default, ``"infer"``, dask makes several partitions of each file if the first one has more than
     512 MiB and several row groups, and such partitions cut queries. (A row group has at most
-    1,048,576 rows if dask or pandas writes it.) If few columns are used, dask merges partitions
-    when it computes. Queries remain whole in merged partitions.
+    1,048,576 rows if dask or pandas writes it.) It also merges partitions if few of the columns are
+    used. Queries remain whole in merged partitions, but `DataFrame.assign` then fails for an array
+    with the partitions of the files. `read_queries` never merges partitions, and reads only the
+    columns that are used.
 
     The files do not say which categories a column of the dtype category has in all files.
     ``frame.categorize()`` reads such columns to find them.
@@ -293,4 +297,33 @@ def read_queries(
             "together: write_queries(dask.dataframe.read_parquet(path), other_path, "
             f"{group_column!r})."
         )
-    return frame if columns is None else frame[wanted]
+    # Unlike read_parquet, from_map never merges partitions of few columns. A merged partition is
+    # whole, but dask cannot add a column to it that has the partitions of the files.
+    if filesystem.isdir(folder):
+        found_files = [
+            name for name in filesystem.ls(folder, detail=False) if name.endswith(_ENDINGS)
+        ]
+        files = sorted(map(filesystem.unstrip_protocol, found_files), key=natural_sort_key)
+    else:
+        files = [filesystem.unstrip_protocol(folder)]
+    read = _ReadFile(dict(frame._meta.dtypes))
+    whole = dd.from_map(read, files, meta=frame._meta, label="read-queries")
+    return whole if columns is None else whole[wanted]
+
+
+@dataclass(frozen=True)
+class _ReadFile:
+    """Read some columns of a file in the dtypes of all files."""
+
+    dtypes: dict[str, Any]
+
+    def __call__(self, path: str, columns: list[str] | None = None) -> pd.DataFrame:
+        frame = pd.read_parquet(path, columns=columns)
+        other = {
+            name: dtype
+            for name, dtype in self.dtypes.items()
+            if name in frame
+            and frame[name].dtype != dtype
+            and not isinstance(dtype, pd.CategoricalDtype)
+        }
+        return frame.astype(other) if other else frame
