@@ -101,6 +101,7 @@ sphinx_gallery_conf = {
         [
             "plot_search_results.py",
             "plot_pipeline.py",
+            "plot_dask.py",
             "plot_recommendation.py",
             "plot_comparisons.py",
             "plot_leaderboard.py",

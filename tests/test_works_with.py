@@ -1,10 +1,12 @@
 """Rankers with the tools of doc/works_with.rst that have no test file of their own."""
 
+import dask.array as da
 import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from dask.distributed import Client, LocalCluster
 from sklearn.datasets import dump_svmlight_file
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
@@ -22,6 +24,7 @@ from sklearn_rankcal import (
     predict_scores,
     relevance_labels,
 )
+from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.decoders import decode_scores
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
@@ -397,3 +400,28 @@ def test_letor_files_of_scikit_learn(tmp_path):
     np.testing.assert_allclose(data.X, X, rtol=1e-14)  # scikit-learn writes 16 digits
     np.testing.assert_array_equal(data.y, Y)
     np.testing.assert_array_equal(data.groups, GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "fitted"),
+    [
+        ("lightgbm.dask", "DaskLGBMRegressor", "LGBMRegressor"),
+        ("xgboost.dask", "DaskXGBRegressor", "XGBRegressor"),
+        ("dask_ml.linear_model", "LinearRegression", "LinearRegression"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored", "ignore:Finding random")
+def test_regressors_of_dask(library, name, fitted):
+    regressor = getattr(pytest.importorskip(library), name)()
+    quick = {"n_estimators": 20, "verbose": -1, "min_child_samples": 5, "max_iter": 20}
+    regressor.set_params(**{key: quick[key] for key in quick.keys() & regressor.get_params()})
+    arrays = [da.from_array(array, chunks=(100, -1)[: array.ndim]) for array in (X, Y, GROUPS)]
+    ranker = DaskCalibratedRanker(regressor, loss="ndcg@5")
+    with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
+        with Client(cluster):
+            ranker.fit(arrays[0], arrays[1], groups=arrays[2])
+            scores = ranker.decision_function(arrays[0], groups=arrays[2]).compute()
+    assert ndcg_score(Y, scores, groups=GROUPS, k=5) > 0.8
+    local = ranker.ranker_
+    assert type(local.model_.regressor_).__name__ == fitted
+    np.testing.assert_allclose(local.decision_function(X, groups=GROUPS), scores)

@@ -21,6 +21,11 @@ TEXTS = {
         "with exact decoding and the default reach the best possible ranking at .27, greedy_dag "
         "stays at .31, and the two rankers by scores are between .40 and .50."
     ),
+    "dask_001": (
+        "NDCG@10 of new queries by the number of partitions that are learned, 1 to 10. The line of "
+        "10 columns stays at .818. That of 300 columns starts there and rises to .828, just below "
+        "the dashed line of the ranking that is best in expectation."
+    ),
     "decoders_001": (
         "Two plots of seven decoders by the number of documents, 5 to 160. Above, the lost weight "
         "relative to the best found: local_search and exact stay at 1, greedy_dag just above, the "

@@ -1,0 +1,158 @@
+"""
+More data than memory
+=====================
+
+A folder of parquet files is larger than the memory of the machine, or lies on the disk of a
+cluster. This example reads such files in parts with `Dask <https://docs.dask.org>`_, brings the
+rows of each query together, trains a ranker in several processes or machines, and writes ranked
+files. The files of the example are small, and generated. :doc:`/guide/more_data_than_memory`
+explains each step.
+
+It also shows what more data are good for: a linear ranker has learned all that it can from the
+first file, and a ranker with many more columns keeps getting better.
+"""
+
+import tempfile
+from pathlib import Path
+
+import dask.dataframe as dd
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from dask.distributed import Client, LocalCluster
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal.dask import DaskCalibratedRanker
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.metrics import ndcg_score
+
+# %%
+# A *client* sends work to *workers*. Here two workers are threads of this process, because a page
+# of this gallery cannot start others. On a machine of your own, leave out ``processes=False``, and
+# put the code of the script into a function that is called below
+# ``if __name__ == "__main__":``. On a cluster of many machines, only the line of the client
+# differs: ``client = Client("tcp://scheduler:8786")``.
+
+cluster = LocalCluster(
+    n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit="2GB"
+)
+client = Client(cluster)
+print(len(client.scheduler_info()["workers"]), "workers")
+
+# %%
+# Twelve files of documents, with ten columns of features, the query and the grade. The files are
+# cut without regard to queries, as files often are.
+
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
+data = make_ranking(6000, n_features=10, query_effect=0, random_state=0)
+features = [f"x{column}" for column in range(10)]
+table = pd.DataFrame(data.X, columns=features).assign(qid=data.groups, label=data.y)
+(folder / "documents").mkdir()
+for number in range(12):
+    rows = slice(number * len(table) // 12, (number + 1) * len(table) // 12)
+    table.iloc[rows].to_parquet(folder / "documents" / f"{number:02}.parquet")
+
+frame = dd.read_parquet(folder / "documents")
+print(f"{len(frame)} documents in {frame.npartitions} partitions")
+
+# %%
+# Each file is a *partition*. A document is compared with all documents of its query, so the rows
+# of a query have to be in one partition. The ranker would move them by itself, in every `fit` and
+# in every `predict`. It is faster to do it once, and to write the result. ``shuffle`` is the method
+# of Dask for this: all rows with the same ``qid`` end in the same file.
+
+frame.shuffle("qid").to_parquet(folder / "queries")
+queries = dd.read_parquet(folder / "queries", split_row_groups=False)
+training, test = queries.partitions[:10], queries.partitions[10:]
+
+# %%
+# A linear ranker for NDCG@10. Nothing but sums over partitions is kept in memory, and the
+# coefficients are those that one machine with enough memory would find. ``whole_queries=True`` says
+# that no rows have to be moved; the ranker checks it.
+
+ranker = DaskCalibratedRanker(Ridge(), loss="ndcg@10", group_column="qid", whole_queries=True)
+ranker.fit(training.drop(columns="label"), training["label"])
+X_test, y_test = test.drop(columns="label"), test["label"]
+print(f"{ranker.n_queries_} training queries")
+print(f"NDCG@10 of new queries: {ranker.score(X_test, y_test):.4f}")
+
+# %%
+# The ranked files have the rows of the test files, with the position of each document in its
+# query. The first three documents of one query:
+
+ranked = test.assign(position=ranker.predict(X_test))
+ranked.to_parquet(folder / "ranked")
+top = dd.read_parquet(folder / "ranked", filters=[("position", "<=", 3)])
+first = top.partitions[0].compute()
+first = first[first["qid"] == first["qid"].iloc[0]].sort_values("position")
+print(first[["qid", "position", "label", "x0", "x1"]].round(2).to_string(index=False))
+
+# %%
+# The grades are not a linear function of the columns. `Nystroem` of scikit-learn makes 300 columns
+# that are smooth functions of the ten, so that a linear model of them can follow curves. It is
+# fitted to a sample in memory. ``map_partitions`` then applies a function to each partition, when
+# the partition is needed. The wide table exists only in parts, and never as a whole.
+
+sample = training.partitions[0].compute()
+mapper = Nystroem(n_components=300, gamma=0.02, random_state=0).fit(sample[features])
+columns = [f"z{column}" for column in range(300)]
+
+
+def widen(part):
+    """Replace the features of a partition by many functions of them."""
+    wide = mapper.transform(part[features]).astype("float32")
+    wide = pd.DataFrame(wide, columns=columns, index=part.index)
+    return wide.assign(qid=part["qid"], label=part["label"])
+
+
+wide = queries.map_partitions(widen, meta=widen(sample).iloc[:0])
+print(f"{len(wide.columns) - 2} columns")
+
+# %%
+# Both rankers learn from the first one, two, five and ten partitions. The context columns are left
+# out, because the columns of these data have the same level in all queries.
+
+n_partitions = [1, 2, 5, 10]
+scores = {"10 columns": [], "300 columns": []}
+for name, collection, alpha in (("10 columns", queries, 1), ("300 columns", wide, 0.01)):
+    ranker.set_params(regressor=Ridge(alpha), context=None)
+    held_out = collection.partitions[10:]
+    for n in n_partitions:
+        part = collection.partitions[:n]
+        ranker.fit(part.drop(columns="label"), part["label"])
+        scores[name].append(ranker.score(held_out.drop(columns="label"), held_out["label"]))
+
+scores = pd.DataFrame(scores, index=pd.Index(n_partitions, name="partitions"))
+print(scores.round(4).to_string())
+
+# %%
+# The ranker with ten columns gains nothing after the first partition. The ranker with 300 columns
+# needs more, and is then better. The dashed line is the ranking that is best in expectation. It is
+# known because the data are generated.
+
+in_test = np.isin(data.groups, X_test["qid"].compute())
+best_score = ndcg_score(
+    data.y[in_test], ranks=data.bayes_ranks[in_test], groups=data.groups[in_test], k=10
+)
+
+figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
+for (name, values), marker in zip(scores.items(), "os", strict=True):
+    ax.plot(values.index, values, marker=marker, label=name)
+ax.axhline(best_score, color="black", linestyle="--", label="best in expectation")
+ax.set(xlabel="partitions that are learned", ylabel="NDCG@10 of new queries", xticks=n_partitions)
+ax.set_title("More data pay for more columns")
+ax.legend()
+plt.show()
+
+# %%
+# The fitted ranker needs no cluster: ``ranker.ranker_`` is a `CalibratedRanker`, which ranks pandas
+# frames and can be saved.
+
+positions = ranker.ranker_.predict(widen(sample).drop(columns="label"))
+print(positions[:8])
+
+client.close()
+cluster.close()
+temporary.cleanup()
