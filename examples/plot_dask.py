@@ -12,6 +12,7 @@ It also shows what more data are good for: a linear ranker has learned all that 
 first file, and a ranker with many more columns keeps getting better.
 """
 
+import logging
 import tempfile
 from pathlib import Path
 
@@ -38,6 +39,7 @@ cluster = LocalCluster(
     n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit="2GB"
 )
 client = Client(cluster)
+logging.getLogger("distributed.shuffle").setLevel("ERROR")  # it reports every move of rows
 print(len(client.scheduler_info()["workers"]), "workers")
 
 # %%
@@ -80,9 +82,10 @@ print(f"NDCG@10 of new queries: {ranker.score(X_test, y_test):.4f}")
 
 # %%
 # The ranked files have the rows of the test files, with the position of each document in its
-# query. The first three documents of one query:
+# query. ``.values`` is needed, because Dask would otherwise match rows by their index, which is not
+# unique in many folders of files. The first three documents of one query:
 
-ranked = test.assign(position=ranker.predict(X_test))
+ranked = test.assign(position=ranker.predict(X_test).values)
 ranked.to_parquet(folder / "ranked")
 top = dd.read_parquet(folder / "ranked", filters=[("position", "<=", 3)])
 first = top.partitions[0].compute()

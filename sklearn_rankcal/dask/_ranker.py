@@ -184,7 +184,7 @@ class DaskCalibratedRanker(BaseEstimator):
     >>> frame = dd.from_pandas(frame.assign(qid=data.groups, label=data.y), npartitions=4)
     >>> X = frame.drop(columns="label")
     >>> ranker = DaskCalibratedRanker(loss="ndcg@10", group_column="qid").fit(X, frame["label"])
-    >>> ranked = frame.assign(position=ranker.predict(X)).compute()
+    >>> ranked = frame.assign(position=ranker.predict(X).values).compute()
     >>> ranked.groupby("qid")["position"].min().unique().tolist()
     [1]
     >>> ranker.ranker_.predict(X.compute()).tolist() == ranked["position"].tolist()
@@ -514,8 +514,10 @@ class DaskCalibratedRanker(BaseEstimator):
         Returns
         -------
         ranks : dask series or array of shape (n_documents,)
-            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works. It is
-            a series with the name ``"position"`` and the index of X if X is a data frame.
+            In the order and the partitions of X. It is a series with the name ``"position"`` and
+            the index of X if X is a data frame. ``X.assign(position=ranks.values)`` adds it to X.
+            Without ``.values``, dask matches rows by their index if the divisions of X are not
+            known, and mixes up positions of rows with the same index.
 
         Raises
         ------
