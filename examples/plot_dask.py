@@ -24,7 +24,7 @@ from dask.distributed import Client, LocalCluster
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal.dask import DaskCalibratedRanker
+from sklearn_rankcal.dask import DaskCalibratedRanker, read_queries, write_queries
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import ndcg_score
 
@@ -62,11 +62,10 @@ print(f"{len(frame)} documents in {frame.npartitions} partitions")
 # %%
 # Each file is a *partition*. A document is compared with all documents of its query, so the rows
 # of a query have to be in one partition. The ranker would move them by itself, in every `fit` and
-# in every `predict`. It is faster to do it once, and to write the result. ``shuffle`` is the method
-# of Dask for this: all rows with the same ``qid`` end in the same file.
+# in every `predict`. It is faster to do it once, and to write the result.
 
-frame.shuffle("qid").to_parquet(folder / "queries")
-queries = dd.read_parquet(folder / "queries", split_row_groups=False)
+write_queries(frame, folder / "queries", "qid")
+queries = read_queries(folder / "queries", "qid")
 training, test = queries.partitions[:10], queries.partitions[10:]
 
 # %%
