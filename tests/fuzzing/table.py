@@ -151,7 +151,6 @@ EXEMPT = {
     "default_members": "the members of StackedModel: tests/test_stacked.py",
     "PairMoments": "what extensions use, drawn through PairwiseRidge: tests/test_moments.py",
     "BilinearMoments": "what extensions use, drawn through BilinearPairs: tests/test_moments.py",
-    "DaskCalibratedRanker": "a cluster takes seconds: tests/test_dask_ranker.py",
     "DocumentMoments": "what extensions use, compared with scikit-learn: tests/test_moments.py",
     "LabelSums": "what extensions use, for every loss: tests/test_losses.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
