@@ -18,6 +18,8 @@ import pandas as pd
 from dask import delayed
 from numpy.typing import NDArray
 
+from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -80,8 +82,6 @@ class Collections:
     form : Form
     meta : pandas.DataFrame
         A frame without rows and with the columns of a joined partition.
-    divisions : tuple or None
-        Those of X, if it is a data frame.
     chunks : tuple or None
         The numbers of rows of the partitions, if X is an array whose chunks are known.
     index_name : object
@@ -91,7 +91,6 @@ class Collections:
     parts: dict[str, list[Any]]
     form: Form
     meta: pd.DataFrame
-    divisions: tuple[Any, ...] | None
     chunks: tuple[int, ...] | None
     index_name: Any = None
 
@@ -102,6 +101,8 @@ class Collections:
     def frames(self, *, table: bool = True, index: bool = False) -> list[Any]:
         """Return one delayed frame for each partition, as `meta_of` describes them."""
         names = [name for name in self.parts if table or name != "X"]
+        if table and self.form.group_column is not None:
+            names.remove(ID)  # X contains it
         join, meta = delayed(_join, pure=True), self.meta_of(table=table, index=index)
         return [
             join(number, {name: self.parts[name][number] for name in names}, self.form, meta)
@@ -195,6 +196,11 @@ def _read_frame(X: Any, group_column: str | None) -> Collections:
         )
     if not meta.columns.is_unique:
         raise ValueError("X has several columns of the same name. Rename them.")
+    if not names:
+        raise ValueError("X has no columns: at least one feature is needed.")
+    complex_columns = [name for name in names if meta[name].dtype.kind == "c"]
+    if complex_columns:
+        raise ValueError(f"Complex data not supported: columns {complex_columns} of X are complex.")
     parts = {"X": _partitions(X)}
     if group_column is not None:
         if group_column not in names:
@@ -226,8 +232,16 @@ def _read_frame(X: Any, group_column: str | None) -> Collections:
     if group_column is not None:
         joined[ID] = _id_meta(meta[group_column])
     joined[INDEX] = meta.index.to_numpy() if meta.index.dtype.kind in "iuf" else meta.index
-    divisions = X.divisions if X.known_divisions else None
-    return Collections(parts, form, joined, divisions, None, meta.index.name)
+    return Collections(parts, form, joined, None, meta.index.name)
+
+
+def check_labels_passed(y: Any) -> None:
+    """Raise an error if y is None."""
+    if y is None:
+        raise ValueError(
+            "This ranker requires y to be passed, but the target y is None. Pass a relevance of "
+            "every row as a dask series or array with the partitions of X."
+        )
 
 
 def _column_names(n: int) -> list[str]:
@@ -256,6 +270,17 @@ def _read_array(X: Any, group_column: str | None) -> Collections:
             f"The blocks of X are of type {type(X._meta).__name__}. Only dense blocks are taken: "
             "X.map_blocks(lambda block: block.toarray()) makes them dense."
         )
+    if X.shape[1] == 0:
+        raise ValueError("X has no columns: at least one feature is needed.")
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must be real numbers.")
+    if X.dtype.kind not in "biufO":
+        raise ValueError(
+            f"X must be real numbers; its dtype is {X.dtype}. Convert it first, for example by "
+            "X.astype(float), or encode its columns."
+        )
+    if X.dtype == object:  # as CalibratedRanker does
+        X = X.astype(np.float64)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     columns = _column_names(X.shape[1])
@@ -264,7 +289,7 @@ def _read_array(X: Any, group_column: str | None) -> Collections:
     known = not np.isnan(X.shape[0])
     chunks = tuple(int(size) for size in X.chunks[0]) if known else None
     parts = {"X": list(X.to_delayed().reshape(-1))}
-    return Collections(parts, Form(columns, None, None), meta, None, chunks)
+    return Collections(parts, Form(columns, None, None), meta, chunks)
 
 
 def _add(collections: Collections, name: str, part_name: str, values: Any, X: Any) -> None:
@@ -275,6 +300,12 @@ def _add(collections: Collections, name: str, part_name: str, values: Any, X: An
         raise TypeError(
             f"{name} must be a dask series or array with the partitions of X; got "
             f"{type(values).__name__}."
+        )
+    if getattr(values.dtype, "names", None) is not None:
+        raise ValueError(
+            f"{name} is a structured array with the fields {values.dtype.names}. "
+            "DaskCalibratedRanker takes y as a relevance of every row, and the query ids as groups "
+            "or in a column of X (group_column)."
         )
     if isinstance(values, da.Array):
         if values.ndim != 1:
@@ -346,6 +377,8 @@ def _read_ids(number: int, values: Any, dtype: Any) -> Any:
             f"groups: the query id of row {int(np.argmax(missing))} of partition {number} is "
             "missing."
         )
+    if ids.dtype.kind == "f":
+        ids = ids + 0.0  # -0.0 becomes 0.0, which is the same id but has another hash
     if isinstance(dtype, pd.StringDtype):
         others = [value for value in ids if not isinstance(value, str)][:1]
         if others:
@@ -353,26 +386,47 @@ def _read_ids(number: int, values: Any, dtype: Any) -> Any:
                 f"groups: partition {number} has the query id {others[0]!r}, which is not text "
                 "as the others are. Convert the ids to text or to numbers."
             )
-    return ids.astype(dtype).array
+        return ids.astype(dtype).array
+    converted = ids.astype(dtype)
+    changed = (converted != ids).to_numpy()
+    if changed.any():
+        raise ValueError(
+            f"groups: partition {number} has the query id {ids[changed].iloc[0]!r}, but the dtype "
+            f"of the collection is {dtype}. Give all partitions one dtype, for example by astype."
+        )
+    return converted.array
 
 
 def _read_floats(number: int, values: Any, name: str) -> NDArray[np.float64]:
+    """Return the labels or the weights of a partition, after checking them."""
+    if not len(values):
+        return np.empty(0)
     try:
-        return read_numbers(values, name)
+        if name == _SHOWN[LABEL]:
+            return check_relevance(values)
+        weight = read_numbers(values, name)
+        if weight.any():  # `check_weight` refuses weights that are all 0
+            check_weight(weight, len(weight))
+        return weight
     except (TypeError, ValueError) as error:
         raise type(error)(f"In partition {number}: {error}") from error
 
 
 def _join(number: int, parts: dict[str, Any], form: Form, meta: pd.DataFrame) -> pd.DataFrame:
     """Join the partitions of some collections to one frame."""
-    first = parts.get("X")
+    first: Any = parts.get("X")
     if first is None:
         first = parts[ID]
+    elif form.is_array:
+        if not isinstance(first, np.ndarray):
+            raise TypeError(
+                f"Block {number} of X is of type {type(first).__name__}. Only dense blocks are "
+                "taken: X.map_blocks(lambda block: block.toarray()) makes them dense."
+            )
+    elif form.group_column is not None:
+        parts = {**parts, ID: first[form.group_column]}
     n_rows = len(first)
-    if form.is_array or "X" not in parts:
-        index = None
-    else:
-        index = first.index
+    index = None if form.is_array else getattr(first, "index", None)
     columns: dict[str, Any] = {}
     for name, values in parts.items():
         if len(values) != n_rows:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up
@@ -61,7 +61,7 @@ def takes_collections(regressor: Any) -> bool:
     return any(module.startswith(roots) for module in modules)
 
 
-def check_regressor(regressor: Any, pairwise: bool, loss: Any) -> None:
+def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
     """Raise an error if no function of this module fits the regressor.
 
     Raises
@@ -72,13 +72,15 @@ def check_regressor(regressor: Any, pairwise: bool, loss: Any) -> None:
         If the regressor is a model of another space than the loss.
     """
     name = type(regressor).__name__
-    if pairwise:
+    if space.is_pairwise:
         if not isinstance(regressor, PairwiseRidge | BilinearPairs):
             raise TypeError(
                 f"loss={loss!r} needs a closed form on partitions: regressor=PairwiseRidge() or "
                 f"BilinearPairs() of sklearn_rankcal.models; got {name}. A loss on scores, such as "
                 "'pd_by_scores' or 'map_by_scores', takes other regressors."
             )
+        if regressor.space != space:
+            raise ValueError(f"{name} predicts {regressor.space}, but loss={loss!r} needs {space}.")
         if isinstance(regressor, BilinearPairs) and regressor.feature_map is not None:
             raise TypeError(
                 "BilinearPairs needs feature_map=None on partitions, because a feature map is "
@@ -96,6 +98,44 @@ def check_regressor(regressor: Any, pairwise: bool, loss: Any) -> None:
         raise TypeError(
             f"{name} cannot be fitted to partitions of a dask collection. Pass {_TAKEN}."
         )
+    if is_classifier(regressor):
+        raise TypeError(
+            f"{name} is a classifier, which needs to know the targets of all partitions at once. "
+            f"Pass {_TAKEN}."
+        )
+    if has_closed_form(regressor):
+        regressor._validate_params()
+
+
+def check_columns(table: pd.DataFrame | NDArray[Any], regressor: Any) -> None:
+    """Raise an error if a column contains text or times, unless a library of dask decides.
+
+    Parameters
+    ----------
+    table : data frame or array without rows
+    regressor : estimator
+
+    Raises
+    ------
+    ValueError
+        The error names the columns.
+    """
+    if isinstance(table, np.ndarray) or takes_collections(regressor):
+        return
+    found = {name: dtype for name, dtype in table.dtypes.items() if _is_text_or_time(dtype)}
+    if found:
+        raise ValueError(
+            f"{type(regressor).__name__} needs numbers, but columns of X contain text or times: "
+            f"{', '.join(f'{name!r} ({dtype})' for name, dtype in found.items())}. If one of them "
+            "contains query ids, name it as group_column. Otherwise drop or encode it, for example "
+            "with X.categorize() and dask.dataframe.get_dummies."
+        )
+
+
+def _is_text_or_time(dtype: Any) -> bool:
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype = dtype.categories.dtype
+    return isinstance(dtype, pd.StringDtype) or getattr(dtype, "kind", "O") in "mMSU"
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,6 @@ def predict_values(
     data: Collections,
     ranker: Any,
     method: str,
-    name: str,
     dtype: Any,
     whole_queries: bool,
     needs_queries: bool = True,
@@ -59,8 +58,6 @@ def predict_values(
     ranker : CalibratedRanker
         A fitted ranker.
     method : {"predict", "decision_function"}
-    name : str
-        The name of the series that is returned if X is a data frame.
     dtype : dtype
     whole_queries : bool
         Whether the partitions contain whole queries.
@@ -69,30 +66,20 @@ def predict_values(
 
     Returns
     -------
-    values : dask series or array with the partitions of X
+    values : dask array of shape (n_documents,)
+        One block for each partition of X. A series would be worse: if the divisions of X are not
+        known, as those of parquet files, dask joins a column to X by its index, which can repeat.
     """
-    meta = data.meta[kept_columns(data)].assign(**{_VALUE: np.empty(0, dtype)})
+    meta = data.meta[[ROW]].assign(**{_VALUE: np.empty(0, dtype)})
     shared = delayed(ranker)
     stay = whole_queries or not needs_queries
-    if not needs_queries:
-        frames = data.frames(index=True)
-    else:
-        frames = whole_frames(data, whole_queries, index=True)
+    frames = whole_frames(data, whole_queries) if needs_queries else data.frames()
     parts = [delayed(_values_of)(part, shared, data.form, method, dtype) for part in frames]
     if not stay:
         parts = data.restored(parts, meta)
-    values = dd.from_delayed(
-        [delayed(_as_series)(part, name, data.index_name) for part in parts],
-        meta=_as_series(meta, name, data.index_name),
-        divisions=data.divisions,
-        verify_meta=True,
-    )
-    return values.to_dask_array(lengths=data.chunks) if data.form.is_array else values
-
-
-def kept_columns(data: Collections) -> list[str]:
-    """Return the columns that say which row a value belongs to."""
-    return [column for column in (ROW, INDEX) if column in data.meta]
+    series = [delayed(_column_of_values)(part) for part in parts]
+    values = dd.from_delayed(series, meta=_column_of_values(meta), verify_meta=True)
+    return values.to_dask_array(lengths=data.chunks)
 
 
 def _values_of(
@@ -102,17 +89,15 @@ def _values_of(
         values = getattr(ranker, method)(form.table(frame), **_groups(frame, form))
     else:
         values = np.empty(0, dtype)
-    kept = frame[[column for column in (ROW, INDEX) if column in frame]]
-    return kept.assign(**{_VALUE: np.asarray(values, dtype=dtype)})
+    return frame[[ROW]].assign(**{_VALUE: np.asarray(values, dtype=dtype)})
 
 
 def _groups(frame: pd.DataFrame, form: Form) -> dict[str, Any]:
     return {} if form.group_column is not None else {"groups": query_ids(frame)}
 
 
-def _as_series(frame: pd.DataFrame, name: str, index_name: Any) -> pd.Series:
-    index = pd.Index(frame[INDEX], name=index_name) if INDEX in frame else None
-    return pd.Series(frame[_VALUE].to_numpy(), index=index, name=name)
+def _column_of_values(frame: pd.DataFrame) -> pd.Series:
+    return frame[_VALUE]
 
 
 def predict_order(data: Collections, ranker: Any, k: int | None, whole_queries: bool) -> Any:

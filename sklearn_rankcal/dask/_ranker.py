@@ -26,12 +26,14 @@ from sklearn_rankcal.dask._documents import (
     Collections,
     Form,
     add_up,
+    check_labels_passed,
     check_whole,
     ids_of_partition,
     read_collections,
 )
 from sklearn_rankcal.dask._learners import (
     Tables,
+    check_columns,
     check_regressor,
     fit_bilinear_pairs,
     fit_closed_form,
@@ -54,7 +56,6 @@ from sklearn_rankcal.dask._training import (
 )
 from sklearn_rankcal.dask._workers import n_threads
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
 from sklearn_rankcal.models._automatic_context import (
@@ -67,16 +68,13 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._document_moments import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
+from sklearn_rankcal.rankers._reports import predicts_scores
 from sklearn_rankcal.rankers._training import undefined_everywhere, warn_if_labels_are_amounts
 from sklearn_rankcal.utils._features import numeric_columns, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit, exponent_of, target_exponent
-
-
-def _predicts_scores(ranker: DaskCalibratedRanker) -> bool:
-    return not get_loss(ranker.loss).space.is_pairwise
 
 
 class DaskCalibratedRanker(BaseEstimator):
@@ -257,9 +255,11 @@ class DaskCalibratedRanker(BaseEstimator):
         loss = get_loss(self.loss)
         self._check_parameters(loss)
         regressor = self._own_regressor(loss)
-        check_regressor(regressor, loss.space.is_pairwise, self.loss)
+        check_regressor(regressor, loss.space, self.loss)
+        check_labels_passed(y)
         data = read_collections(X, self.group_column, groups, y, sample_weight)
         validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
+        check_columns(_table_without_rows(data), regressor)
         decoder = get_decoder(self.decoder, loss.space)
 
         started = time.perf_counter()
@@ -299,8 +299,10 @@ class DaskCalibratedRanker(BaseEstimator):
         check_context(None if self.context == "auto" else self.context)
         if self.group_column is not None and not isinstance(self.group_column, str):
             raise TypeError(f"group_column must be a string or None; got {self.group_column!r}.")
-        if not isinstance(self.verbose, Integral | bool):
-            raise TypeError(f"verbose must be a whole number; got {self.verbose!r}.")
+        if not isinstance(self.verbose, Integral | bool) or self.verbose < 0:
+            raise ValueError(f"verbose must be a whole number >= 0; got {self.verbose!r}.")
+        if not isinstance(self.n_jobs, Integral | None):
+            raise ValueError(f"n_jobs must be a whole number or None; got {self.n_jobs!r}.")
 
     def _own_regressor(self, loss: Loss) -> Any:
         """Return the regressor, unfitted, with its seeds set."""
@@ -503,7 +505,7 @@ class DaskCalibratedRanker(BaseEstimator):
 
     @checks_keywords
     def predict(self, X: Any, groups: Any = None) -> Any:
-        """Return the position of each row in its query, 1 = top, as a lazy collection.
+        """Return the position of each row in its query, 1 = top, as a lazy array.
 
         Parameters
         ----------
@@ -513,11 +515,11 @@ class DaskCalibratedRanker(BaseEstimator):
 
         Returns
         -------
-        ranks : dask series or array of shape (n_documents,)
-            In the order and the partitions of X. It is a series with the name ``"position"`` and
-            the index of X if X is a data frame. ``X.assign(position=ranks.values)`` adds it to X.
-            Without ``.values``, dask matches rows by their index if the divisions of X are not
-            known, and mixes up positions of rows with the same index.
+        ranks : dask array of shape (n_documents,)
+            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works,
+            whatever the index and the divisions of X are. Of a data frame that was read from
+            parquet files, choose columns before the ranks are assigned: dask merges the partitions
+            of a frame with few columns, and then refuses the array.
 
         Raises
         ------
@@ -526,14 +528,12 @@ class DaskCalibratedRanker(BaseEstimator):
             True.
         """
         data = self._read(X, groups)
-        return predict_values(
-            data, self.ranker_, "predict", "position", np.int64, self.whole_queries
-        )
+        return predict_values(data, self.ranker_, "predict", np.int64, self.whole_queries)
 
-    @available_if(_predicts_scores)
+    @available_if(predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: Any = None) -> Any:
-        """Return the predicted scores, larger is better, as a lazy collection.
+        """Return the predicted scores, larger is better, as a lazy array.
 
         Parameters
         ----------
@@ -543,7 +543,7 @@ class DaskCalibratedRanker(BaseEstimator):
 
         Returns
         -------
-        scores : dask series or array of shape (n_documents,)
+        scores : dask array of shape (n_documents,)
             In the order and the partitions of X; see `CalibratedRanker.decision_function`.
         """
         data = self._read(X, groups)
@@ -551,7 +551,6 @@ class DaskCalibratedRanker(BaseEstimator):
             data,
             self.ranker_,
             "decision_function",
-            "score",
             np.float64,
             self.whole_queries,
             needs_queries=self.ranker_._needs_queries(),
@@ -595,6 +594,7 @@ class DaskCalibratedRanker(BaseEstimator):
         score : float
             As in `CalibratedRanker.score`. It is computed at once.
         """
+        check_labels_passed(y)
         data = self._read(X, groups, y, sample_weight)
         frames = whole_frames(data, self.whole_queries)
         shared = delayed(self.ranker_)
@@ -666,7 +666,7 @@ def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[float, floa
     if not len(frame):
         return None
     queries = queries_of(frame)
-    labels, _ = read_relevance(frame[LABEL].to_numpy())
+    labels = frame[LABEL].to_numpy()
     given = {} if form.group_column is not None else {"groups": query_ids(frame)}
     values = ranker.loss_.metric(labels, ranker.predict(form.table(frame), **given), queries)
     weight = read_weight(frame)

@@ -14,7 +14,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sklearn_rankcal.dask._documents import ID, LABEL, WEIGHT, Form
-from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models._automatic_context import sampled_queries
 from sklearn_rankcal.queries import Queries
@@ -38,21 +37,8 @@ def queries_of(frame: pd.DataFrame) -> Queries:
 
 
 def read_weight(frame: pd.DataFrame) -> Floats | None:
-    """Return the weights of the rows, or None if there are none.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative, NaN or infinite.
-    """
-    if WEIGHT not in frame:
-        return None
-    weight = frame[WEIGHT].to_numpy()
-    if not np.isfinite(weight).all():
-        raise ValueError("Input sample_weight contains NaN or infinity.")
-    if len(weight) and weight.min() < 0:
-        raise ValueError(f"Negative values in data passed to sample_weight: {weight.min():g}.")
-    return weight
+    """Return the weights of the rows, or None if there are none."""
+    return frame[WEIGHT].to_numpy() if WEIGHT in frame else None
 
 
 @dataclass(frozen=True)
@@ -72,14 +58,14 @@ class Ranges:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, loss: Loss) -> Ranges | None:
-        """Check the labels and the weights of a partition, and return their extremes.
+        """Check that labels are in the range of the loss, and return the extremes.
 
         None means that the partition has no row of positive weight.
         """
         if not len(frame):
             return None
         weight = read_weight(frame)
-        labels, _ = read_relevance(frame[LABEL].to_numpy())
+        labels = frame[LABEL].to_numpy()
         if weight is not None:
             labels, weight = labels[weight > 0], weight[weight > 0]
             if not len(weight):
@@ -186,7 +172,7 @@ def training_data(frame: pd.DataFrame, form: Form | None, loss: Loss) -> Trainin
     if not len(frame):
         return None
     X = np.empty((len(frame), 0)) if form is None else form.features(frame)
-    labels, _ = read_relevance(frame[LABEL].to_numpy())
+    labels = frame[LABEL].to_numpy()
     data = TrainingData(X, labels, queries_of(frame), read_weight(frame))
     if data.weight is not None and not data.weight.any():
         return None
