@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -16,6 +17,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask import delayed
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask.utils import ensure_dict
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._relevance import check_relevance
@@ -103,11 +107,10 @@ class Collections:
         names = [name for name in self.parts if table or name != "X"]
         if table and self.form.group_column is not None:
             names.remove(ID)  # X contains it
-        join, meta = delayed(_join, pure=True), self.meta_of(table=table, index=index)
-        return [
-            join(number, {name: self.parts[name][number] for name in names}, self.form, meta)
-            for number in range(self.n_partitions)
-        ]
+        meta = self.meta_of(table=table, index=index)
+        parts = (self.parts[name] for name in names)
+        join = partial(_join, names=names, form=self.form, meta=meta)
+        return for_each(join, range(self.n_partitions), *parts)
 
     def meta_of(self, *, table: bool = True, index: bool = False) -> pd.DataFrame:
         """Return the frame without rows for `frames`.
@@ -135,7 +138,7 @@ class Collections:
 
     def restored(self, frames: list[Any], meta: pd.DataFrame) -> list[Any]:
         """Move the rows of delayed frames to the partitions and places that they came from."""
-        numbered = [delayed(_number_partitions)(part) for part in frames]
+        numbered = for_each(_number_partitions, frames)
         meta = _number_partitions(meta)
         if self.n_partitions == 1:
             moved = [delayed(pd.concat)(numbered)]
@@ -143,7 +146,7 @@ class Collections:
             frame = dd.from_delayed(numbered, meta=meta, verify_meta=True)
             edges = (*range(self.n_partitions), self.n_partitions)
             moved = frame.set_index("__partition__", divisions=edges).to_delayed()
-        return [delayed(_in_order)(part) for part in moved]
+        return for_each(_in_order, moved)
 
 
 def read_collections(
@@ -391,7 +394,7 @@ def _read_ids(number: int, values: Any, dtype: Any) -> Any:
     changed = (converted != ids).to_numpy()
     if changed.any():
         raise ValueError(
-            f"groups: partition {number} has the query id {ids[changed].iloc[0]!r}, but the dtype "
+            f"groups: partition {number} has the query id {ids[changed].iloc[0]!s}, but the dtype "
             f"of the collection is {dtype}. Give all partitions one dtype, for example by astype."
         )
     return converted.array
@@ -412,8 +415,11 @@ def _read_floats(number: int, values: Any, name: str) -> NDArray[np.float64]:
         raise type(error)(f"In partition {number}: {error}") from error
 
 
-def _join(number: int, parts: dict[str, Any], form: Form, meta: pd.DataFrame) -> pd.DataFrame:
-    """Join the partitions of some collections to one frame."""
+def _join(
+    number: int, *given: Any, names: list[str], form: Form, meta: pd.DataFrame
+) -> pd.DataFrame:
+    """Join the partitions of the collections `names` to one frame."""
+    parts = dict(zip(names, given, strict=True))
     first: Any = parts.get("X")
     if first is None:
         first = parts[ID]
@@ -475,11 +481,32 @@ def group_frames(
     """Move the rows of delayed frames, which have ids and numbers, as `Collections.grouped`."""
     frame = dd.from_delayed(frames, meta=meta, verify_meta=True)
     moved = frame.shuffle(on=ID, npartitions=n_partitions or len(frames))
-    return [delayed(_in_order)(part) for part in moved.to_delayed()]
+    return for_each(_in_order, moved.to_delayed())
 
 
 def _number_partitions(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(__partition__=frame[ROW] // 2**PARTITION_BITS)
+
+
+def for_each(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Return one delayed call of a function for each entry of the arguments, as `map` does.
+
+    What the calls have in common is best given by `functools.partial`: dask looks for collections
+    inside every argument of every call, which takes longer than the call.
+    """
+    call = delayed(function, pure=False)
+    return [call(*each) for each in zip(*arguments, strict=True)]
+
+
+def in_one_layer(value: Delayed) -> Delayed:
+    """Return a delayed value whose graph is one layer.
+
+    Each task that takes the value copies the list of its layers. If every partition has a layer of
+    its own, P tasks would take O(P^2) time.
+    """
+    tasks = ensure_dict(value.__dask_graph__())
+    layers = {value.key: MaterializedLayer(tasks)}
+    return Delayed(value.key, HighLevelGraph(layers, {value.key: set()}))
 
 
 def add_up(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
@@ -488,17 +515,15 @@ def add_up(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     Values can be None, which adds nothing.
     """
 
-    def added(values: list[Any]) -> Any:
+    def added(*values: Any) -> Any:
         total = None
         for value in values:
             total = value if total is None else total if value is None else add(total, value)
         return total
 
+    call = delayed(added, pure=False)
     while len(parts) > 1:
-        parts = [
-            delayed(added)(parts[first : first + _FAN_IN])
-            for first in range(0, len(parts), _FAN_IN)
-        ]
+        parts = [call(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
     return parts[0]
 
 

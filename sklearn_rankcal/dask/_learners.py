@@ -22,9 +22,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up
+from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up, for_each
 from sklearn_rankcal.dask._training import Plan, centred
-from sklearn_rankcal.dask._workers import refuse_lost_workers, wait_less_long
+from sklearn_rankcal.dask._workers import (
+    n_threads,
+    refuse_lost_workers,
+    wait_for,
+    wait_less_long,
+)
 from sklearn_rankcal.models import (
     BilinearMoments,
     BilinearPairs,
@@ -188,7 +193,8 @@ def _keep_slopes(model: DocumentModel, slopes: _Slopes) -> None:
 
 def fit_closed_form(tables: Tables, frames: list[Any], regressor: Any) -> Any:
     """Fit `Ridge` or `LinearRegression` by adding the moments of partitions."""
-    summed = add_up([delayed(_document_moments)(frame, tables) for frame in frames], _add_pairs)
+    parts = for_each(partial(_document_moments, tables=tables), frames)
+    summed = add_up(parts, _add_pairs)
     moments, slopes = dask.compute(summed)[0]
     _keep_slopes(tables.model, slopes)
     return moments.fit(regressor)
@@ -211,7 +217,7 @@ def fit_pairwise_ridge(plan: Plan, frames: list[Any], model: PairwiseRidge) -> P
     """Fit `PairwiseRidge` by adding the moments of partitions."""
     model = clone(model)
     model._check_parameters()
-    parts = [delayed(_pair_moments)(frame, plan) for frame in frames]
+    parts = for_each(partial(_pair_moments, plan=plan), frames)
     moments = dask.compute(add_up(parts, _add))[0]
     model.coef_ = moments.solve(model.alpha)
     return model
@@ -225,18 +231,17 @@ def fit_bilinear_pairs(
     model._check_parameters()
     n_folds = model._n_folds(n_queries)
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
-    spread = [delayed(_pair_moments)(frame, plan, targets=False) for frame in frames]
-    keys = [delayed(_query_keys)(frame, plan, FIRST_COLUMNS) for frame in frames]
+    spread = for_each(partial(_pair_moments, plan=plan, targets=False), frames)
+    keys = for_each(partial(_query_keys, plan=plan, n_columns=FIRST_COLUMNS), frames)
     moments, keys = dask.compute(add_up(spread, _add), keys)
     model._set_axes(moments)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
-        keys = dask.compute([delayed(_query_keys)(frame, plan, None) for frame in frames])[0]
+        of_all = partial(_query_keys, plan=plan, n_columns=None)
+        keys = dask.compute(for_each(of_all, frames))[0]
     folds = _split(folds_of_keys(np.concatenate(keys), n_folds), keys) if n_folds > 1 else keys
     # Pass 2
-    parts = [
-        delayed(_bilinear_moments)(frame, plan, model, fold, n_folds)
-        for frame, fold in zip(frames, folds, strict=True)
-    ]
+    moments_of = partial(_bilinear_moments, plan=plan, model=model, n_folds=n_folds)
+    parts = for_each(moments_of, frames, folds)
     model._solve(dask.compute(add_up(parts, _add_lists))[0], n_queries)
     return model
 
@@ -271,7 +276,7 @@ def _split(values: NDArray[Any], like: list[NDArray[Any]]) -> list[NDArray[Any]]
 
 
 def _bilinear_moments(
-    frame: pd.DataFrame, plan: Plan, model: BilinearPairs, fold_of: NDArray[Any], n_folds: int
+    frame: pd.DataFrame, fold_of: NDArray[Any], plan: Plan, model: BilinearPairs, n_folds: int
 ) -> list[BilinearMoments] | None:
     data = plan.data(frame)
     if data is None:
@@ -288,67 +293,66 @@ def _bilinear_moments(
 
 
 def fit_partially(
-    tables: Tables, frames: list[Any], regressor: Any, n_passes: int, window: int
+    tables: Tables, frames: list[Any], regressor: Any, n_passes: int, apart: bool
 ) -> Any:
     """Call `partial_fit` with one partition after another, `n_passes` times.
 
-    Parameters
-    ----------
-    tables : Tables
-    frames : list of delayed frames
-    regressor : estimator
-    n_passes : int
-    window : int
-        How many partitions are computed at a time, see `windows`.
+    `apart` is whether each frame can be computed without the others, see `_learn_in_turn`.
     """
-    fitted = clone(regressor)
-    slopes: Any = None
-    for number in range(n_passes):
-        for some in windows(frames, window):
-            prepared = [delayed(tables.rows)(frame) for frame in some]
-            parts = [delayed(_slopes_of)(rows) for rows in prepared] if number == 0 else [None]
-            learned = _chain(prepared, fitted, _learn_rows)
-            fitted, part = dask.compute(learned, add_up([slopes, *parts], _Slopes.plus))
-            slopes = part if number == 0 else slopes
+    prepared = for_each(tables.rows, frames)
+    first = (clone(regressor), None)
+    fitted, slopes = _learn_in_turn(prepared, first, _learn_rows, n_passes, apart)
     _keep_slopes(tables.model, slopes)
     return fitted
 
 
 def fit_linear_model(
-    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int, window: int
+    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int, apart: bool
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
     learn = partial(_learn_queries, plan=plan)
-    fitted = clone(model)
-    for _ in range(n_passes):
-        for some in windows(frames, window):
-            fitted = dask.compute(_chain(some, fitted, learn))[0]
-    return fitted
+    return _learn_in_turn(frames, clone(model), learn, n_passes, apart)
 
 
-def windows(frames: list[Any], size: int) -> list[list[Any]]:
-    """Split partitions into windows that are computed one after another.
+def _learn_in_turn(
+    parts: list[Any], first: Any, learn: Callable[[Any, Any], Any], n_passes: int, apart: bool
+) -> Any:
+    """Return ``learn(... learn(learn(first, parts[0]), parts[1]) ..., parts[-1])``.
 
-    While the regressor learns a partition, others are read and prepared, and wait in the memory of
-    the workers. A window is the largest number of partitions that can wait.
+    Parameters
+    ----------
+    parts : list of delayed
+    first : object
+    learn : callable
+    n_passes : int
+        How many times all parts are learned.
+    apart : bool
+        Whether each part can be computed without the others. If so, the workers compute one batch
+        of parts, one part for each thread, while the batch before it is learned, so that no more
+        than two batches are in memory. If not, because rows are moved, a pass is one computation.
     """
-    return [frames[first : first + size] for first in range(0, len(frames), size)]
+    size = n_threads() if apart else len(parts)
+    batches = [parts[start : start + size] for start in range(0, len(parts), size)] * n_passes
+    model, call = delayed(first), delayed(learn, pure=False)
+    ready = dask.persist(*batches[0]) if apart else tuple(batches[0])
+    for batch in [*batches[1:], []]:
+        for part in ready:
+            model = call(model, part)
+        model, *ready = dask.persist(model, *(batch if apart else []))
+        wait_for(model)  # of distributed, which does not wait in `persist`
+        ready = ready if apart else batch
+    return dask.compute(model)[0]
 
 
-def _chain(parts: list[Any], model: Any, learn: Callable[[Any, Any], Any]) -> Any:
-    learned = delayed(model)
-    for part in parts:
-        learned = delayed(learn)(learned, part)
-    return learned
-
-
-def _learn_rows(regressor: Any, rows: Any) -> Any:
+def _learn_rows(state: tuple[Any, _Slopes | None], rows: Any) -> tuple[Any, _Slopes | None]:
     if rows is None:
-        return regressor
-    table, targets, weight, _, _ = rows
+        return state
+    table, targets, weight, slopes, n_queries = rows
     # A task that runs twice, because a worker was lost, must not change what it was given.
-    regressor = copy.deepcopy(regressor)
-    return regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
+    regressor, total = copy.deepcopy(state[0]), state[1]
+    regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
+    part = _Slopes(slopes * n_queries, n_queries)
+    return regressor, part if total is None else total.plus(part)
 
 
 def _learn_queries(model: LinearModel, frame: pd.DataFrame, *, plan: Plan) -> LinearModel:
@@ -357,10 +361,6 @@ def _learn_queries(model: LinearModel, frame: pd.DataFrame, *, plan: Plan) -> Li
         return model
     model = copy.deepcopy(model)
     return model.partial_fit(data.X, plan.targets(data), data.queries, data.weight)
-
-
-def _slopes_of(rows: Any) -> _Slopes | None:
-    return None if rows is None else _Slopes(rows[3] * rows[4], rows[4])
 
 
 # ---------------------------------------------------------------- regressors of dask
@@ -387,11 +387,11 @@ def fit_collection(
     """
     one = tables.model._table(tables.plan.form.features(meta), Queries.single(len(meta)))[0]
     meta = _one_frame(one, np.zeros(len(meta)), np.ones(len(meta)) if weighted else None).iloc[:0]
-    parts = [delayed(_table_frame)(frame, tables, meta) for frame in frames]
+    parts = for_each(partial(_table_frame, tables=tables, meta=meta), frames)
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
-        slopes = [delayed(_slopes_of_frame)(part) for part in frame.to_delayed()]
+        slopes = for_each(_slopes_of_frame, frame.to_delayed())
         _keep_slopes(tables.model, dask.compute(add_up(slopes, _Slopes.plus))[0])
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]

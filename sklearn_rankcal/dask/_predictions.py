@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import dask.dataframe as dd
@@ -17,7 +19,9 @@ from sklearn_rankcal.dask._documents import (
     Collections,
     Form,
     check_whole,
+    for_each,
     ids_of_partition,
+    in_one_layer,
 )
 from sklearn_rankcal.dask._training import query_ids
 
@@ -33,9 +37,9 @@ def whole_frames(data: Collections, whole_queries: bool, *, index: bool = False)
     frames = data.frames(index=index)
     if not whole_queries:
         return data.grouped(frames, data.meta_of(index=index))
-    ids = [delayed(ids_of_partition)(part) for part in data.frames(table=False)]
-    checked = delayed(check_whole)(ids)
-    return [delayed(_after)(frame, checked) for frame in frames]
+    ids = for_each(ids_of_partition, data.frames(table=False))
+    checked = in_one_layer(delayed(check_whole)(ids))
+    return for_each(_after, frames, repeat(checked, len(frames)))
 
 
 def _after(frame: pd.DataFrame, checked: None) -> pd.DataFrame:
@@ -74,10 +78,11 @@ def predict_values(
     shared = delayed(ranker)
     stay = whole_queries or not needs_queries
     frames = whole_frames(data, whole_queries) if needs_queries else data.frames()
-    parts = [delayed(_values_of)(part, shared, data.form, method, dtype) for part in frames]
+    predict = partial(_values_of, form=data.form, method=method, dtype=dtype)
+    parts = for_each(predict, frames, repeat(shared, len(frames)))
     if not stay:
         parts = data.restored(parts, meta)
-    series = [delayed(_column_of_values)(part) for part in parts]
+    series = for_each(_column_of_values, parts)
     values = dd.from_delayed(series, meta=_column_of_values(meta), verify_meta=True)
     return values.to_dask_array(lengths=data.chunks)
 
@@ -117,7 +122,8 @@ def predict_order(data: Collections, ranker: Any, k: int | None, whole_queries: 
     meta = pd.DataFrame(
         {"query": data.meta[ID], "position": np.empty(0, np.int64), "row": rows.array}
     )
-    parts = [delayed(_order_of)(part, shared, data.form, k, starts, meta) for part in frames]
+    list_rows = partial(_order_of, form=data.form, k=k, starts=starts, meta=meta)
+    parts = for_each(list_rows, frames, repeat(shared, len(frames)))
     return dd.from_delayed(parts, meta=meta, verify_meta=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from functools import partial
+from itertools import repeat
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,7 @@ from sklearn_rankcal.dask._documents import (
     add_up,
     check_labels_passed,
     check_whole,
+    for_each,
     ids_of_partition,
     read_collections,
 )
@@ -54,7 +56,6 @@ from sklearn_rankcal.dask._training import (
     query_ids,
     read_weight,
 )
-from sklearn_rankcal.dask._workers import n_threads
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
@@ -267,13 +268,14 @@ class DaskCalibratedRanker(BaseEstimator):
         loss = loss.resolve(np.array(ranges.labels))
         warn_if_labels_are_amounts(loss, np.array(ranges.labels), stacklevel=4)
         exponent = exponent_of(np.array(ranges.weights))
-        counts = _reduce([delayed(Counts.of)(part, loss, exponent) for part in labels], Counts.plus)
+        count = partial(Counts.of, loss=loss, exponent=exponent)
+        counts = _reduce(for_each(count, labels), Counts.plus)
         self._check_counts(counts, loss)
         weighted = sample_weight is not None
         unit = self._weight_unit(regressor, ranges, counts, exponent) if weighted else None
         plan = Plan(data.form, loss, counts.sums, unit)
-        ranges_of = delayed(partial(TargetRange.of, plan=plan, center=self.center))
-        sizes = _reduce([ranges_of(part) for part in labels], TargetRange.plus)
+        ranges_of = partial(TargetRange.of, plan=plan, center=self.center)
+        sizes = _reduce(for_each(ranges_of, labels), TargetRange.plus)
         del labels
         check_unit(sizes.largest)
         self.n_queries_ = counts.n_queries
@@ -325,8 +327,11 @@ class DaskCalibratedRanker(BaseEstimator):
     def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Ranges]:
         """Return the labels, ids and weights of whole queries, and the extremes of all labels."""
         frames = data.frames(table=False)
-        ids = [delayed(ids_of_partition)(frame) for frame in frames] if self.whole_queries else []
-        extremes = add_up([delayed(Ranges.of)(frame, loss) for frame in frames], Ranges.plus)
+        if not self.whole_queries:
+            frames = data.grouped(frames, data.meta_of(table=False))
+        frames = list(dask.persist(*frames))
+        ids = for_each(ids_of_partition, frames) if self.whole_queries else []
+        extremes = add_up(for_each(partial(Ranges.of, loss=loss), frames), Ranges.plus)
         ids, ranges = dask.compute(ids, extremes)
         if ranges is None:
             raise ValueError(
@@ -336,9 +341,7 @@ class DaskCalibratedRanker(BaseEstimator):
             )
         if self.whole_queries:
             check_whole(ids)
-        else:
-            frames = data.grouped(frames, data.meta_of(table=False))
-        return list(dask.persist(*frames)), ranges
+        return frames, ranges
 
     def _check_counts(self, counts: Counts, loss: Loss) -> None:
         if not counts.n_kept:
@@ -378,10 +381,9 @@ class DaskCalibratedRanker(BaseEstimator):
             started = time.perf_counter()
             model = self._document_model(regressor, data, plan, counts, sizes)
             self._print_progress(f"context columns: {model.context_}", started)
-        frames, window = data.frames(), 2 * n_threads()
+        frames = data.frames()
         if not self.whole_queries:
             frames = data.grouped(frames, data.meta_of())
-            window = len(frames)  # each window would move the rows of all partitions anew
         self._print_progress(
             f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
             f"{data.n_partitions} partitions ..."
@@ -392,7 +394,7 @@ class DaskCalibratedRanker(BaseEstimator):
         elif isinstance(regressor, BilinearPairs):
             model = fit_bilinear_pairs(plan, frames, regressor, counts.n_kept)
         elif isinstance(regressor, LinearModel):
-            model = fit_linear_model(plan, frames, regressor, self.n_passes, window)
+            model = fit_linear_model(plan, frames, regressor, self.n_passes, self.whole_queries)
         else:
             tables = Tables(plan, model)
             if has_closed_form(regressor):
@@ -402,7 +404,7 @@ class DaskCalibratedRanker(BaseEstimator):
                 template = meta_nonempty(data.meta_of())
                 fitted = fit_collection(tables, frames, regressor, weighted, template)
             else:
-                fitted = fit_partially(tables, frames, regressor, self.n_passes, window)
+                fitted = fit_partially(tables, frames, regressor, self.n_passes, self.whole_queries)
             model.regressor_ = fitted
             if has_closed_form(regressor):
                 _name_columns(fitted, model, data)
@@ -435,10 +437,11 @@ class DaskCalibratedRanker(BaseEstimator):
         _, sizes, ids = counts.sample
         step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
         wanted = delayed(pd.Index(ids))
-        frames = [delayed(_rows_of)(frame, wanted) for frame in data.frames()]
+        frames = for_each(_rows_of, data.frames(), repeat(wanted, data.n_partitions))
         if step > 1 and not self.whole_queries:  # to thin a query takes all of its rows
             frames = data.grouped(frames, data.meta_of())
-        parts = [delayed(_sample_of)(frame, data.form, columns, step) for frame in frames]
+        sample_of = partial(_sample_of, form=data.form, columns=columns, step=step)
+        parts = for_each(sample_of, frames)
         parts = [part for part in dask.compute(parts)[0] if part is not None]
         sample = pd.concat([part[0] for part in parts], ignore_index=True)
         queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
@@ -598,7 +601,8 @@ class DaskCalibratedRanker(BaseEstimator):
         data = self._read(X, groups, y, sample_weight)
         frames = whole_frames(data, self.whole_queries)
         shared = delayed(self.ranker_)
-        parts = [delayed(_measured)(frame, shared, data.form) for frame in frames]
+        measured = partial(_measured, form=data.form)
+        parts = for_each(measured, frames, repeat(shared, len(frames)))
         total, mass, n_queries = _reduce(parts, _plus) or (0.0, 0.0, 0)
         name = type(self.loss_).__name__
         if not n_queries:

@@ -1,4 +1,4 @@
-"""What happens if a worker is lost while a regressor of dask is fitted."""
+"""The workers of dask: how many there are, and what happens if one is lost during a fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import joblib
+import dask
+from dask.system import CPU_COUNT
 
 #: Minutes after which LightGBM's workers stop waiting for each other, unless the regressor says
 #: otherwise. LightGBM's own default is 120. XGBoost waits for 5 minutes (``coll_cfg``).
@@ -71,6 +72,29 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
         raise _lost_worker(regressor, lost)
 
 
+def n_threads() -> int:
+    """Return how many tasks the workers, or the threads of this machine, compute at a time."""
+    client = _client()
+    if client is not None:
+        return max(1, sum(client.nthreads().values()))
+    if dask.config.get("scheduler", None) in ("sync", "synchronous", "single-threaded"):
+        return 1
+    return dask.config.get("num_workers", None) or CPU_COUNT
+
+
+def wait_for(value: Any) -> None:
+    """Wait until workers have computed a persisted value; raise the error of its task."""
+    if _client() is None:
+        return
+    from distributed import futures_of, wait
+
+    futures = futures_of(value)
+    wait(futures)
+    for future in futures:
+        if future.status == "error":
+            future.result()
+
+
 def _lost_worker(regressor: Any, lost: set[str]) -> RuntimeError:
     return RuntimeError(
         f"{len(lost)} of the workers ({', '.join(sorted(lost))}) was lost while "
@@ -89,11 +113,3 @@ def _client() -> Any:
         return default_client()
     except ValueError:
         return None
-
-
-def n_threads() -> int:
-    """Return how many tasks can run at the same time."""
-    client = _client()
-    if client is None:
-        return joblib.cpu_count()
-    return max(1, sum(client.nthreads().values()))
