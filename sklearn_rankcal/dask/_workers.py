@@ -53,15 +53,20 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
             missing = workers - set(client.scheduler_info(n_workers=-1)["workers"])
             if missing:
                 lost.update(missing)
-                keys = [key for key in client.futures if key not in before]
-                client.cancel([Future(key, client) for key in keys], force=True)
+                keys = [key for key in list(client.futures) if key not in before]
+                # To cancel a task with dependents fails inside the scheduler (2026.8).
+                last = client.run_on_scheduler(_without_dependents, keys=keys)
+                client.cancel([Future(key, client) for key in last])
                 return
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     try:
         yield
-    except BaseException as error:
+    except Exception as error:
+        # The library can notice before the next look that a worker is gone.
+        stop.wait(_SECONDS_BETWEEN_LOOKS)
+        lost.update(workers - set(client.scheduler_info(n_workers=-1)["workers"]))
         if lost:
             raise _lost_worker(regressor, lost) from error
         raise
@@ -70,6 +75,11 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
         thread.join(timeout=10)
     if lost:
         raise _lost_worker(regressor, lost)
+
+
+def _without_dependents(dask_scheduler: Any, keys: list[Any]) -> list[Any]:
+    tasks = dask_scheduler.tasks
+    return [key for key in keys if key in tasks and not tasks[key].dependents]
 
 
 def n_threads() -> int:
