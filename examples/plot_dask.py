@@ -81,10 +81,9 @@ print(f"NDCG@10 of new queries: {ranker.score(X_test, y_test):.4f}")
 
 # %%
 # The ranked files have the rows of the test files, with the position of each document in its
-# query. ``.values`` is needed, because Dask would otherwise match rows by their index, which is not
-# unique in many folders of files. The first three documents of one query:
+# query. The first three documents of one query:
 
-ranked = test.assign(position=ranker.predict(X_test).values)
+ranked = test.assign(position=ranker.predict(X_test))
 ranked.to_parquet(folder / "ranked")
 top = dd.read_parquet(folder / "ranked", filters=[("position", "<=", 3)])
 first = top.partitions[0].compute()

@@ -183,7 +183,7 @@ class DaskCalibratedRanker(BaseEstimator):
     >>> frame = dd.from_pandas(frame.assign(qid=data.groups, label=data.y), npartitions=4)
     >>> X = frame.drop(columns="label")
     >>> ranker = DaskCalibratedRanker(loss="ndcg@10", group_column="qid").fit(X, frame["label"])
-    >>> ranked = frame.assign(position=ranker.predict(X).values).compute()
+    >>> ranked = frame.assign(position=ranker.predict(X)).compute()
     >>> ranked.groupby("qid")["position"].min().unique().tolist()
     [1]
     >>> ranker.ranker_.predict(X.compute()).tolist() == ranked["position"].tolist()
