@@ -183,7 +183,7 @@ def test_intervals_are_those_of_one_machine(weighted):
             n_resamples=500,
             random_state=3,
         )
-        assert list(found.index) == names
+        assert list(found) == names
         for name in names:
             values = per_query[name]
             wanted = metrics.paired_bootstrap(
@@ -194,9 +194,9 @@ def test_intervals_are_those_of_one_machine(weighted):
                 n_resamples=500,
                 random_state=3,
             )
-            row = found.loc[name]
-            assert row["n_queries"] == wanted.n_queries
-            assert (row["mean"], row["low"], row["high"]) == pytest.approx(
+            row = found[name]
+            assert row.n_queries == wanted.n_queries
+            assert (row.mean, row.low, row.high) == pytest.approx(
                 (wanted.first, wanted.low, wanted.high), rel=1e-12
             )
 
@@ -218,9 +218,9 @@ def test_intervals_contain_the_true_mean():
             whole_queries=True,
             confidence_level=0.95,
             n_resamples=300,
-        ).loc["mrr"]
-        inside += row["low"] <= truth <= row["high"]
-        widths.append(row["high"] - row["low"])
+        )["mrr"]
+        inside += row.low <= truth <= row.high
+        widths.append(row.high - row.low)
     # the standard deviation of a reciprocal rank is 0.29
     assert 33 <= inside < 40 and np.mean(widths) == pytest.approx(4 * 0.29 / 50**0.5, rel=0.15)
 
@@ -284,7 +284,8 @@ def test_predictions_of_a_ranker_on_a_cluster(client):
         n_resamples=100,
         compute=False,
     )
-    assert of_scores.compute()["mean"].tolist() == pytest.approx(list(found.values()))
+    means = [interval.mean for interval in of_scores.compute().values()]
+    assert means == pytest.approx(list(found.values()))
 
 
 # ------------------------------------------------------------------ input
@@ -317,7 +318,8 @@ def test_warnings():
             confidence_level=0.9,
             n_resamples=9,
         )
-    assert np.isnan(found.loc["map", "low"]) and found["n_queries"].tolist() == [0, 25]
+    assert np.isnan(found["map"].low)
+    assert [interval.n_queries for interval in found.values()] == [0, 25]
     # reversed positions are scores
     size = frame.groupby("qid")["y"].transform("size")
     frame["turned"] = size + 1 - frame.groupby("qid")["y"].rank(method="first", ascending=False)

@@ -36,7 +36,12 @@ from sklearn_rankcal.dask._documents import (
 )
 from sklearn_rankcal.dask._training import queries_of
 from sklearn_rankcal.measures import Measure, get_measures
-from sklearn_rankcal.metrics._bootstrap import Comparison, check_resampling, paired_bootstrap
+from sklearn_rankcal.metrics._bootstrap import (
+    Comparison,
+    MeanInterval,
+    check_resampling,
+    paired_bootstrap,
+)
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
     RankingData,
@@ -118,10 +123,10 @@ def evaluate_rankings(
 
     Returns
     -------
-    values : dict of str to float, or pandas.DataFrame
-        It maps the name of each metric to the mean over queries. With `confidence_level`, a data
-        frame with one row for each metric and the columns ``mean``, ``low``, ``high`` and
-        ``n_queries``, the number of queries of positive weight on which the metric is defined.
+    values : dict
+        It maps the name of each metric to the mean over queries. With `confidence_level`, it maps
+        the name to a `metrics.MeanInterval`, which also has the number of queries of positive
+        weight on which the metric is defined.
 
     Raises
     ------
@@ -145,8 +150,8 @@ def evaluate_rankings(
     queries, and two more columns. The queries are put in the order of their first rows, so that the
     samples depend neither on the partitions nor on the number of workers, and are those of
     `metrics.paired_bootstrap`. The bootstrap takes O(n_queries * n_resamples) time in this process,
-    about 0.1 microseconds for each draw of a query and each metric: 100 s for a million queries and
-    1,000 samples. Use fewer samples for millions of queries.
+    about 0.15 microseconds for each draw of a query and each metric: 150 s for a million queries
+    and 1,000 samples. Use fewer samples for millions of queries.
 
     The parameter ``max_relevance`` of ``"err"`` is the largest label of all partitions. To find it,
     labels are read once more, at once. Pass it to save that.
@@ -164,10 +169,9 @@ def evaluate_rankings(
     >>> values = evaluate_rankings(frame["y"], frame["score"], **given)
     >>> {name: round(value, 3) for name, value in values.items()}
     {'mrr': 0.75, 'precision@1': 0.5}
-    >>> evaluate_rankings(frame["y"], frame["score"], **given, confidence_level=0.95)
-                 mean  low  high  n_queries
-    mrr          0.75  0.5   1.0          2
-    precision@1  0.50  0.0   1.0          2
+    >>> values = evaluate_rankings(frame["y"], frame["score"], **given, confidence_level=0.95)
+    >>> print(values["mrr"])
+    0.7500 [0.5000, 1.0000] (95 % interval, 2 queries)
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = get_measures(names, parameters)
@@ -602,18 +606,18 @@ def _intervals(
     random_state: Any,
     total: _Values | None,
     checked: None,
-) -> pd.DataFrame:
+) -> dict[str, MeanInterval]:
     """Return the mean of each metric and its interval."""
     total = _some(total)
     _warn_of_positions(total.positions, "ranks=")
-    rows = []
+    intervals = {}
     for name, values in zip(names, total.values[0], strict=True):
         defined = ~np.isnan(values)
         weight = None if total.weight is None else total.weight[defined]
         mass = 1.0 if weight is None else float(weight.max(initial=0))
         _check_mean(name, int(defined.sum()), mass, len(values))
         if not defined.any():
-            rows.append((np.nan, np.nan, np.nan, 0))
+            intervals[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
             continue
         found = paired_bootstrap(
             values[defined],
@@ -623,5 +627,7 @@ def _intervals(
             confidence_level=confidence_level,
             random_state=random_state,
         )
-        rows.append((found.first, found.low, found.high, found.n_queries))
-    return pd.DataFrame(rows, index=names, columns=["mean", "low", "high", "n_queries"])
+        intervals[name] = MeanInterval(
+            found.first, found.low, found.high, found.n_queries, confidence_level
+        )
+    return intervals

@@ -151,6 +151,7 @@ EXEMPT = {
     "default_members": "the members of StackedModel: tests/test_stacked.py",
     "PairMoments": "what extensions use, drawn through PairwiseRidge: tests/test_moments.py",
     "BilinearMoments": "what extensions use, drawn through BilinearPairs: tests/test_moments.py",
+    "MeanInterval": "what evaluate_rankings returns with confidence_level: tests/test_bootstrap.py",
     "DocumentMoments": "what extensions use, compared with scikit-learn: tests/test_moments.py",
     "LabelSums": "what extensions use, for every loss: tests/test_losses.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
