@@ -42,7 +42,9 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
         yield
         return
     before = set(client.futures)
-    workers = set(client.scheduler_info(n_workers=-1)["workers"])
+    # `scheduler_info` would return a cached answer, which a callback of the client overwrites every
+    # two seconds with one that lists no workers.
+    workers = set(client.nthreads())
     lost: set[str] = set()
     stop = threading.Event()
 
@@ -50,7 +52,7 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
         from distributed import Future
 
         while not stop.wait(_SECONDS_BETWEEN_LOOKS):
-            missing = workers - set(client.scheduler_info(n_workers=-1)["workers"])
+            missing = workers - set(client.nthreads())
             if missing:
                 lost.update(missing)
                 keys = [key for key in list(client.futures) if key not in before]
