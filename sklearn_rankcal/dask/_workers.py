@@ -68,7 +68,7 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
     except Exception as error:
         # The library can notice before the next look that a worker is gone.
         stop.wait(_SECONDS_BETWEEN_LOOKS)
-        lost.update(workers - set(client.scheduler_info(n_workers=-1)["workers"]))
+        lost.update(workers - set(client.nthreads()))
         if lost:
             raise _lost_worker(regressor, lost) from error
         raise
