@@ -276,6 +276,21 @@ def test_queries_that_partitions_cut_are_refused(method, fitted):
         result.compute()
 
 
+def test_rows_that_dask_moves_unnoticed_are_refused(tmp_path):
+    """A column that dask joins by the index moves the rows of X, but not those of its ids."""
+    for number, part in enumerate(PARTS):
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    table = dd.read_parquet(tmp_path)
+    series = collection_of([part.reset_index(drop=True)["w"].rename("z") for part in PARTS])
+    joined = table[[*FEATURES, "qid"]].assign(z=series)
+    with pytest.raises(ValueError, match="y has 12 rows in partition 0, but X has 0"):
+        make(whole_queries=True).fit(joined, table["y"])
+    ranker = make(whole_queries=True).fit(table[[*FEATURES, "qid"]], table["y"])
+    moved = table[["a", "b", "qid"]].assign(c=series)[[*FEATURES, "qid"]]
+    with pytest.raises(ValueError, match="because X was joined with a collection"):
+        ranker.predict(moved).compute()
+
+
 def test_predict_refuses_other_columns(fitted):
     with pytest.raises(ValueError, match="now missing"):
         fitted.predict(X[["a", "b", "qid"]])

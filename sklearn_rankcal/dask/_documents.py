@@ -532,6 +532,26 @@ def ids_of_partition(frame: pd.DataFrame) -> pd.Series:
     return frame[ID].drop_duplicates()
 
 
+def fingerprint(ids: pd.Series) -> int:
+    """Return a number that tells the ids of two partitions apart."""
+    return int(pd.util.hash_pandas_object(ids, index=False).sum())
+
+
+def check_same_queries(frame: pd.DataFrame, expected: int, checked: None) -> pd.DataFrame:
+    """Return the frame if the fingerprint of its ids is the expected one.
+
+    Partitions are checked by their query ids alone, which are cheap to read. If X was joined with
+    another collection, dask can move its rows when it computes X, but not when it computes the ids.
+    """
+    if fingerprint(ids_of_partition(frame)) != expected:
+        raise ValueError(
+            "whole_queries=True, but a partition of X has other queries than its query ids say, "
+            "because X was joined with a collection that dask aligns by the index. Pass "
+            "X.persist(), or leave out whole_queries."
+        )
+    return frame
+
+
 def ids_of_column(frame: Any, group_column: str) -> list[Any]:
     """Return the delayed query ids of each partition of a data frame, each once."""
     column = frame[group_column]

@@ -18,7 +18,9 @@ from sklearn_rankcal.dask._documents import (
     ROW,
     Collections,
     Form,
+    check_same_queries,
     check_whole,
+    fingerprint,
     for_each,
     ids_of_partition,
     in_one_layer,
@@ -39,11 +41,8 @@ def whole_frames(data: Collections, whole_queries: bool, *, index: bool = False)
         return data.grouped(frames, data.meta_of(index=index))
     ids = for_each(ids_of_partition, data.frames(table=False))
     checked = in_one_layer(delayed(check_whole)(ids))
-    return for_each(_after, frames, repeat(checked, len(frames)))
-
-
-def _after(frame: pd.DataFrame, checked: None) -> pd.DataFrame:
-    return frame
+    expected = for_each(fingerprint, ids)
+    return for_each(check_same_queries, frames, expected, repeat(checked, len(frames)))
 
 
 def predict_values(

@@ -28,7 +28,9 @@ from sklearn_rankcal.dask._documents import (
     Form,
     add_up,
     check_labels_passed,
+    check_same_queries,
     check_whole,
+    fingerprint,
     for_each,
     ids_of_partition,
     read_collections,
@@ -264,7 +266,7 @@ class DaskCalibratedRanker(BaseEstimator):
         decoder = get_decoder(self.decoder, loss.space)
 
         started = time.perf_counter()
-        labels, ranges = self._read_labels(data, loss)
+        labels, ranges, fingerprints = self._read_labels(data, loss)
         loss = loss.resolve(np.array(ranges.labels))
         warn_if_labels_are_amounts(loss, np.array(ranges.labels), stacklevel=4)
         exponent = exponent_of(np.array(ranges.weights))
@@ -285,7 +287,7 @@ class DaskCalibratedRanker(BaseEstimator):
             f"{self.n_queries_dropped_} queries left out",
             started,
         )
-        model = self._fit_model(regressor, data, plan, counts, sizes)
+        model = self._fit_model(regressor, data, plan, counts, sizes, fingerprints)
         self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
         return self
 
@@ -324,8 +326,11 @@ class DaskCalibratedRanker(BaseEstimator):
                 )
         return set_random_states(clone(regressor), self.random_state)
 
-    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Ranges]:
-        """Return the labels, ids and weights of whole queries, and the extremes of all labels."""
+    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Ranges, list[int]]:
+        """Return the labels, ids and weights of whole queries, and the extremes of all labels.
+
+        The last entry has the fingerprint of each partition if `whole_queries` is True.
+        """
         frames = data.frames(table=False)
         if not self.whole_queries:
             frames = data.grouped(frames, data.meta_of(table=False))
@@ -341,7 +346,7 @@ class DaskCalibratedRanker(BaseEstimator):
             )
         if self.whole_queries:
             check_whole(ids)
-        return frames, ranges
+        return frames, ranges, [fingerprint(part) for part in ids]
 
     def _check_counts(self, counts: Counts, loss: Loss) -> None:
         if not counts.n_kept:
@@ -371,7 +376,13 @@ class DaskCalibratedRanker(BaseEstimator):
         return 1.0
 
     def _fit_model(
-        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, sizes: TargetRange
+        self,
+        regressor: Any,
+        data: Collections,
+        plan: Plan,
+        counts: Counts,
+        sizes: TargetRange,
+        fingerprints: list[int],
     ) -> Any:
         """Fit the model and print how long that takes."""
         set_verbose(regressor, self.verbose - 1)
@@ -382,7 +393,9 @@ class DaskCalibratedRanker(BaseEstimator):
             model = self._document_model(regressor, data, plan, counts, sizes)
             self._print_progress(f"context columns: {model.context_}", started)
         frames = data.frames()
-        if not self.whole_queries:
+        if self.whole_queries:
+            frames = for_each(check_same_queries, frames, fingerprints, repeat(None, len(frames)))
+        else:
             frames = data.grouped(frames, data.meta_of())
         self._print_progress(
             f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
