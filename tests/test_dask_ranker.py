@@ -94,7 +94,9 @@ def fit_both(learner, data, whole, weighted, **parameters):
 
 
 @pytest.mark.filterwarnings("ignore:Each of the")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(documents(), st.sampled_from(sorted(LEARNERS)), st.booleans(), st.booleans())
 def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
     data, whole = drawn
@@ -116,7 +118,9 @@ def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
 
 
 @pytest.mark.filterwarnings("ignore:Each of the")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     documents(), st.sampled_from(["ridge", "pairs", "map"]), st.sampled_from([None, "auto", "rank"])
 )

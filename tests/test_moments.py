@@ -123,7 +123,7 @@ def test_moments_of_different_models_are_refused():
         skew + symmetric
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     part_of=st.lists(st.integers(0, 3), min_size=30, max_size=30),
     seed=st.integers(0, 100),
@@ -142,6 +142,8 @@ def test_moments_of_different_models_are_refused():
 def test_linear_regressors_of_scikit_learn(part_of, seed, weighted, shift, regressor):
     """Rows are split into parts, and some parts are empty; columns can be far from 0."""
     rng = np.random.default_rng(seed)
+    if not regressor.fit_intercept:
+        shift = min(shift, 1e3)  # columns farther from 0 count as dependent on each other
     X, t = rng.normal(size=(30, 4)) + shift, rng.normal(size=30)
     v = rng.integers(0, 3, size=30) * 1.0 if weighted else None
     if weighted:
@@ -150,8 +152,7 @@ def test_linear_regressors_of_scikit_learn(part_of, seed, weighted, shift, regre
     moments = [DocumentMoments.of(X[p], t[p], None if v is None else v[p]) for p in parts]
     found = reduce(add, moments).fit(regressor)
     wanted = regressor.fit(X, t, sample_weight=v)
-    # Without an intercept, the products of columns far from 0 have a condition number of 1e12.
-    tolerance = 1e-2 if shift and not regressor.fit_intercept else 1e-6 if shift else 1e-9
+    tolerance = 1e-6 if shift else 1e-9
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), atol=tolerance)
     if not shift:
         np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-9)

@@ -616,8 +616,10 @@ class DaskCalibratedRanker(BaseEstimator):
         shared = delayed(self.ranker_)
         measured = partial(_measured, form=data.form)
         parts = for_each(measured, frames, repeat(shared, len(frames)))
-        total, mass, n_queries = _reduce(parts, _plus) or (0.0, 0.0, 0)
+        total, mass, n_queries, every = _reduce(parts, _plus) or (0.0, 0.0, 0, 1.0)
         name = type(self.loss_).__name__
+        if every == 0:
+            raise ValueError("sample_weight is zero for every row.")
         if not n_queries:
             warnings.warn(
                 f"{name} is undefined on all queries; its mean is set to NaN.",
@@ -678,8 +680,12 @@ def _sample_of(
     return pd.DataFrame(X) if form.is_array else X[columns], groups
 
 
-def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[float, float, int] | None:
-    """Return the weighted sum of the measure over queries, the weights, and their number."""
+def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[Any, ...] | None:
+    """Return sums over the queries of a partition.
+
+    They are the weighted sum of the measure, the weights of queries on which it is defined, the
+    number of these queries, and the weights of all queries.
+    """
     if not len(frame):
         return None
     queries = queries_of(frame)
@@ -688,9 +694,10 @@ def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[float, floa
     values = ranker.loss_.metric(labels, ranker.predict(form.table(frame), **given), queries)
     weight = read_weight(frame)
     of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
+    every = float(of_query.sum())
     defined = ~np.isnan(values)
     of_query = of_query[defined]
-    return float(values[defined] @ of_query), float(of_query.sum()), int(defined.sum())
+    return float(values[defined] @ of_query), float(of_query.sum()), int(defined.sum()), every
 
 
 def _plus(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -130,7 +130,9 @@ class DocumentMoments:
         if isinstance(fitted, Ridge) and fitted.alpha > 0:
             fitted.coef_ = solve(gram, moment, assume_a="pos")
         else:
-            cutoff = len(gram) * np.finfo(np.float64).eps
+            # The eigenvalues of the products are squares of the singular values of the table.
+            tol = getattr(fitted, "tol", 0.0) if isinstance(fitted, LinearRegression) else 0.0
+            cutoff = max(len(gram) * np.finfo(np.float64).eps, tol**2)
             fitted.coef_, _, rank, values = lstsq(gram, moment, cond=cutoff)
             if isinstance(fitted, LinearRegression):
                 fitted.rank_, fitted.singular_ = int(rank), np.sqrt(values)
