@@ -321,7 +321,8 @@ def test_a_frame_of_nothing_but_the_group_column(frame):
 
 
 def test_surrogate_characters_in_text_columns():
-    X = pd.DataFrame({"text": np.array(["\udcff", "a", "\udcff"], dtype=object), "x": [1.0] * 3})
+    text = pd.Series(["\udcff", "a", "\udcff"], dtype=object)  # pyarrow's text cannot hold them
+    X = pd.DataFrame({"text": text, "x": [1.0] * 3})
     assert len(set(hash_rows(X, np.arange(3)).tolist())) == 2
     encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["text"])])
     ranker = CalibratedRanker(make_pipeline(encoder, Ridge()), context=None)

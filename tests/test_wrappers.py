@@ -102,8 +102,9 @@ def objects(*items):
         else {}
     ),
 )
-# The checks fit without groups.
+# The checks fit without groups, and labels that are no grades.
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.MissingGroupsWarning")
+@pytest.mark.filterwarnings("ignore:A label is above 31")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
