@@ -40,7 +40,7 @@ cluster = LocalCluster(
 )
 client = Client(cluster)
 logging.getLogger("distributed.shuffle").setLevel("ERROR")  # it reports every move of rows
-print(len(client.scheduler_info()["workers"]), "workers")
+print(len(client.nthreads()), "workers")
 
 # %%
 # Twelve files of documents, with ten columns of features, the query and the grade. The files are

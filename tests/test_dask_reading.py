@@ -399,3 +399,53 @@ def test_mq2008_in_blocks(tmp_path):
     plain.write_bytes(gzip.decompress(packed[0].read_bytes()))
     frame = read_letor(plain, blocksize="100kB")
     assert len(same_as_load_letor(frame, plain)) > 10
+
+
+@pytest.mark.parametrize("how", ["read_queries", "whole", "read_parquet"])
+def test_a_folder_can_be_overwritten_with_what_was_read_from_it(how, tmp_path):
+    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
+    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
+    if how == "read_parquet":
+        read = dd.read_parquet(tmp_path, split_row_groups=False)
+    else:
+        read = read_queries(tmp_path, "qid")
+    changed = read.assign(x=read["x"] + 1)
+    write_queries(changed, tmp_path, "qid", whole_queries=how == "whole", overwrite=True)
+    again = read_queries(tmp_path, "qid").compute().sort_values("x")
+    assert again["x"].tolist() == (frame["x"] + 1).tolist()
+
+
+def test_a_write_that_fails_leaves_the_folder_as_it_was(tmp_path):
+    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
+
+    def failing(part):
+        if part["x"].max() == 39:
+            raise OSError("disk full")
+        return part
+
+    broken = dd.from_pandas(frame, npartitions=5).map_partitions(failing, meta=frame.iloc[:0])
+    with pytest.raises(OSError, match="disk full"):
+        write_queries(broken, tmp_path, "qid", whole_queries=True)
+    assert list(tmp_path.glob("*.parquet")) == []
+    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
+    before = sorted(tmp_path.glob("*.parquet"))
+    with pytest.raises(OSError, match="disk full"):
+        write_queries(broken, tmp_path, "qid", whole_queries=True, overwrite=True)
+    assert sorted(tmp_path.glob("*.parquet")) == before
+    assert len(read_queries(tmp_path, "qid")) == 40
+
+
+def test_files_in_subfolders_are_refused(tmp_path):
+    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
+    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
+    (tmp_path / "more").mkdir()
+    frame.assign(qid=frame["qid"] + 100).to_parquet(tmp_path / "more" / "a.parquet")
+    with pytest.raises(ValueError, match="subfolders"):
+        read_queries(tmp_path, "qid")
+
+
+def test_ids_that_are_categories_are_refused_before_anything_is_written(tmp_path):
+    frame = pd.DataFrame({"qid": pd.Categorical(np.arange(40) // 4), "x": np.arange(40.0)})
+    with pytest.raises(TypeError, match="are categories"):
+        write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
+    assert list(tmp_path.iterdir()) == []

@@ -5,9 +5,11 @@ The tests with LightGBM and XGBoost skip where these are not installed, as in CI
 
 import os
 import re
+import signal
 import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -60,14 +62,23 @@ def client(cluster):
 
 
 @pytest.fixture
-def processes():
+def processes(monkeypatch):
     """A client whose workers are processes, which can be killed and are started again."""
+    # The workers import this file; they have the path of this process when they are started.
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
+
+    def too_late(signum, frame):
+        raise TimeoutError("the workers do not answer")
+
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(120)
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 2}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client
+    signal.alarm(0)
 
 
 class Reader:

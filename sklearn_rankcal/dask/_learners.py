@@ -391,7 +391,12 @@ def fit_collection(
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
-        slopes = for_each(_slopes_of_frame, frame.to_delayed())
+        parts = frame.to_delayed()
+        lengths = dask.compute(for_each(len, parts))[0]
+        if 0 in lengths:  # LightGBM fails on a worker without rows
+            parts = [part for part, length in zip(parts, lengths, strict=True) if length]
+            frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
+        slopes = for_each(_slopes_of_frame, parts)
         _keep_slopes(tables.model, dask.compute(add_up(slopes, _Slopes.plus))[0])
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]

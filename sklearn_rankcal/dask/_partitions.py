@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.dataframe as dd
@@ -147,20 +148,22 @@ def write_queries(
         Whether every query is in a single partition of `frame` already, which is checked first. If
         it is False, the rows are moved as by `group_queries`.
     npartitions : int, default=None
-        Number of files; None keeps the number of partitions. It has no effect on a frame with
-        ``whole_queries=True``. A file becomes a partition: choose the number such that a partition
-        is a small part of the memory of a worker, 50 to 200 MB.
+        Number of files; None keeps the number of partitions. It is an error with
+        ``whole_queries=True``, because each partition becomes a file. A file becomes a partition:
+        choose the number such that a partition is a small part of the memory of a worker, 50 to
+        200 MB.
     overwrite : bool, default=False
-        Whether to delete a folder that contains parquet files first. Without it, such a folder is
-        an error, because files that are left over would repeat queries.
+        Whether the parquet files that the folder contains are deleted, after the new ones were
+        written. Without it, such a folder is an error, because files that are left over would
+        repeat queries.
 
     Raises
     ------
     TypeError
-        If `frame` is not a dask data frame.
+        If `frame` is not a dask data frame, or if the query ids are categories.
     ValueError
         If there is no such column, if a query id is missing, or if a query is in several partitions
-        although `whole_queries` is True.
+        although `whole_queries` is True. Also if `npartitions` is passed with it.
     FileExistsError
         If the folder contains parquet files and `overwrite` is False.
 
@@ -170,7 +173,8 @@ def write_queries(
 
     Notes
     -----
-    The index is not written. ``dask.dataframe.to_parquet`` writes one file for each partition, or
+    If an error stops the writing, the new files are deleted, and old ones stay. The index is not
+    written. ``dask.dataframe.to_parquet`` writes one file for each partition, or
     one for several if dask merges partitions of few columns when it computes them. At the end the
     query ids are read from the files, and compared. Rows can move although `whole_queries` is True:
     if a series of another frame is added as a column, and divisions are not known, dask joins the
@@ -193,15 +197,19 @@ def write_queries(
     _check_frame(frame, group_column)
     check_flag(whole_queries, "whole_queries")
     check_flag(overwrite, "overwrite")
+    if isinstance(frame._meta[group_column].dtype, pd.CategoricalDtype):
+        raise TypeError(
+            f"The query ids in {group_column!r} are categories, whose kind a file does not keep. "
+            f"Convert them, for example by frame.assign({group_column}=frame[{group_column!r}]"
+            ".astype(str))."
+        )
     filesystem, folder = url_to_fs(path)
-    if not overwrite and filesystem.isdir(folder):
-        found = [name for name in filesystem.ls(folder, detail=False) if name.endswith(_ENDINGS)]
-        if found:
-            raise FileExistsError(
-                f"{path} contains {len(found)} parquet files, and files that are left over would "
-                "repeat queries. Choose another folder, or pass overwrite=True to delete its "
-                "files."
-            )
+    old = _parquet_files(filesystem, folder)
+    if old and not overwrite:
+        raise FileExistsError(
+            f"{path} contains {len(old)} parquet files, and files that are left over would repeat "
+            "queries. Choose another folder, or pass overwrite=True to delete its files."
+        )
     if whole_queries:
         if npartitions is not None:
             raise ValueError(
@@ -211,18 +219,40 @@ def write_queries(
         check_whole(list(dask.compute(*ids_of_column(frame, group_column))))
     else:
         frame = group_queries(frame, group_column, npartitions)
-    frame.to_parquet(path, write_index=False, overwrite=overwrite)
-    written = dd.read_parquet(path, split_row_groups=False)
-    if find_cut_query(list(dask.compute(*ids_of_column(written, group_column)))) is not None:
-        for name in filesystem.ls(folder, detail=False):
-            if name.endswith(_ENDINGS):
-                filesystem.rm(name)
+    # Old files are deleted at the end, because `frame` can be read from them.
+    token = f".{uuid4().hex[:8]}" if old else ""
+    cut = None
+    complete = False
+    try:
+        frame.to_parquet(
+            path, write_index=False, name_function=lambda number: f"part.{number}{token}.parquet"
+        )
+        new = [file for file in _parquet_files(filesystem, folder) if file not in old]
+        written = dd.read_parquet(
+            [filesystem.unstrip_protocol(file) for file in new], split_row_groups=False
+        )
+        cut = find_cut_query(list(dask.compute(*ids_of_column(written, group_column))))
+        complete = cut is None
+    finally:
+        files = _parquet_files(filesystem, folder)
+        for file in old if complete else [file for file in files if file not in old]:
+            filesystem.rm(file)
+    if cut is not None:
         raise ValueError(
             "Rows moved between partitions while frame was computed, so that queries were cut; the "
             "files were deleted. If divisions are not known, dask moves rows to add a series of "
             "another frame as a column. Add it as a dask array (series.to_dask_array()), or leave "
             "out whole_queries."
         )
+
+
+def _parquet_files(filesystem: Any, folder: str) -> list[str]:
+    """Return the parquet files of a folder, in the natural order of their names."""
+    if not filesystem.isdir(folder):
+        return []
+    filesystem.invalidate_cache()
+    names = [name for name in filesystem.ls(folder, detail=False) if name.endswith(_ENDINGS)]
+    return sorted(names, key=natural_sort_key)
 
 
 def read_queries(
@@ -278,11 +308,15 @@ def read_queries(
     filesystem, folder = url_to_fs(path)
     if not filesystem.exists(folder):
         raise FileNotFoundError(f"There is no folder {path}.")
-    if filesystem.isdir(folder):
-        names = filesystem.ls(folder, detail=False)
-        if not any(name.endswith(_ENDINGS) for name in names):
-            raise FileNotFoundError(f"{path} contains no parquet file ({', '.join(_ENDINGS)}).")
+    files = _parquet_files(filesystem, folder) if filesystem.isdir(folder) else [folder]
+    if not files:
+        raise FileNotFoundError(f"{path} contains no parquet file ({', '.join(_ENDINGS)}).")
     frame = dd.read_parquet(path, split_row_groups=False)
+    if len(files) != frame.npartitions:
+        raise ValueError(
+            f"{path} contains parquet files in subfolders. Read it with "
+            "dask.dataframe.read_parquet and pass the frame to write_queries."
+        )
     names = list(frame.columns)
     wanted = names if columns is None else [columns] if isinstance(columns, str) else list(columns)
     _check_columns([group_column, *wanted], names, str(path))
@@ -299,13 +333,7 @@ def read_queries(
         )
     # Unlike read_parquet, from_map never merges partitions of few columns. A merged partition is
     # whole, but dask cannot add a column to it that has the partitions of the files.
-    if filesystem.isdir(folder):
-        found_files = [
-            name for name in filesystem.ls(folder, detail=False) if name.endswith(_ENDINGS)
-        ]
-        files = sorted(map(filesystem.unstrip_protocol, found_files), key=natural_sort_key)
-    else:
-        files = [filesystem.unstrip_protocol(folder)]
+    files = [filesystem.unstrip_protocol(file) for file in files]
     read = _ReadFile(dict(frame._meta.dtypes))
     whole = dd.from_map(read, files, meta=frame._meta, label="read-queries")
     return whole if columns is None else whole[wanted]

@@ -158,7 +158,7 @@ class DaskCalibratedRanker(BaseEstimator):
     `fit` reads the labels and the query ids first, and keeps them in the memory of the workers
     (about 40 bytes a row). It then reads X once for ``context="auto"`` and once for the regressor.
     `BilinearPairs` needs two passes over X instead, and `partial_fit` needs `n_passes`. A task
-    holds about four copies of a partition. If partitions cut queries, each pass moves the rows
+    holds about five copies of a partition. If partitions cut queries, each pass moves the rows
     anew, and `partial_fit` can then leave many partitions waiting in the memory of the workers.
 
     The sums over partitions are added in the order of the partitions, so that another partitioning
@@ -261,6 +261,7 @@ class DaskCalibratedRanker(BaseEstimator):
         check_regressor(regressor, loss.space, self.loss)
         check_labels_passed(y)
         data = read_collections(X, self.group_column, groups, y, sample_weight)
+        self.__dict__.pop("ranker_", None)  # so that an error leaves no model of other columns
         validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
         check_columns(_table_without_rows(data), regressor)
         decoder = get_decoder(self.decoder, loss.space)
@@ -323,6 +324,11 @@ class DaskCalibratedRanker(BaseEstimator):
             if isinstance(regressor, type) or not hasattr(regressor, "get_params"):
                 raise TypeError(
                     f"regressor must be an estimator object or None; got {regressor!r}."
+                )
+            if regressor.get_params().get("client") is not None:
+                raise ValueError(
+                    f"Leave out the parameter client of {type(regressor).__name__}. The default "
+                    "client of dask is used."
                 )
         return set_random_states(clone(regressor), self.random_state)
 

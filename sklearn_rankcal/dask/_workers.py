@@ -57,8 +57,10 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
                 lost.update(missing)
                 keys = [key for key in list(client.futures) if key not in before]
                 # To cancel a task with dependents fails inside the scheduler (2026.8).
-                last = client.run_on_scheduler(_without_dependents, keys=keys)
-                client.cancel([Future(key, client) for key in last])
+                try:
+                    keys = client.run_on_scheduler(_without_dependents, keys=keys)
+                finally:  # also if the scheduler does not have this package
+                    client.cancel([Future(key, client) for key in keys])
                 return
 
     thread = threading.Thread(target=look, daemon=True)
