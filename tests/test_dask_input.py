@@ -283,7 +283,9 @@ def test_rows_that_dask_moves_unnoticed_are_refused(tmp_path):
     table = dd.read_parquet(tmp_path)
     series = collection_of([part.reset_index(drop=True)["w"].rename("z") for part in PARTS])
     joined = table[[*FEATURES, "qid"]].assign(z=series)
-    with pytest.raises(ValueError, match=r"y has 12 rows in partition \d, but X has \d"):
+    # Where the rows go depends on the shuffle of dask; one of three checks notices it.
+    messages = "y has 12 rows in|The index of y differs|because X was joined with a collection"
+    with pytest.raises(ValueError, match=messages):
         make(whole_queries=True).fit(joined, table["y"])
     ranker = make(whole_queries=True).fit(table[[*FEATURES, "qid"]], table["y"])
     moved = table[["a", "b", "qid"]].assign(c=series)[[*FEATURES, "qid"]]
