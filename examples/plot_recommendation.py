@@ -78,7 +78,7 @@ n_shown = np.bincount(np.concatenate(shown), minlength=len(user))
 n_selected = np.bincount(np.concatenate(selected).astype(int), minlength=len(user))
 was_selected, share = (n_selected > 0).astype(int), n_selected / np.maximum(n_shown, 1)
 
-judgements = Judgements.from_selections(shown, selected, visitor)
+judgements = Judgements.from_selections(shown, selected, groups=visitor)
 comparisons, row_of = judgements.comparisons, np.asarray(judgements.items)
 pairs = np.column_stack([row_of[comparisons.winner], row_of[comparisons.loser]])
 preferences = preference_labels(pairs, user, judgement=judgements.of_comparison)
