@@ -1,8 +1,8 @@
 """`DaskCalibratedRanker` against the Dask rankers of LightGBM and XGBoost: time, memory, NDCG@10.
 
-    python examples/benchmarks/bench_dask.py --folder /tmp/ranking
-    python examples/benchmarks/bench_dask.py --folder /tmp/ranking --documents 10000000
-    python examples/benchmarks/bench_dask.py --folder /tmp/ranking --documents 1000000 --costs
+    python examples/benchmarks/bench_dask.py --folder FOLDER
+    python examples/benchmarks/bench_dask.py --folder FOLDER --documents 10000000
+    python examples/benchmarks/bench_dask.py --folder FOLDER --documents 1000000 --costs
 
 Data: parquet files in `--folder`, which are written if they are not there. They have float64
 columns, whole queries in each file, and labels 0 to 4. The labels are a nonlinear function of eight
