@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import dask
-import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -25,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up, for_each
 from sklearn_rankcal.dask._training import Plan, centred
 from sklearn_rankcal.dask._workers import (
+    is_from,
     n_threads,
     refuse_lost_workers,
     wait_for,
@@ -60,10 +60,7 @@ def takes_collections(regressor: Any) -> bool:
     """Return whether the `fit` of the regressor takes dask collections."""
     if isinstance(regressor, Pipeline):
         return all(takes_collections(step) for _, step in regressor.steps)
-    # a subclass in a user's own module is of its base's kind
-    modules = [kind.__module__ for kind in type(regressor).__mro__]
-    roots = ("lightgbm.dask", "xgboost.dask", "dask_ml.", "cuml.dask")
-    return any(module.startswith(roots) for module in modules)
+    return is_from(regressor, "lightgbm.dask", "xgboost.dask", "dask_ml.", "cuml.dask")
 
 
 def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
@@ -401,7 +398,7 @@ def fit_collection(
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
         if tables.plan.form.is_array or _wants_arrays(regressor):
-            collections = _known_arrays(*collections)
+            collections = [each.to_dask_array(lengths=True) for each in collections]
         table, targets, *weights = collections
         regressor.fit(table, targets, **({"sample_weight": weights[0]} if weights else {}))
     return on_one_machine(regressor)
@@ -430,23 +427,14 @@ def _slopes_of_frame(frame: pd.DataFrame) -> _Slopes | None:
 
 def _wants_arrays(regressor: Any) -> bool:
     """Whether the regressor refuses data frames, or partitions of unknown length."""
-    return any(kind.__module__.startswith("dask_ml.") for kind in type(regressor).__mro__)
-
-
-def _known_arrays(*collections: Any) -> list[da.Array]:
-    """Convert persisted collections to arrays whose chunks are known."""
-    arrays = [collection.to_dask_array(lengths=True) for collection in collections]
-    if 0 not in arrays[0].chunks[0]:
-        return arrays
-    filled = tuple(size for size in arrays[0].chunks[0] if size)
-    return [array.rechunk({0: filled}) for array in arrays]
+    return is_from(regressor, "dask_ml.")
 
 
 def on_one_machine(regressor: Any) -> Any:
     """Return a fitted regressor that predicts arrays and pandas frames."""
     if hasattr(regressor, "to_local"):  # of LightGBM
         return regressor.to_local()
-    if any(kind.__module__.startswith("xgboost.dask") for kind in type(regressor).__mro__):
+    if is_from(regressor, "xgboost.dask"):
         local = unfitted_on_one_machine(regressor)
         local.load_model(regressor.get_booster().save_raw())
         return local
@@ -455,17 +443,13 @@ def on_one_machine(regressor: Any) -> Any:
 
 def unfitted_on_one_machine(regressor: Any) -> Any:
     """Return the regressor for one machine with the same parameters."""
-    if not takes_collections(regressor):
-        return clone(regressor)
     names = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
-    for kind in type(regressor).__mro__:
-        root = kind.__module__.split(".")[0]
-        if root in names:
-            module = __import__(root)
+    for root, name in names.items():
+        if is_from(regressor, f"{root}.dask"):
             parameters = {
-                name: value
-                for name, value in regressor.get_params().items()
-                if name not in ("client", "coll_cfg")
+                parameter: value
+                for parameter, value in regressor.get_params().items()
+                if parameter not in ("client", "coll_cfg")
             }
-            return getattr(module, names[root])(**parameters)
+            return getattr(__import__(root), name)(**parameters)
     return clone(regressor)

@@ -16,9 +16,14 @@ LIGHTGBM_MINUTES = 5
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
+def is_from(regressor: Any, *modules: str) -> bool:
+    """Return whether the class of the regressor, or one that it is derived from, is of a module."""
+    return any(kind.__module__.startswith(modules) for kind in type(regressor).__mro__)
+
+
 def wait_less_long(regressor: Any) -> Any:
     """Set the time-out of a regressor of LightGBM, unless it is set."""
-    if any(kind.__module__ == "lightgbm.dask" for kind in type(regressor).__mro__):
+    if is_from(regressor, "lightgbm.dask"):
         if regressor.get_params().get("time_out") is None:
             regressor.set_params(time_out=LIGHTGBM_MINUTES)
     return regressor
