@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
+
+_NAME = "sklearn_rankcal solver"
+#: Seconds that the interpreter waits at its exit for calls whose results nobody waits for. A solver
+#: with a time limit ends at once. One that was interrupted has no limit, and may take minutes.
+_SECONDS_AT_EXIT = 5.0
 
 
 def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
@@ -13,7 +20,7 @@ def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
 
     HiGHS takes minutes for a large linear program and does not look at signals. When it runs in a
     thread of its own, this thread can raise KeyboardInterrupt, or go on when the time is up. The
-    other thread then ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, so
+    other thread then ends by itself, at the latest when the interpreter exits. SciPy before 1.15 holds Python's lock while HiGHS runs, so
     that this thread has to wait.
     """
     answer: list[Any] = []
@@ -25,7 +32,7 @@ def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
         except BaseException as error:
             failure.append(error)
 
-    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=_NAME, daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.05)  # with a timeout, because no signal interrupts an endless join on Windows
@@ -34,3 +41,12 @@ def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
     if failure:
         raise failure[0]
     return answer[0]
+
+
+@atexit.register
+def _wait_for_calls() -> None:
+    """Wait for calls that still run, because the process aborts if one returns after its end."""
+    deadline = time.monotonic() + _SECONDS_AT_EXIT
+    for thread in threading.enumerate():
+        if thread.name == _NAME:
+            thread.join(max(0.0, deadline - time.monotonic()))
