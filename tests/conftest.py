@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+# Each worker of pytest-xdist gets one thread, and so does each process that a test starts: histogram
+# boosting spins where there are more threads than free cores. OpenMP and BLAS read the variable when
+# they are loaded, so it is set before the first import that loads them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import sklearn
 
@@ -12,6 +19,25 @@ def pytest_addoption(parser):
     group.addoption("--fuzz-seed", type=int, default=0, help="seed of the calls")
     group.addoption("--fuzz-only", default="", help="only calls whose name contains this")
     group.addoption("--fuzz-case", default="", help="run one case again, as a failure names it")
+
+
+class NameFailures:
+    """Name a failure when it happens, and not only after the last test."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = crash.message.partition("\n")[0] if crash else "see below"
+            self.terminal.write_line(f"FAILED {report.nodeid}: {reason}", red=True)
+
+
+def pytest_sessionstart(session):
+    terminal = session.config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(NameFailures(terminal))
 
 
 @pytest.fixture

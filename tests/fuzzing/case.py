@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+import sklearn_rankcal
+
 from .literal import literal
 
 try:
@@ -24,7 +26,7 @@ except ImportError:  # Windows
 #: Seconds and bytes that one call may take. Inputs are small, so both are generous.
 SECONDS = 10
 BYTES = 512 * 2**20
-_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(sklearn_rankcal.__file__).resolve().parent
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
@@ -177,7 +179,7 @@ def check_error(error):
     if isinstance(error, OSError) and error.filename is not None:
         return  # of the system, and it names the file
     scikit_learn = "sklearn" in place.parts  # its own checks of X and parameters are known to all
-    raised = code.co_code[frame.tb_lasti] == _RAISE and _ROOT in place.parents
+    raised = code.co_code[frame.tb_lasti] == _RAISE and _PACKAGE in place.resolve().parents
     if not (scikit_learn or raised):
         raise Finding(f"leaks {name}", short(error)) from error
 

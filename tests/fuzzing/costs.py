@@ -109,8 +109,8 @@ def bad_costs(case):
         bad = case.choose([None if which == "factor" else good[:1], [[np.nan, 1], [1, 0]], "L",
                            [[np.inf, 1], [1, 0]], 3, [], [[]], good * 1j, [["a", "b"], ["c", "d"]],
                            np.ma.array(good, mask=np.eye(2)), [[1, 2], [3]], good[None],
-                           np.full((2, 2), np.datetime64("NaT")), [[10**400, 1], [1, 0]],
-                           np.full((2, 2), np.timedelta64("NaT")), [["0", "1"], ["1", "0"]],
+                           np.full((2, 2), np.datetime64("NaT", "D")), [[10**400, 1], [1, 0]],
+                           np.full((2, 2), np.timedelta64("NaT", "D")), [["0", "1"], ["1", "0"]],
                            ])  # fmt: skip
         if which == "factor":
             case.refuses(public.cost_sensitive.LowRankLoss.from_matrix, bad)

@@ -169,9 +169,9 @@ def bad_matrix(case):
         [], [[]], np.zeros((2, 3)), np.zeros((0, 0)), [[np.nan, 0], [0, 0]], [[0, np.inf], [1, 0]],
         np.ma.array(good, mask=np.eye(3, dtype=bool)), good * 1j, np.full((2, 2), 1e300), "ab",
         None, 3.0, [good, [[1, 2]]], [good, None], [["a", "b"], ["c", "d"]], np.zeros((1, 1, 1, 1)),
-        np.full((2, 2), np.datetime64("NaT")), np.array([["0", "1"], ["1", "0"]]), {},
+        np.full((2, 2), np.datetime64("NaT", "D")), np.array([["0", "1"], ["1", "0"]]), {},
         [[1, 2], [3]],
-        np.full((2, 2), np.timedelta64("NaT")), [[None, 1], [1, None]], [[10**400, 0], [0, 1]],
+        np.full((2, 2), np.timedelta64("NaT", "D")), [[None, 1], [1, None]], [[10**400, 0], [0, 1]],
         [np.eye(2), np.ma.array(np.eye(2), mask=True)],
     ])  # fmt: skip
     if case.chance(0.6):

@@ -211,7 +211,7 @@ _NO_PAIRS = [
     np.array([[1.0, np.inf]]),
     [([1], [2])], np.zeros((2, 3)), np.ma.array([[0, 1]], mask=[[True, False]]), [7],
     pd.DataFrame({"a": [1], "b": [2], "c": [3]}), pd.DataFrame({"a": [1], "b": [None]}),
-    np.zeros((0, 2)), [(pd.NA, 1)], [(np.datetime64("NaT"), "a")],
+    np.zeros((0, 2)), [(pd.NA, 1)], [(np.datetime64("NaT", "D"), "a")],
 ]  # fmt: skip
 _NO_ORDERS = [
     [], None, 7, "abc", [[]], ["ab"], [[["a"], []]], [["a", "a"]], [["a", ["b", "a"]]], [[None]],

@@ -386,8 +386,8 @@ def label_ranker(case):
     case.expect(found.tolist() == ranks.tolist(), "depends on the container of y")
     if case.chance(0.5):
         bad = case.choose([Y - 1, -Y, np.where(Y == 1, np.inf, Y), Y[:-1], Y[0], Y * 1j, "ranks",
-                           np.full(Y.shape, "a"), np.full(Y.shape, np.datetime64("NaT")), None,
-                           np.full(Y.shape, np.timedelta64("NaT")), Y[:, :0], Y[None, None],
+                           np.full(Y.shape, "a"), np.full(Y.shape, np.datetime64("NaT", "D")), None,
+                           np.full(Y.shape, np.timedelta64("NaT", "D")), Y[:, :0], Y[None, None],
                            [[1, 2], [1]], np.full(Y.shape, "1")])  # fmt: skip
         if r == 1:  # nothing is ranked, whatever the numbers
             return

@@ -148,7 +148,7 @@ def bad_worlds(case):
         case.refuses(_C.LabelDistribution, bad, [0.5, 0.5])
     elif which == "matrix":
         bad = case.choose([good, good * np.nan, "u", None, [], [[]], np.zeros((0, 0)), [[1j]],
-                           np.full((2, 2), np.datetime64("NaT")), [["a"]], [[np.inf]],
+                           np.full((2, 2), np.datetime64("NaT", "D")), [["a"]], [[np.inf]],
                            np.ma.array(np.eye(2), mask=True)])  # fmt: skip
         case.refuses(case.choose([_C.satisfies_dag, _C.satisfies_reinforce, _C.is_low_noise]), bad)
     else:

@@ -332,7 +332,7 @@ _SPOIL_NUMBERS = {
     "none_array": lambda v: np.array([None, *v[1:]], dtype=object),
     "nat": lambda v: np.array(["NaT", *["2020-01-01"] * (len(v) - 1)], dtype="M8[D]"),
     "nat_delta": lambda v: np.array(["NaT"] * len(v), dtype="m8[s]"),
-    "nat_object": lambda v: np.array([np.datetime64("NaT")] * len(v), dtype=object),
+    "nat_object": lambda v: np.array([np.datetime64("NaT", "D")] * len(v), dtype=object),
     "nat_pandas": lambda v: pd.Series([pd.NaT] * len(v)),
     "na": lambda v: pd.Series([pd.NA, *[1] * (len(v) - 1)], dtype="Int64"),
     "na_float": lambda v: pd.Series([pd.NA, *[1] * (len(v) - 1)], dtype="Float64"),
