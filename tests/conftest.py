@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-# Each worker of pytest-xdist gets one thread, and so does each process that a test starts: histogram
-# boosting spins where there are more threads than free cores. OpenMP and BLAS read the variable when
+# Each worker of pytest-xdist gets one thread, and so does each process that a test starts, because
+# OpenMP spins where there are more threads than free cores. OpenMP and BLAS read the variable when
 # they are loaded, so it is set before the first import that loads them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

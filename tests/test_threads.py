@@ -1,13 +1,28 @@
 """How many threads there may be, and loops over blocks in threads."""
 
+import os
 import threading
 import time
 
+import joblib
+import numpy as np
 import pytest
 from joblib import cpu_count
+from sklearn.linear_model import Ridge
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal.models import DocumentModel, StackedModel, _stacked
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _threads
-from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
+from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
+
+
+def test_each_worker_of_the_tests_has_one_thread():
+    """Or as many as OMP_NUM_THREADS says, if that was set before."""
+    most = int(os.environ["OMP_NUM_THREADS"].partition(",")[0])
+    assert {pool["num_threads"] for pool in threadpool_info()} <= set(range(1, most + 1))
 
 
 @pytest.mark.parametrize(
@@ -59,3 +74,77 @@ def test_blocks_are_read_only_a_little_ahead(n_threads):
 def test_an_exception_of_a_block_reaches_the_caller(n_threads):
     with pytest.raises(ZeroDivisionError):
         list(map_in_order(lambda number: 1 / (number - 5), range(50), n_threads))
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="openmp"):
+        yield
+
+
+def test_only_small_tables_get_one_thread(two_threads):
+    expected = _openmp_effective_n_threads()  # 1 on a machine with one processor
+    for n_rows, n_threads in [(1, 1), (19_999, 1), (20_000, expected)]:
+        with threads_for(n_rows):
+            assert _openmp_effective_n_threads() == n_threads
+        assert _openmp_effective_n_threads() == expected
+
+
+class Counting(Ridge):
+    """A regressor that notes how many threads OpenMP would use, and the thread that calls it."""
+
+    seen: set = set()
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.add((_openmp_effective_n_threads(), threading.get_ident()))
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        self.seen.add((_openmp_effective_n_threads(), threading.get_ident()))
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "pd", "map"])
+def test_regressors_of_few_rows_get_one_thread(two_threads, loss):
+    Counting.seen.clear()
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(60, 3)), rng.integers(0, 2, 60), np.arange(60) // 10
+    CalibratedRanker(Counting(), loss=loss).fit(X, y, groups=groups).predict(X, groups=groups)
+    assert {n_threads for n_threads, _ in Counting.seen} == {1}
+
+
+def fit_stack(**parameters):
+    """Fit a stack of one member and ten folds; return the threads of the regressors' fits."""
+    Counting.seen.clear()
+    rng = np.random.default_rng(0)
+    X, queries = rng.normal(size=(200, 3)), Queries.uniform(20, 10)
+    members = [("own", None, DocumentModel(Counting()))]
+    StackedModel(members, cv=10, **parameters).fit(X, X[:, 0], queries)
+    assert {n_threads for n_threads, _ in Counting.seen} == {1}
+    return len({ident for _, ident in Counting.seen})
+
+
+def test_a_small_stack_is_fitted_in_several_threads(two_threads, monkeypatch):
+    monkeypatch.setattr(_stacked, "allowed_threads", lambda: 3)
+    together = threading.Barrier(3, timeout=60)  # passes only if three fits run at the same time
+    ridge_fit, waiting = Ridge.fit, iter([True] * 3 + [False] * 7)
+
+    def wait_at_first(self, *args, **kwargs):
+        if next(waiting):
+            together.wait()
+        return ridge_fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(Ridge, "fit", wait_at_first)
+    assert fit_stack() == 3
+    monkeypatch.setattr(Ridge, "fit", ridge_fit)
+    assert fit_stack(n_jobs=1) == 1
+    monkeypatch.setattr(_stacked, "ROWS_FOR_THREADS", 200)
+    assert fit_stack() == 1
+
+
+def test_a_stack_keeps_to_the_configuration_of_joblib(monkeypatch):
+    monkeypatch.setattr(_stacked, "allowed_threads", lambda: 3)
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert StackedModel()._n_fits_at_once(100) is None  # joblib fills in its own number
+    assert StackedModel()._n_fits_at_once(100) == 3
+    assert StackedModel(n_jobs=1)._n_fits_at_once(100) == 1

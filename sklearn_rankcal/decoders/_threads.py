@@ -20,7 +20,7 @@ def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
 
     HiGHS takes minutes for a large linear program and does not look at signals. When it runs in a
     thread of its own, this thread can raise KeyboardInterrupt, or go on when the time is up. The
-    other thread then ends by itself, at the latest when the interpreter exits. SciPy before 1.15 holds Python's lock while HiGHS runs, so
+    other thread then ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, so
     that this thread has to wait.
     """
     answer: list[Any] = []

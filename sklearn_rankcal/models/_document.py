@@ -22,6 +22,7 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
+from sklearn_rankcal.utils._threads import threads_for
 
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
@@ -215,14 +216,17 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         if rows is not None:
             table = take_rows(table, rows)
         try:
-            if validation is None:
-                self.regressor_ = regressor.fit(table, fitted, **weights)
-            else:
-                held_out, _ = self._table(validation.X, validation.queries)
-                as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
-                self.regressor_ = fit_until_best(
-                    regressor, table, fitted, weights, validation, held_out, as_scores
-                )
+            with threads_for(len(fitted)):
+                if validation is None:
+                    self.regressor_ = regressor.fit(table, fitted, **weights)
+                else:
+                    held_out, _ = self._table(validation.X, validation.queries)
+                    as_scores = (
+                        self._scaled_back if self._reader is None else self._reader.as_scores
+                    )
+                    self.regressor_ = fit_until_best(
+                        regressor, table, fitted, weights, validation, held_out, as_scores
+                    )
         except (TypeError, ValueError) as error:
             note_text_columns(error, table)
             raise
@@ -270,11 +274,12 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         -------
         scores : ndarray of shape (n_documents,)
         """
-        if not isinstance(self.regressor_, _BOOSTING):
-            return self._predict_blocks(X, queries, self._predict)
-        return self._predict_blocks(
-            X, queries, self._predict, lambda n: rows_per_block(8 * n, _BOOSTING_BYTES)
-        )
+        with threads_for(queries.n_rows):
+            if not isinstance(self.regressor_, _BOOSTING):
+                return self._predict_blocks(X, queries, self._predict)
+            return self._predict_blocks(
+                X, queries, self._predict, lambda n: rows_per_block(8 * n, _BOOSTING_BYTES)
+            )
 
     def _predict(self, table: Any) -> NDArray[np.float64]:
         if self._reader is not None:

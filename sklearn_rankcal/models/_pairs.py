@@ -19,6 +19,7 @@ from sklearn_rankcal.utils._parameters import check_count, check_flag, check_met
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import below_one, check_weight_range, target_exponent
+from sklearn_rankcal.utils._threads import threads_for
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -167,7 +168,8 @@ class PairModel(VersionedPickle, BaseEstimator):
             default_regressor(len(target)) if self.regressor is None else clone(self.regressor)
         )
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        return regressor.fit(table, np.ldexp(target, -self._exponent), **weights)
+        with threads_for(len(target)):
+            return regressor.fit(table, np.ldexp(target, -self._exponent), **weights)
 
     def _draw(
         self,
@@ -248,15 +250,16 @@ class PairModel(VersionedPickle, BaseEstimator):
         first, second = pair_rows(queries, self.space)
         values = np.empty(len(first))
         step = rows_per_prediction(self._pair_features(table[:1], table[:1]).shape[1])
-        for start in range(0, len(first), step):
-            i, j = table[first[start : start + step]], table[second[start : start + step]]
-            there = np.asarray(self.regressor_.predict(self._pair_features(i, j))).reshape(-1)
-            back = np.asarray(self.regressor_.predict(self._pair_features(j, i))).reshape(-1)
-            values[start : start + step] = self.space.fold(there, back)
-        if self.symmetric:
-            alone = first == second
-            documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
-            values[alone] = documents[first[alone]]
+        with threads_for(len(first)):
+            for start in range(0, len(first), step):
+                i, j = table[first[start : start + step]], table[second[start : start + step]]
+                there = np.asarray(self.regressor_.predict(self._pair_features(i, j))).reshape(-1)
+                back = np.asarray(self.regressor_.predict(self._pair_features(j, i))).reshape(-1)
+                values[start : start + step] = self.space.fold(there, back)
+            if self.symmetric:
+                alone = first == second
+                documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
+                values[alone] = documents[first[alone]]
         return np.ldexp(values, self._exponent)
 
 

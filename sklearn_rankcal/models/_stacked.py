@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone
@@ -31,6 +32,7 @@ from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import below_one, exponent_of
+from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 Floats = NDArray[np.float64]
 Members = Sequence[tuple[str, Any, Any]]
@@ -64,8 +66,9 @@ class StackedModel(VersionedPickle, _BaseComposition):
         members. The penalty is `alpha` divided by the number of queries of several documents, so
         that it vanishes as data grow. 0 means no penalty.
     n_jobs : int, default=None
-        Number of fits that run at the same time, in threads. None means 1 unless in a
-        `joblib.parallel_config`.
+        Number of fits that run at the same time, in threads. None means the number of a
+        `joblib.parallel_config` if there is one. Otherwise it means one fit for each processor (or
+        ``OMP_NUM_THREADS``) below 20,000 rows, where each fit has one thread, and 1 above.
     verbose : int, default=0
         If positive, `fit` prints a line with the duration of each fit.
 
@@ -212,7 +215,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
         self.fold_of_query_ = query_folds(X, queries, self.cv, known)
         parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
         learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
-        fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        fits = Parallel(n_jobs=self._n_fits_at_once(queries.n_rows), prefer="threads")(
             delayed(self._fit_member)(name, model, fold, X, own, queries, sample_weight)
             for (name, _, model), own in zip(members, learned, strict=True)
             for fold in range(self.cv)
@@ -231,6 +234,10 @@ class StackedModel(VersionedPickle, _BaseComposition):
             for number, (name, _, _) in enumerate(members)
         }
         return self
+
+    def _n_fits_at_once(self, n_rows: int) -> int | None:
+        given = self.n_jobs is not None or effective_n_jobs(None) > 1
+        return self.n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
 
     def _check_members(self, n_rows: int) -> Members:
         check_count(self.cv, "cv")

@@ -120,7 +120,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         more than 200,000 rows, when it estimates its bins on a sample.
     n_jobs : int, default=None
         How many queries are decoded at the same time by joblib if the loss is on pairs. None means
-        1, or the number of a `joblib.parallel_config`. The regressor has an `n_jobs` of its own.
+        1, or the number of a `joblib.parallel_config`. A stack fits as many members at the same
+        time; see `models.StackedModel` for None. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
         With 1, `fit`, `predict` and the reports print what they do and how long each step takes.
         With validation queries, `fit` prints the progress and the longest time that can remain.

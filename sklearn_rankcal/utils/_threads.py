@@ -1,4 +1,4 @@
-"""Threads for loops over blocks: how many there may be, and results in the order of the blocks."""
+"""How many threads there may be: for loops over blocks, and inside small regressors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,37 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import TypeVar
 
 from joblib import cpu_count
+from threadpoolctl import ThreadpoolController  # scikit-learn depends on it
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 _WAITING = 4  # blocks per thread that are in the queue, so that no thread waits for the caller
+#: Threads of OpenMP gain little below so many rows. On a busy machine they wait for each other, and
+#: a fit of a second can take minutes.
+ROWS_FOR_THREADS = 20_000
+
+
+def threads_for(n_rows: int) -> AbstractContextManager[object]:
+    """Return a context in which OpenMP uses one thread if a table has fewer than 20,000 rows.
+
+    Regressors of scikit-learn, such as histogram boosting, otherwise start a thread on each
+    processor after each pass over the rows. The limit concerns the thread that enters the context.
+    """
+    if n_rows >= ROWS_FOR_THREADS:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="openmp")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Look for the libraries only once, which takes milliseconds."""
+    return ThreadpoolController()
 
 
 def allowed_threads() -> int:
