@@ -236,7 +236,8 @@ def _fit_catboost(run: _Run) -> Any:
     metric = _LastPredictions(run, n_max)
     first = clone(regressor).set_params(eval_metric=metric, metric_period=1)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Failed to import numba")
+        # CatBoost tries to compile every metric, with numba where that is installed
+        warnings.filterwarnings("ignore", "Failed to import numba|Can't opti")
         run.fit(first, eval_set=run.evaluation_set(), use_best_model=False, callbacks=[metric])
     rate = {name for name in ("learning_rate", "eta") if name in given}
     if not rate:
