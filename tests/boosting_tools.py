@@ -1,7 +1,6 @@
 """Regressors of LightGBM and XGBoost for tests, which skip where a library is not installed."""
 
 import pytest
-from sklearn.utils.validation import has_fit_parameter
 
 
 def regressor(library, n=30, **parameters):
@@ -12,10 +11,3 @@ def regressor(library, n=30, **parameters):
         common |= {"num_leaves": 7, "min_child_samples": 5, "verbose": -1}
         return module.LGBMRegressor(**common | parameters)
     return module.XGBRegressor(**common | {"max_depth": 3, "base_score": 0.0} | parameters)
-
-
-def evaluated(ranker, X, y):
-    """The arguments of `LGBMRanker.fit` for one validation set."""
-    if has_fit_parameter(ranker, "eval_X"):  # drop when LightGBM 4.7 is the minimum
-        return {"eval_X": X, "eval_y": y}
-    return {"eval_set": [(X, y)]}

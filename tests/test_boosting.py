@@ -27,7 +27,7 @@ from sklearn_rankcal.surrogates import (
     get_surrogate,
 )
 
-from .boosting_tools import evaluated, regressor
+from .boosting_tools import regressor
 
 DATA = make_ranking(40, (3, 9), 6, random_state=0)
 DATA.y[np.unique(DATA.groups, return_index=True)[1]] = 2  # NDCG is defined on every query
@@ -280,7 +280,7 @@ def test_lightgbm_takes_float_labels_and_labels_above_31(scale):
     y = DATA.y * scale
     ranker.set_params(objective=lightgbm_objective(loss=NDCG(gain="linear")))
     ranker.fit(
-        DATA.X, y, group=SIZES, **evaluated(ranker, DATA.X, y), eval_group=[SIZES],
+        DATA.X, y, group=SIZES, eval_X=DATA.X, eval_y=y, eval_group=[SIZES],
         eval_metric=lightgbm_metric(NDCG(gain="linear")),
     )  # fmt: skip
     found = ranker.evals_result_["training"]["ndcg"]
@@ -295,7 +295,7 @@ def test_lightgbm_stops_early_on_the_metric():
     ranker.set_params(objective=lightgbm_objective())
     ranker.fit(
         DATA.X[~out], DATA.y[~out], group=SIZES[:25],
-        **evaluated(ranker, DATA.X[out], DATA.y[out]), eval_group=[SIZES[25:]],
+        eval_X=DATA.X[out], eval_y=DATA.y[out], eval_group=[SIZES[25:]],
         eval_metric=lightgbm_metric("ndcg@5"),
         callbacks=[lightgbm.early_stopping(5, verbose=False)],
     )  # fmt: skip

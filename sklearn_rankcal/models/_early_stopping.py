@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._validation import Validation
 
@@ -159,11 +158,10 @@ def _fit_lightgbm(run: _Run) -> Any:
             raise EarlyStopException(validation.n_iter - 1, best)
 
     table, targets = run.evaluation_set()
-    evaluated: dict[str, Any] = {"eval_X": table, "eval_y": targets}
-    if not has_fit_parameter(run.regressor, "eval_X"):  # drop when LightGBM 4.7 is the minimum
-        evaluated = {"eval_set": [(table, targets)]}
     regressor = run.regressor.set_params(metric="None")  # LightGBM computes no metric of its own
-    return run.fit(regressor, **evaluated, eval_metric=metric, callbacks=[callback])
+    return run.fit(
+        regressor, eval_X=table, eval_y=targets, eval_metric=metric, callbacks=[callback]
+    )
 
 
 def _fit_xgboost(run: _Run) -> Any:
