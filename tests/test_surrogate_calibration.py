@@ -1,5 +1,7 @@
 """Minimisers of expected surrogates: sorted as expected utilities, or a counterexample is found."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -21,7 +23,7 @@ from sklearn_rankcal.consistency import (
 )
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.consistency._minima import minimizers
-from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,
     Bregman,
@@ -30,7 +32,11 @@ from sklearn_rankcal.surrogates import (
     DuchiMackeyJordan,
     PairwiseMargin,
     PairwiseSquared,
+    PointwiseExponential,
+    PointwiseLogistic,
+    PointwiseSmoothHinge,
     PointwiseSquared,
+    PointwiseSquaredHinge,
     RankNet,
     RankSVM,
     RequiredMargin,
@@ -142,6 +148,45 @@ def test_nothing_is_found_for_those_that_are_order_preserving(surrogate, loss):
         pytest.skip("needs positive utilities")
     for r in (3, 4):
         assert find_counterexample(loss, surrogate, r, n_trials=2000, random_state=r) is None
+
+
+def with_extreme_parameters():
+    """Every calibrated surrogate with a parameter, from 1e-4 to 1e4; eta is above all utilities."""
+    for size in (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4):
+        for penalty in ("squared", "quartic", "cosh"):
+            yield DuchiMackeyJordan(penalty, nu=size)
+        yield PointwiseSquaredHinge(t=size)
+        yield PointwiseSmoothHinge(width=size)
+        if size >= 10:
+            for kind in (PointwiseLogistic, PointwiseExponential):
+                yield kind(eta=size)
+            yield PointwiseSquaredHinge(eta=size, t=1 / size)
+            yield PointwiseSmoothHinge(eta=size, width=1 / size)
+
+
+@pytest.mark.parametrize("surrogate", with_extreme_parameters(), ids=name_of)
+def test_nothing_is_found_at_extreme_parameters(surrogate):
+    """Minimisers may differ by little, and the surrogate may be large beside its own changes."""
+    for loss in ("dcg", "precision@1"):
+        assert find_counterexample(loss, surrogate, random_state=0) is None
+        check = is_calibrated_numerically(surrogate, loss, n_trials=1, random_state=0)
+        assert check and 0 < check.margin < np.inf
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+@pytest.mark.parametrize("kind", [RankNet, RankSVM, PairwiseMargin])
+def test_failures_are_found_in_every_unit_of_the_labels(kind, unit):
+    """The least notable difference follows the unit, so that no failure hides in a small one."""
+    surrogate = kind("hinge") if kind is PairwiseMargin else kind()
+    labels = unit * np.array(list(itertools.product(range(4), repeat=3)))
+    found = find_counterexample(
+        DCG(gain="linear"), surrogate, labels=labels, n_trials=600, random_state=0
+    )
+    assert found.regret > 1e-3 * unit
+    check = is_calibrated_numerically(
+        surrogate, DCG(gain="linear"), labels=labels, n_trials=1, random_state=0
+    )
+    assert not check
 
 
 @pytest.mark.slow

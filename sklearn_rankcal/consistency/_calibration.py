@@ -22,7 +22,11 @@ from sklearn_rankcal.consistency._counterexamples import (
 )
 from sklearn_rankcal.consistency._distributions import LabelDistribution
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates, resolved_targets
-from sklearn_rankcal.consistency._minima import cone_minimizers, minimizers
+from sklearn_rankcal.consistency._minima import (
+    cone_minimizers,
+    is_piecewise_linear,
+    minimizers,
+)
 from sklearn_rankcal.consistency._rankings import all_ranks
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
@@ -30,8 +34,9 @@ from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 Floats = NDArray[np.float64]
 #: The largest query whose cones are searched.
 LARGEST = 5
-#: Rankings count whose regret is at least this share of the range of the loss, and surrogate
-#: regrets up to this share of the expected surrogate at scores of 0 count as 0.
+#: Rankings count whose regret is at least this share of the range of the loss. Scores count as a
+#: minimum if their surrogate regret and their derivatives are up to this share of the expected
+#: surrogate, and of its derivatives, at scores of 0.
 NOTABLE, NOTHING = 1e-3, 1e-9
 #: Distributions that are drawn at a time, for those that satisfy the condition, and the number of
 #: such draws.
@@ -50,8 +55,9 @@ class CalibrationCheck:
     margin : float
         The least ratio of surrogate regret and squared regret, over the rankings of the
         distributions whose near-minimisers were searched. Every bound
-        regret <= c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin. It is 0 for a
-        counterexample, and infinite if no ranking has a regret.
+        regret <= c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin, up to the
+        rounding of surrogate regrets. It is 0 for a counterexample, and infinite if no ranking has
+        a regret.
     n_distributions : tuple of two ints
         How many distributions had their minimiser and their near-minimisers searched.
     """
@@ -110,7 +116,7 @@ def is_calibrated_numerically(
     -------
     check : CalibrationCheck
         True in ``if`` and other uses of ``bool`` if no failure was found, which proves nothing. If
-        it is false, its `counterexample` is a proof up to rounding.
+        it is false, its `counterexample` is a proof up to the tolerances of the two steps below.
 
     Raises
     ------
@@ -128,9 +134,10 @@ def is_calibrated_numerically(
     1. `find_counterexample` tests one minimiser of each of `n_trials` distributions.
     2. For `n_cones` distributions, the surrogate is minimised over the scores of every ranking
        whose regret is at least 0.001 of the range of the loss, as in `suboptimality`. There is a
-       failure if the surrogate regret is at most 1e-9 of the expected surrogate at scores of 0.
-       This step finds minimisers that are not unique, and its `margin` shows how close the
-       surrogate comes to a failure.
+       failure if the surrogate regret is at most 1e-9 of the expected surrogate at scores of 0,
+       and no derivative exceeds 1e-9 of their size there (derivatives of sums of hinges are not
+       compared). This step finds minimisers that are not unique, and its `margin` shows how close
+       the surrogate comes to a failure.
 
     The surrogates of this package that are not calibrated for a loss fail within the default
     budget (`tests/test_surrogate_calibration.py`).
@@ -177,10 +184,16 @@ def is_calibrated_numerically(
     least = problems.value(minimizers(problems))[at]
     excess = np.maximum(cones.value(scores) - least, 0.0)
     size = np.abs(problems.value(np.zeros((n, int(r)))))[at]
-    ratio = np.where(excess <= NOTHING * size, 0.0, excess) / np.square(regret[at, ranking])
-    if ratio.min() > 0:
+    minimal = excess <= NOTHING * size
+    if not is_piecewise_linear(cones):
+        # The surrogate regret of two documents is of second order in the difference of their
+        # utilities, and can vanish beside the value at 0. Derivatives are of first order.
+        slope = np.abs(cones.gradient(scores)).max(axis=1)
+        minimal &= slope <= NOTHING * cones.scale()
+    if not minimal.any():
+        ratio = excess / np.square(regret[at, ranking])
         return CalibrationCheck(None, float(ratio.min()), (n_trials, n))
-    failures = np.flatnonzero(ratio == 0)
+    failures = np.flatnonzero(minimal)
     worst = failures[regret[at, ranking][failures].argmax()]
     q = at[worst]
     counterexample = Counterexample(

@@ -39,12 +39,10 @@ LARGEST = 6
 POOL, MIXED = 1024, 6
 #: Distributions evaluated at a time.
 BLOCK = 4096
-#: The standard deviation of the disturbance, as a share of the range of the targets, and the least
-#: regret that counts, as a share of the range of the loss.
+#: The standard deviation of the disturbance, as a share of the range of the targets, or of the
+#: scores that minimise a surrogate, and the least regret that counts, as a share of the range of
+#: the loss.
 DISTURBANCE, LEAST = 1e-12, 1e-7
-#: The disturbance of scores that minimise a surrogate, as a share of 1 plus their range. It breaks
-#: ties that the accuracy of numerical minima leaves.
-SCORE_DISTURBANCE = 1e-9
 #: Mixtures as two arrays (n, `MIXED`): the numbers of the labels, and their probabilities.
 Mixtures = tuple[Ints, Floats]
 
@@ -126,9 +124,9 @@ def find_counterexample(
     Returns
     -------
     counterexample : Counterexample or None
-        The counterexample with the largest regret that was found, or None if none was found. The
-        result is always None for a calibrated choice, but None does not prove that a choice is
-        calibrated.
+        The counterexample with the largest regret that was found, or None if none was found. None
+        does not prove that a choice is calibrated. For a calibrated choice the result is None,
+        unless differences that cost a regret are lost by rounding; see Notes.
 
     Raises
     ------
@@ -150,9 +148,10 @@ def find_counterexample(
     random direction before they are decoded, which breaks ties at random. A regret counts if it
     exceeds 1e-7 of the range of the loss.
 
-    The expected value of a surrogate is minimised as in `surrogate_regret`, and the minimisers are
-    disturbed by 1e-9 of 1 plus their range. If the surrogate has several minimisers, one of them is
-    tested. If `eta` is None, the labels that are mixed determine it.
+    The expected value of a surrogate is minimised as in `surrogate_regret`, and the minimisers of
+    each distribution are disturbed by 1e-12 of their range. Documents whose scores differ by less
+    count as tied. If the surrogate has several minimisers, one of them is tested. If `eta` is None,
+    the labels that are mixed determine it.
 
     Examples
     --------
@@ -261,8 +260,11 @@ def _limit(
 
         def minimise(mixtures: Mixtures, chance: sparse.csr_array) -> Floats:
             scores = minimizers(ExpectedSurrogates(surrogate, utilities, *mixtures))
-            size = SCORE_DISTURBANCE * (1 + np.ptp(scores, axis=1, keepdims=True))
-            return scores + size * random.normal(size=scores.shape)
+            # The range is that of the query, because some surrogates have minimisers near 0. Where
+            # all scores tie, a disturbance of any size breaks the tie.
+            span = np.ptp(scores, axis=1, keepdims=True)
+            span[span == 0] = 1.0
+            return scores + DISTURBANCE * span * random.normal(size=scores.shape)
 
         return minimise, get_decoder("sort", SCORES)
     targets, decoder = _targets(loss, choice, pool)
