@@ -16,8 +16,8 @@ from sklearn_rankcal.boosting import (
     xgboost_objective,
 )
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import NDCG, get_loss
-from sklearn_rankcal.metrics import map_score, ndcg_score
+from sklearn_rankcal.losses import NDCG, PD, get_loss
+from sklearn_rankcal.metrics import map_score, ndcg_score, pairwise_disagreement_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -199,6 +199,13 @@ def test_metrics_are_those_of_the_package():
     wanted = ndcg_score(DATA.y, scores, k=3, groups=DATA.groups, sample_weight=weight)
     assert value == pytest.approx(wanted)
     shuffle = np.random.default_rng(0).permutation(N)
+    share = 1 - pairwise_disagreement_loss(
+        DATA.y, scores, groups=DATA.groups, return_per_query=True
+    )
+    total = PD().query_weight(DATA.y, QUERIES)
+    value = lightgbm_metric("pd_by_scores")(DATA.y, scores, None, SIZES)[1]
+    assert value == pytest.approx(np.average(share, weights=total))
+    assert abs(value - share.mean()) > 1e-4
     metric = xgboost_metric("ndcg@3", groups=DATA.groups[shuffle])
     assert metric.__name__ == "ndcg@3"
     assert metric(DATA.y[shuffle], scores[shuffle], weight[shuffle]) == pytest.approx(wanted)

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -52,7 +52,7 @@ from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries import Queries, mean_over_queries
 from sklearn_rankcal.targets import flat_targets
 
 from . import oracles
@@ -610,3 +610,54 @@ def test_copeland_and_sort_need_that_no_pair_is_tied():
         assert result.objective == got
         assert oracles.preference_loss(weights, np.argsort(result.ranks).tolist()) == got
         assert oracles.least_loss(oracles.preference_loss, weights) == best
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("weight", ["binary", "graded", np.sqrt])
+def test_score_is_what_pd_is_calibrated_for(weight, equal):
+    """Queries that look the same: the exact decoder maximises `score` over all rankings.
+
+    The cross product of two documents of one column each is +1 or -1 in one column, that of the
+    pair, so that least squares predicts the mean difference of each pair.
+
+    In the first world, and not only there, the mean over queries of the share and the share of all
+    queries together have different best rankings.
+    """
+    loss = PD(weight, equal_queries=equal)
+    random = np.random.RandomState(0)
+    worlds = [np.repeat([[0.0, 2, 2], [2, 0, 1], [0, 1, 0]], [1, 5, 4], axis=0)]
+    worlds += [random.randint(0, 4, (10, 3)).astype(float) for _ in range(30)]
+    differ = 0
+    for y in worlds:
+        X, queries = np.tile(np.eye(3), (10, 1)), Queries.uniform(10, 3)
+        ranker = CalibratedRanker(
+            PairModel(LinearRegression(fit_intercept=False), features=np.cross),
+            loss=loss,
+            decoder="exact",
+        )
+        ranker.fit(X, y.ravel(), groups=queries.codes)
+        total = loss.query_weight(y.ravel(), queries)
+        assert (total is None) == equal
+        other = None if total is not None else PD(weight).query_weight(y.ravel(), queries)
+        values = [loss.metric(y.ravel(), np.tile(ranks, 10), queries) for ranks in all_ranks(3)]
+        scores = [mean_over_queries(v, queries, None, "PD", total) for v in values]
+        others = [mean_over_queries(v, queries, None, "PD", other) for v in values]
+        assert ranker.score(X, y.ravel(), groups=queries.codes) == pytest.approx(max(scores))
+        differ += others[np.argmax(scores)] < max(others) - 1e-9
+    assert differ >= 3
+
+
+@pytest.mark.parametrize("kind", LOSSES.values())
+def test_the_mean_that_rankers_report_is_what_targets_are_calibrated_for(kind):
+    """The calibrated value minus the weighted measure is the same for all rankings of a query."""
+    pool = np.array(list(itertools.product(range(2), repeat=4)), dtype=float)
+    loss = kind().resolve(pool.ravel())
+    queries = as_queries(pool)[1]
+    weight = loss.query_weight(pool.ravel(), queries)
+    weight = np.ones(len(pool)) if weight is None else weight
+    calibrated = calibrated_values(loss, pool, all_ranks(4))
+    measure = np.stack(
+        [loss.metric(pool.ravel(), np.tile(ranks, len(pool)), queries) for ranks in all_ranks(4)], 1
+    )
+    apart = (calibrated - weight[:, None] * measure)[~np.isnan(measure[:, 0])]
+    assert np.ptp(apart, axis=1).max() < 1e-12

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, Ridge, SGDRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
-from sklearn_rankcal.losses import DCG, MAP
+from sklearn_rankcal.losses import DCG, MAP, PDByScores
 from sklearn_rankcal.models import BilinearPairs, LinearModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
 
@@ -151,6 +151,19 @@ def test_the_ranks_are_those_of_the_fitted_ranker(drawn, learner, context):
         except ValueError as error:  # all weights are 0
             scores.append(str(error))
     assert scores[0] == pytest.approx(scores[1], nan_ok=True)
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_the_score_counts_queries_as_the_loss_does(equal):
+    data = shuffled()
+    loss = PDByScores("graded", equal_queries=equal)
+    ranker = DaskCalibratedRanker(Ridge(), group_column=data.group_column, loss=loss)
+    ranker.fit(**data.given(local=False))
+    wanted = ranker.ranker_.score(**data.given(local=True))
+    assert ranker.score(**data.given(local=False)) == pytest.approx(wanted)
+    other = PDByScores("graded", equal_queries=not equal)
+    ranker.ranker_.loss_ = other
+    assert abs(ranker.ranker_.score(**data.given(local=True)) - wanted) > 1e-6
 
 
 def shuffled(seed=0, n_queries=40, n_partitions=5, kind="text", container="frame"):

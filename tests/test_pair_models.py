@@ -226,8 +226,11 @@ def test_the_users_line(data):
     for g in np.unique(groups):
         assert sorted(ranks[groups == g]) == [*range(1, (groups == g).sum() + 1)]
     assert not hasattr(ranker, "decision_function")
-    lost = pairwise_disagreement_loss(y, ranks=ranks, groups=groups)
-    assert ranker.score(X, y, groups=groups) == pytest.approx(1 - lost)
+    lost, total = (
+        pairwise_disagreement_loss(y, s, groups=groups, normalize=False, return_per_query=True)
+        for s in (-ranks, -y)
+    )
+    assert ranker.score(X, y, groups=groups) == pytest.approx(1 - lost.sum() / total.sum())
 
 
 def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):

@@ -25,6 +25,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.labels._label_rankings import read_label_rankings
 from sklearn_rankcal.measures import MEASURES, BinaryMeasure
 from sklearn_rankcal.metrics import (
     RankingScorer,
@@ -347,9 +348,17 @@ def test_tau_of_label_rankings_is_scipys():
     ],
     ids=["complete", "tied", "missing", "both", "weights", "opposed", "frame", "lists"],
 )
-def test_tau_of_label_rankings_is_the_rankers_score(Y):
-    tau = LABEL_RANKER.score(XL, Y)
-    assert TAU(LABEL_RANKER, XL, Y) == pytest.approx(tau)
+def test_tau_of_label_rankings(Y):
+    """The scorer is the mean over rows; `score` counts rows by the weight that they judge."""
+    tau = TAU(LABEL_RANKER, XL, Y)
+    _, P = read_label_rankings(Y, 90, "auto")
+    P = P * (1 - np.eye(4)) if P.ndim == 3 else rankings_to_preferences(P)
+    ranks = LABEL_RANKER.predict(XL)
+    total = P.sum(axis=(1, 2))
+    against = (P * (ranks[:, :, None] > ranks[:, None])).sum(axis=(1, 2))
+    some = total > 0
+    assert tau == pytest.approx(np.mean(1 - 2 * against[some] / total[some]))
+    assert LABEL_RANKER.score(XL, Y) == pytest.approx(1 - 2 * against.sum() / total.sum())
     lost = SCORERS["pairwise_disagreement"](LABEL_RANKER, XL, Y, groups=np.zeros(90))
     assert lost == pytest.approx((tau - 1) / 2)
 
@@ -433,7 +442,7 @@ def test_tools_on_label_rankings(Y, routing):
     groups = np.arange(90) % 9
     with sklearn.config_context(enable_metadata_routing=routing):
         wanted = [
-            clone(pipe).fit(XL[train], Y[train]).score(XL[test], Y[test])
+            TAU(clone(pipe).fit(XL[train], Y[train]), XL[test], Y[test])
             for train, test in GroupKFold(3).split(XL, Y, groups)
         ]
         routed = {"params": {"groups": groups}} if routing else {"groups": groups}
@@ -445,7 +454,7 @@ def test_tools_on_label_rankings(Y, routing):
         search = GridSearchCV(
             pipe, grid, cv=KFold(3), scoring=SCORERS, refit="kendall_tau", error_score="raise"
         ).fit(XL, Y)
-        assert TAU(search, XL, Y) == pytest.approx(search.best_estimator_.score(XL, Y))
+        assert TAU(search, XL, Y) == pytest.approx(TAU(search.best_estimator_, XL, Y))
         found = cross_val_score(
             search, XL, Y, cv=KFold(3), scoring=TAU, error_score="raise", params={}
         )

@@ -279,6 +279,10 @@ class AggregatedLoss(Loss):
         gains[known] = values
         return gains
 
+    def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
+        """Return the weights of queries of the wrapped loss, for the gains of all judgements."""
+        return self._inner().query_weight(self.aggregated_gains(labels), queries)
+
     def row_weight(self, labels: Any, queries: Queries) -> Floats:
         """Weigh each query by its number of judgements, and documents without a score by 0.
 

@@ -116,7 +116,10 @@ class Objective(KeepingFunction):
 
 
 class Metric(KeepingFunction):
-    """Base class of the metrics of a library: the mean over queries of the measure of a loss."""
+    """Base class of the metrics of a library: the mean over queries of the measure of a loss.
+
+    Queries count as in `score` of a ranker (`Loss.query_weight`).
+    """
 
     def __init__(self, loss: str | Loss) -> None:
         super().__init__()
@@ -127,15 +130,12 @@ class Metric(KeepingFunction):
 
     def _prepare(
         self, labels: NDArray[Any], query_codes: NDArray[np.int64]
-    ) -> tuple[Any, Floats, Queries]:
+    ) -> tuple[Any, Floats, Queries, Floats | None]:
         labels = labels.astype(np.float64)
         loss = get_loss(self.loss)
         loss.check(labels)
-        return (
-            loss.measure.resolve(labels),
-            labels,
-            Queries.from_groups(query_codes, len(labels)),
-        )
+        queries = Queries.from_groups(query_codes, len(labels))
+        return loss.measure.resolve(labels), labels, queries, loss.query_weight(labels, queries)
 
     def _value(
         self,
@@ -144,11 +144,11 @@ class Metric(KeepingFunction):
         query_codes: NDArray[np.int64],
         weight: NDArray[Any] | None,
     ) -> float:
-        measure, numbers, queries = self._kept(labels, query_codes)
+        measure, numbers, queries, factor = self._kept(labels, query_codes)
         values = measure.per_query(Ranking.from_scores(scores, queries), numbers)
         per_query = weight_of_queries(weight, queries)
         per_row = None if per_query is None else queries.broadcast(per_query)
-        return mean_over_queries(values, queries, per_row, self.__name__)
+        return mean_over_queries(values, queries, per_row, self.__name__, factor)
 
 
 def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats | None:

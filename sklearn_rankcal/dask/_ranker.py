@@ -690,7 +690,8 @@ def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[Any, ...] |
     """Return sums over the queries of a partition.
 
     They are the weighted sum of the measure, the weights of queries on which it is defined, the
-    number of these queries, and the weights of all queries.
+    number of these queries, and the weights of all queries. `Loss.query_weight` is a factor of the
+    first two.
     """
     if not len(frame):
         return None
@@ -701,6 +702,9 @@ def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[Any, ...] |
     weight = read_weight(frame)
     of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
     every = float(of_query.sum())
+    factor = ranker.loss_.query_weight(labels, queries)
+    if factor is not None:
+        of_query = of_query * factor
     defined = ~np.isnan(values)
     of_query = of_query[defined]
     return float(values[defined] @ of_query), float(of_query.sum()), int(defined.sum()), every

@@ -241,6 +241,26 @@ class Loss(BaseEstimator):
         """
         return None
 
+    def query_weight(self, labels: Any, queries: Queries) -> NDArray[np.float64] | None:
+        """Return the weight of each query in the mean that rankers report, or None.
+
+        Rankers report it by `score`, and stop early by it. The best rankings of the targets must be
+        the best ones for it. This is so without weights if the targets are calibrated for the
+        measure (see `calibrated_measure`).
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_documents,) or Preferences
+            Labels that `check` accepts.
+        queries : Queries
+
+        Returns
+        -------
+        weight : ndarray of shape (n_queries,) or None
+            None means 1 for each query. The weights of the user are multiplied by it.
+        """
+        return None
+
     # ---------------------------------------------------------------- common to all losses
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:

@@ -50,6 +50,14 @@ class _Disagreement(Loss):
             return self.measure.per_query(ranking, relevance)
         return -self.measure.contradicted(ranking, relevance)
 
+    def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
+        """Return None if `equal_queries`, else the weight of all preferences of each query.
+
+        The mean over queries is then 1 - contradicted weight / weight of all preferences. Its
+        denominator does not depend on the ranking.
+        """
+        return None if self.equal_queries else self.measure.total(labels, queries)
+
     def differences(self, labels: Any, queries: Queries) -> Differences:
         """Return the differences t_ij = y_ij - y_ji of all pairs of documents.
 
@@ -75,14 +83,19 @@ class PD(_Disagreement):
         of positive differences. It is not used with `preference_labels`, which contain weights.
     equal_queries : bool, default=False
         Whether to divide the preferences of each query by their total weight, so that every query
-        has the same weight.
+        has the same weight. `score` is then the mean over queries of the share of the weight that
+        is not contradicted. Otherwise it is the share of the weight of all queries together.
 
     Notes
     -----
     The targets of a query of r documents are the r (r - 1) / 2 differences y_ij - y_ji, i < j. The
     measure is 1 - PD / total weight. It is undefined for a query without a preference, and `fit`
     leaves such queries out. Without `equal_queries` the targets are calibrated for the weight that
-    is contradicted, PD itself.
+    is contradicted, PD itself, and therefore for the share of the weight of all queries together.
+    The best rankings for it need not be the best ones for the mean of the shares of the queries.
+    For example, let the labels of three documents be (0, 2, 2), (2, 0, 1) or (0, 1, 0) with
+    probabilities .1, .5 and .4. The positions 1, 3, 2 contradict the least weight on average, 1.0
+    of 2.5, and the share of a query is .5 on average. For 2, 1, 3 these are 1.1 and .383.
 
     Least squares on the targets, decoded exactly, is calibrated for every distribution (Ramaswamy
     et al., 2013, theorem 3). Decoded by ``"greedy_dag"``, it is calibrated if the expected
@@ -134,7 +147,7 @@ class PDByScores(_Disagreement):
         a constant. If the weights are counts, one half is the choice of the empirical logit.
     equal_queries : bool, default=False
         Whether to divide the weights of each query by their sum before the scores are computed.
-        This does not change the scores of ``"copeland"``.
+        This does not change the scores of ``"copeland"``. `score` is as in `PD`.
 
     Notes
     -----

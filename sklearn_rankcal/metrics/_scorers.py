@@ -294,7 +294,9 @@ def get_ranking_scorer_names() -> list[str]:
     ``"kendall_tau"`` and ``"neg_pairwise_disagreement"`` also take preferences. These are the
     labels of `preference_labels` and, in label ranking, weights of preferences and rankings with
     missing entries. Preferences have weights of their own, so that the parameter ``pair_weight`` is
-    ignored. Pairs without a judgement are left out.
+    ignored. Pairs without a judgement are left out. Both are means over queries, or over rows in
+    label ranking. The loss ``"pd"`` and its `score` count queries by the weight of their
+    preferences, unless it is ``PD(equal_queries=True)``.
 
     Returns
     -------

@@ -53,6 +53,7 @@ def mean_over_queries(
     queries: Queries,
     weight: NDArray[np.float64] | None,
     name: str,
+    factor: NDArray[np.float64] | None = None,
 ) -> float:
     """Return the mean of a measure over the queries on which it is defined.
 
@@ -66,6 +67,9 @@ def mean_over_queries(
         Weight of each row. The weight of a query is the mean of the weights of its rows.
     name : str
         The name of the measure, for messages.
+    factor : ndarray of shape (n_queries,), default=None
+        A factor of the weight of each query (`Loss.query_weight`). The measure counts as undefined
+        where it is 0.
 
     Returns
     -------
@@ -78,6 +82,8 @@ def mean_over_queries(
         If the weights are 0 on all queries on which the measure is defined.
     """
     defined = ~np.isnan(values)
+    if factor is not None:
+        defined &= factor > 0
     if not defined.any():
         warnings.warn(
             f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
@@ -85,9 +91,14 @@ def mean_over_queries(
             stacklevel=3,
         )
         return float("nan")
-    if weight is None:
+    if weight is None and factor is None:
         return float(values[defined].mean())
-    per_query = queries.mean(weight / weight.max())[defined]  # scaled, so that no sum overflows
-    if not per_query.any():
-        raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+    per_query = np.ones(defined.sum())
+    if weight is not None:  # scaled, so that no sum overflows
+        per_query = queries.mean(weight / weight.max())[defined]
+        if not per_query.any():
+            raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+    if factor is not None:
+        factor = factor[defined]
+        per_query = per_query * (factor / factor[per_query > 0].max())
     return float(np.average(values[defined], weights=per_query))

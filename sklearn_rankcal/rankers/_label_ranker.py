@@ -355,7 +355,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean over rows of Kendall's tau, or of the measure of the loss.
+        """Return the mean of Kendall's tau, or of the measure of the loss, over rows.
 
         Kendall's tau is returned for ``"pd"`` and ``"pd_by_scores"``, and the measure for other
         losses.
@@ -373,9 +373,10 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         -------
         score : float
             Tau is 1 - 2 c, where c is the share of the judged preference weight that the ranking
-            contradicts. It can therefore be 1 even if `y` has ties. Rows on which the measure is
-            undefined are left out. If it is undefined on all rows, the score is NaN and a warning
-            is given.
+            contradicts. It can therefore be 1 even if `y` has ties. Rows count by their judged
+            weight, as in `fit`, unless the loss has ``equal_queries=True``; complete rankings
+            without ties all count the same. Rows on which the measure is undefined are left out. If
+            it is undefined on all rows, the score is NaN and a warning is given.
         """
         ranks = self.predict(X)
         kind, Y = read_label_rankings(y, len(ranks), self.y_type)
@@ -383,11 +384,13 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
         labels, _ = self._labels(kind, Y, self.loss_)
-        values = self.loss_.metric(labels, ranks.ravel(), Queries.uniform(*ranks.shape))
+        queries = Queries.uniform(*ranks.shape)
+        values = self.loss_.metric(labels, ranks.ravel(), queries)
         if isinstance(self.loss_, PD | PDByScores):
             values = 2 * values - 1
         rows = Queries.uniform(len(ranks), 1)  # a row weighs by itself
-        return mean_over_queries(values, rows, weight, type(self.loss_).__name__)
+        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
+        return mean_over_queries(values, rows, weight, name, factor)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -272,6 +272,10 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
     ) -> float:
         """Return the mean over queries of the loss's measure, higher is better.
 
+        For `PD` and `PDByScores` without `equal_queries`, queries count by the weight of their
+        preferences, as in `fit`. The score is then the share of the preference weight of all
+        queries together that is not contradicted.
+
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
@@ -295,7 +299,8 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
         X, labels, queries, _ = self._read(X, y, groups, reset=False)
         weight = check_weight(sample_weight, queries.n_rows)
         values = self.loss_.metric(labels, self._decode(X, queries), queries)
-        return mean_over_queries(values, queries, weight, type(self.loss_).__name__)
+        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
+        return mean_over_queries(values, queries, weight, name, factor)
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
         if not self.loss_.space.is_pairwise:

@@ -158,11 +158,12 @@ class ValidatingRanker:
         sorts = self.loss_.space.is_pairwise
         decoder = get_decoder("sort", SCORES) if sorts else self.decoder_
         keys = hash_rows(data.X, np.arange(data.queries.n_rows))
+        name, factor = type(self.loss_).__name__, self.loss_.query_weight(data.labels, data.queries)
 
         def evaluate(scores: NDArray[np.float64]) -> float:
             ranks = decoder.decode(scores, data.queries, lambda rows: keys[rows]).ranks
             values = self.loss_.metric(data.labels, ranks, data.queries)
-            return mean_over_queries(values, data.queries, data.weight, type(self.loss_).__name__)
+            return mean_over_queries(values, data.queries, data.weight, name, factor)
 
         return Validation(
             data.X, data.queries, evaluate, self.n_iter_no_change, self._print_progress
