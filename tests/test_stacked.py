@@ -350,7 +350,7 @@ def stump(center=False):
     return DocumentModel(DecisionTreeRegressor(max_leaf_nodes=2, random_state=0), center=center)
 
 
-def test_the_stack_is_consistent_if_one_member_is():
+def test_the_stack_is_consistent_if_one_member_learns_the_targets():
     targets = get_loss("ndcg").encode(WORLD.reshape(-1), Queries.uniform(2, 2)).reshape(2, 2)
     assert targets.mean(axis=0)[0] > targets.mean(axis=0)[1]
     assert WORLD.mean(axis=0)[0] < WORLD.mean(axis=0)[1]
@@ -364,6 +364,28 @@ def test_without_a_consistent_member_the_stack_is_not_consistent():
     for n_queries in (400, 4000):
         right, _ = ranks_first_document_first([("labels", "labels", stump())], n_queries)
         assert not right
+
+
+def test_a_member_that_only_ranks_perfectly_does_not_make_the_stack_consistent():
+    """Two kinds of queries, with certain labels. It is the example of the page on theory."""
+    labels, perfect = [[1, 6, 0], [1, 2, 0]], [[0, 1, -1], [0, 3, -3]]
+    other = [[0, 1, -1], [-2, 1, 1]]
+    table = np.tile(
+        np.column_stack([np.ravel(perfect), np.ravel(other), np.ravel(labels)]), (50, 1)
+    )
+    table = np.column_stack([table, np.repeat(np.arange(100.0), 3)])  # tells queries apart
+    queries, two = Queries.uniform(100, 3), Queries.uniform(2, 3)
+    members = [("perfect", None, column(0)), ("other", None, column(1))]
+    targets = table[:, 2]
+    model = StackedModel(members, alpha=0).fit(table, targets, queries, labels=targets)
+    scores = model.predict(table[:6], two).reshape(2, 3)
+    assert (np.argsort(perfect) == np.argsort(labels)).all()
+    np.testing.assert_allclose(list(model.weights_.values()), [0.538, 0.615], atol=1e-3)
+    np.testing.assert_allclose(scores[1], [-1.23, 2.23, -1.0], atol=0.01)
+    members.append(("targets", None, column(2)))
+    model = StackedModel(members, alpha=0).fit(table, targets, queries, labels=targets)
+    scores = model.predict(table[:6], two).reshape(2, 3)
+    assert (np.argsort(scores) == np.argsort(labels)).all()
 
 
 def test_excess_error_is_at_most_that_of_the_best_member():

@@ -97,11 +97,12 @@ class StackedModel(VersionedPickle, _BaseComposition):
     the limit of one member be the conditional expectation t* of the centred targets. With v = 1 /
     (number of documents of the query), the weights minimise the mean over queries of the squared
     error sum_i v (t_i - sum_k w_k f_ki)^2 over w >= 0, plus a penalty of order 1 / n. The minimum
-    over w is not larger than the value at the unit vector of the consistent member, which is the
-    smallest that any function can have. The excess over it is the mean squared distance from the
-    combination to t*, which therefore tends to 0. So the stack is consistent for the loss if one of
-    its members is, whatever the others are. Scores are only centred in each query, which changes no
-    ranking. They are not rescaled query by query, which would break the argument.
+    over w is not larger than the value at the unit vector of that member, which is the smallest
+    that any function can have. The excess over it is the mean squared distance from the combination
+    to t*, which therefore tends to 0. So the stack is consistent for the loss if one of its members
+    converges to t*, whatever the others are. A member that ranks perfectly, with scores that are
+    not t*, is not enough (:doc:`/theory` has an example). Scores are only centred in each query,
+    which changes no ranking. They are not rescaled query by query, which would break the argument.
 
     The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
 
@@ -407,12 +408,12 @@ def default_members(
     """Return the members of a stack for which none are given.
 
     They differ in what they learn, so that they err differently. The first learns the targets of
-    the ranker's own loss, which makes the stack consistent. The second learns net Borda scores,
-    which vary less than the targets of most losses. Both see context columns and are regularised
-    strongly. The third and the fourth learn the labels as they are, from the columns of X alone, so
-    that they use what the labels say between queries, which centred targets leave out. The third
-    has larger trees and a weak penalty, for data with little noise. :ref:`bench-lambdamart` has
-    the measurements.
+    the ranker's own loss: where it converges to them, the stack is consistent. The second learns
+    net Borda scores, which vary less than the targets of most losses. Both see context columns and
+    are regularised strongly. The third and the fourth learn the labels as they are, from the
+    columns of X alone, so that they use what the labels say between queries, which centred targets
+    leave out. The third has larger trees and a weak penalty, for data with little noise.
+    :ref:`bench-lambdamart` has the measurements.
 
     Parameters
     ----------
