@@ -60,7 +60,7 @@ print(table.head())
 # resamples. An interval is the range in which most of these scores lie.
 #
 # The column ``ranks`` lists the places that this leaves to a model. The ranks "2-4" of eight models
-# mean that one model is certainly better and four are certainly worse.
+# mean that one model is clearly better and four are clearly worse.
 
 from sklearn_rankcal import Judgements, aggregate
 
@@ -97,11 +97,11 @@ ax.set(title="Scores of the models")
 plt.show()
 
 # %%
-# Is the first place certain? It is if the first model is above each other one in at least 97.5 % of
+# Is the first place clear? It is if the first model is above each other one in at least 97.5 % of
 # the resamples. The nearest rival decides, which is the second of the leaderboard here. A model
 # that is further down says nothing about the first place, however clear the difference is.
 
-print("Is the first place certain?", by_judge.is_first_certain())
+print("Is the first place clear?", by_judge.is_first_clear())
 first, second, third = by_judge.items[by_judge.rows_of()[:3]]
 for one, other in (first, second), (first, third), (second, third):
     share = by_judge.probability_above(one, other)
@@ -109,7 +109,7 @@ for one, other in (first, second), (first, third), (second, third):
 
 # %%
 # The matrix has these shares for all pairs of models. Where the number is in bold letters, the
-# difference is certain.
+# order is clear.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
 plot_probability_above(by_judge, ax=ax)

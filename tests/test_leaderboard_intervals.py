@@ -6,12 +6,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sklearn
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import BradleyTerry, ComparisonStructure
+from sklearn_rankcal.aggregation import (
+    STRUCTURES,
+    BradleyTerry,
+    ComparisonStructure,
+    get_structure,
+)
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
 CHUNK = 64  # resamples that share the start of their random numbers
@@ -216,16 +221,103 @@ def test_other_names_change_nothing_and_another_order_changes_little():
     np.testing.assert_allclose(merged.score_low, result.score_low, atol=1e-7)
 
 
-def test_intervals_of_a_query_without_other_opinions_are_points():
-    result = aggregate([("a", "b")] * 5, "borda", n_resamples=10)
-    np.testing.assert_array_equal(result.score_low, result.scores)
-    np.testing.assert_array_equal(result.score_high, result.scores)
-    assert result.probability_above("a", "b") == 1.0
-    assert result.rank_low.tolist() == result.rank_high.tolist() == [1, 2]
-    assert result.n_disconnected.tolist() == [0] and result.n_unbounded.tolist() == [10]
-    assert "in 10 resamples" not in str(result)  # Borda's scores are always finite
-    text = str(aggregate([("a", "b")] * 5, "btl", n_resamples=10))
-    assert "in 10 resamples, some items never lose to the others" in text
+AB, BA = ("a", "b"), ("b", "a")
+METHODS = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 20])
+def test_unanimous_votes_have_the_interval_of_clopper_and_pearson(method, n):
+    result = aggregate([("a", "b")] * n, method, n_resamples=640)
+    # q = 1 - u^(1 / n) is turned round, and u is drawn once from each of 64 equal parts of (0, 1)
+    share = result.probability_above("a", "b")
+    assert abs((1 - share) - 0.5**n) <= 1 / 64
+    assert result.is_first_clear() == (n > 5)
+    assert result.rank_high.tolist() == [1 if n > 5 else 2, 2]
+    if n <= 5:
+        assert "first place is open: a is above b in only" in str(result)
+    assert "certain" not in str(result)
+    assert "some comparisons are unanimous; the intervals allow for how few they are" in str(result)
+    # the lower end of the share of wins is .025^(1/n), and each score increases with this share
+    counts = np.array([0.025 ** (1 / n), 1 - 0.025 ** (1 / n)]) * n
+    low = Judgements.from_pairs([("a", "b"), ("b", "a")], weight=counts)
+    expected = aggregate(low, method).scores
+    if method in ("copeland", "kemeny"):
+        assert (result.score_low[0], result.score_high[1]) == tuple(expected)
+    elif method not in ("log_odds", "borda", "budgeted_borda"):  # they divide by n
+        found = [result.score_low[0], result.score_high[1]]
+        np.testing.assert_allclose(found, expected, atol=0.35 if n == 1 else 0.1)
+    unbounded = get_structure(method).unbounded
+    assert result.score_high[0] == (np.inf if unbounded else result.scores[0])
+    assert result.score_low[1] == (-np.inf if unbounded else result.scores[1])
+    assert result.n_unbounded.tolist() == [0]  # nothing is left to the penalty
+
+
+def test_a_thousand_unanimous_votes_have_a_tight_lower_end():
+    result = aggregate([("a", "b")] * 1000, "budgeted_borda", n_resamples=640)
+    assert 0.995 < result.score_low[0] < 0.998 and result.score_high[0] == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unanimous_judges_are_as_few_as_they_are(method, few_judges):
+    """However many votes each of them gave, and although each contradicted himself at times."""
+    pairs = ([("a", "b")] * 7 + [("b", "a")] * 3) * 3
+    judgements = Judgements.from_pairs(pairs, judge=np.repeat(list("xyz"), 10))
+    result = aggregate(judgements, method, n_resamples=640, resample="judges")
+    assert 0.75 <= result.probability_above("a", "b") <= 0.95
+    assert not result.is_first_clear() and result.rank_high.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ties_of_few_votes_have_wide_intervals(method):
+    one = Judgements.from_pairs([("a", "b")], tied=[True])
+    result = aggregate(one, method, n_resamples=640)
+    assert abs(result.probability_above("a", "b") - 0.5) < 0.1
+    assert (result.score_low < result.score_high).all() and result.ranks.tolist() == [1, 1]
+    assert (result.score_low <= result.scores).all() and (result.scores <= result.score_high).all()
+
+
+def test_orders_that_all_agree():
+    for n, clear in ((1, False), (3, False), (200, True)):
+        result = aggregate(Judgements.from_orders([[*"abc"]] * n), "plackett_luce", n_resamples=640)
+        assert result.is_first_clear() == clear
+        assert result.score_high[0] == np.inf and result.score_low[2] == -np.inf
+        assert result.score_low[0] < result.scores[0]
+
+
+def test_blocks_of_items_that_nobody_contradicts():
+    """Votes for one item against five others are counted together, and leave those as they are."""
+    random = np.random.RandomState(0)
+    pairs = simulate(random, np.zeros(12), 600).tolist()
+    plain = aggregate(pairs, "borda", n_resamples=640)
+    result = aggregate([*pairs, *[[12, k] for k in range(8)]], "btl", n_resamples=640)
+    newcomer = result.items.tolist().index(12)
+    assert result.score_high[newcomer] == np.inf and np.isfinite(result.score_low).all()
+    assert np.isfinite(np.delete(result.score_high, newcomer)).all()
+    assert result.score_low[newcomer] < 1 and not plain.unanimous.any()
+    # in a chain of single wins, nothing bounds the scores of the items in between
+    chain = aggregate([("a", "b"), ("b", "c")], "btl", n_resamples=64)
+    assert np.isinf(chain.score_low).tolist() == [False, True, True]
+    assert np.isinf(chain.score_high).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("method", ["btl", "borda", "log_odds"])
+def test_intervals_of_few_votes_hold_the_truth(method):
+    """The sums over all numbers of wins of two items, where votes used to be taken as certain."""
+    for n in (1, 2, 3, 5):
+        votes = [(k, pair) for k in range(n + 1) for pair in [AB] * k + [BA] * (n - k)]
+        result = aggregate([p for _, p in votes], method, [k for k, _ in votes], n_resamples=320)
+        rows = [np.flatnonzero((result.groups == k) & (result.items == "a"))[0]
+                for k in range(n + 1)]  # fmt: skip
+        for p in (0.5, 0.6, 0.75, 0.9, 0.99):
+            limit = aggregate(
+                Judgements.from_pairs([AB, BA], count=np.rint([1e6 * p, 1e6 * (1 - p)])), method
+            ).scores[0]
+            chance = binom.pmf(np.arange(n + 1), n, p)
+            held = (result.score_low[rows] <= limit + 1e-9) & (
+                limit - 1e-9 <= result.score_high[rows]
+            )
+            assert chance[held].sum() >= 0.9
 
 
 def test_resamples_that_fall_apart_are_counted():
@@ -233,12 +325,13 @@ def test_resamples_that_fall_apart_are_counted():
     result = aggregate(pairs, "btl", n_resamples=400)
     # c is missing where its only comparison is not drawn
     assert abs(result.n_disconnected[0] / 400 - (1 - 1 / 21) ** 21) < 0.1
-    assert (result.n_unbounded[0] >= 400 - result.n_disconnected[0]).all()
+    assert result.unanimous.tolist() == [True]  # c has never lost
     assert f"in {result.n_disconnected[0]} resamples, the comparisons do not connect" in str(result)
     missing = result.n_disconnected[0] / 400
     share = result.probability_above("c", "b")
-    assert 1 - missing / 2 - 0.02 <= share <= 1 - missing / 2
-    assert np.isfinite(result.score_low).all()
+    # its vote is turned round in half of the others
+    assert abs(share - 0.5) < 0.1 and 0.2 < missing < 0.5
+    assert not np.isnan(result.score_low).any()
     assert (result.rank_low <= result.ranks).all() and (result.ranks <= result.rank_high).all()
 
 
@@ -342,21 +435,21 @@ def test_judges_without_resamples_are_refused():
         aggregate(votes_of_judges(20), resample="judges")
 
 
-@pytest.mark.parametrize("n_votes, certain", [(40, True), (6, False)])
-def test_whether_the_first_place_is_certain(n_votes, certain):
+@pytest.mark.parametrize("n_votes, clear", [(40, True), (6, False)])
+def test_whether_the_first_place_is_clear(n_votes, clear):
     pairs = [("a", "b")] * n_votes * 2 + [("b", "a")] * n_votes
     pairs += [("b", "c")] * n_votes * 2 + [("c", "b")] * n_votes
     result = aggregate(pairs, "btl", n_resamples=500)
     shares = [result.probability_above("a", other) for other in "bc"]
-    assert result.is_first_certain() == certain == (min(shares) >= 0.975)
-    text = "first place is certain: a is above all others in 97.5 % or more of the resamples"
-    if not certain:
+    assert result.is_first_clear() == clear == (min(shares) >= 0.975)
+    text = "first place: a is above all others in 97.5 % or more of the resamples"
+    if not clear:
         share = np.floor(1000 * shares[0] + 1e-9) / 10
         assert shares[0] < shares[1]
-        text = f"first place is not certain: a is above b in only {share:g} % of the resamples"
+        text = f"first place is open: a is above b in only {share:g} % of the resamples"
     assert text in str(result)
     with pytest.raises(ValueError, match="Pass n_resamples=1000"):
-        aggregate(pairs, "borda").is_first_certain()
+        aggregate(pairs, "borda").is_first_clear()
 
 
 def test_convergence_warnings_of_resamples_are_one_warning():

@@ -213,6 +213,18 @@ def test_a_leaderboard_shows_scores_intervals_and_ranks():
     assert "95 % intervals" in ax.get_xlabel() and "95 % intervals" in right.get_ylabel()
 
 
+def test_intervals_without_an_end_are_arrows():
+    result = aggregate([("a", "b")] * 3, n_resamples=50)
+    assert np.isinf(result.score_high[0]) and np.isinf(result.score_low[1])
+    ax = result.plot()
+    low, high = (one.get_offsets()[0] for one in ax.collections[1:])
+    ends = np.array([[s[0][0], s[1][0]] for s in ax.collections[0].get_segments()])
+    assert np.isfinite(ends).all() and ends[0, 0] == result.score_low[0]
+    assert ends[0, 1] == high[0] > result.scores.max() and ends[1, 0] == low[0] < ends[0, 0]
+    assert (low[1], high[1]) == (1, 0)
+    ax.figure.canvas.draw()
+
+
 def test_a_leaderboard_without_resamples_and_of_many_items():
     ax = plot_aggregate(leaderboard())
     assert not ax.collections and ax.get_xlabel() == "score"
@@ -261,14 +273,14 @@ def test_parts_that_no_comparison_connects_are_separated():
     assert not plot_aggregate(leaderboard()).texts
 
 
-def test_certain_probabilities_are_bold():
+def test_clear_probabilities_are_bold():
     result = leaderboard(12, n_resamples=100)
     percent = 100 * result.probability_matrix()
     weights = []
     for text in plot_probability_above(result).texts:
         other, one = text.get_position()
-        certain = max(percent[one, other], percent[other, one]) >= 97.5
-        assert text.get_weight() == ("bold" if certain else "normal")
+        clear = max(percent[one, other], percent[other, one]) >= 97.5
+        assert text.get_weight() == ("bold" if clear else "normal")
         weights.append(text.get_weight())
     assert set(weights) == {"bold", "normal"}
 

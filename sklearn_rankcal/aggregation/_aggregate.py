@@ -125,11 +125,22 @@ def aggregate(
     Intervals of scores are bias-corrected percentile intervals [2]_. They contain the true scores
     more often than plain percentiles of the resampled scores do where there are few votes.
 
-    Intervals of ranks follow from the probabilities of pairs. An item is certainly above another
+    Intervals of ranks follow from the probabilities of pairs. An item is clearly above another
     one if it is above in a share of at least (1 + confidence_level) / 2 of the resamples. The
-    interval of a rank begins after all items that are certainly above, and ends before all that are
-    certainly below. Percentiles of the resampled ranks are too short for the first and the last
+    interval of a rank begins after all items that are clearly above, and ends before all that are
+    clearly below. Percentiles of the resampled ranks are too short for the first and the last
     places. Where scores are exactly equal, both are too short for these places.
+
+    If all judgements of two items agree, so do those of every resample, however few they are. In
+    each resample, a share q of such unanimous comparisons is therefore turned round. It is drawn as
+    1 - U^(1/n) for n judgements, or judges, with U uniform on (0, 1): the interval of Clopper and
+    Pearson for the share of judgements that disagree [3]_. One vote is turned round in half of the
+    resamples. From six unanimous votes on, the place is clear with the default confidence level.
+    More generally, this is done between two sets of items if all judgements prefer those of the one
+    set, or judge them equal. The intervals of scores are plain percentiles then, extended to the
+    score of the data. Where only a penalty or a smoothing bounds the score of the data, as for an
+    item that has won all its comparisons in the Bradley-Terry model, the interval has no end on
+    this side (inf).
 
     If judges disagree, intervals from resamples of the judges contain the true scores about as
     often as they promise, if there are at least 15 judges. The page of benchmarks, in its section
@@ -147,6 +158,8 @@ def aggregate(
        Annals of Statistics 41, 2292-2323. Section 5.
     .. [2] B. Efron (1981). Nonparametric standard errors and confidence intervals. Canadian Journal
        of Statistics 9(2), 139-158.
+    .. [3] C. J. Clopper and E. S. Pearson (1934). The use of confidence or fiducial limits
+       illustrated in the case of the binomial. Biometrika 26, 404-413.
 
     Examples
     --------
@@ -190,7 +203,7 @@ def aggregate(
     )
     if isinstance(structure, Kemeny):
         decoded = structure.decode(read.preferences(), n_jobs)
-        scores = (queries.broadcast(queries.sizes) - decoded.ranks).astype(np.float64)
+        scores = structure.scores_of_ranks(read.preferences(), decoded.ranks)
         result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
         result.optimal = decoded.optimal
     else:
@@ -218,6 +231,7 @@ def aggregate(
     result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
     result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
     result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
+    result.unanimous = found.unanimous
     result.n_disconnected, result.n_unbounded = found.n_disconnected, found.n_unbounded
     result._above = found.above
     return result

@@ -25,9 +25,18 @@ class Structure(BaseEstimator):
     takes : {"comparisons", "orders", "clicks"}
         What the structure needs of the judgements: how often each item was preferred to each other
         item, the orders themselves, or what was shown and clicked.
+    tolerance : float
+        Two scores of a query are equal, and share a rank, if they differ by at most `tolerance`
+        times the largest absolute score of the query, or times 1 if that is less. It has to be
+        larger than the error of the computation. The default is 1e-9.
+    unbounded : bool
+        Whether the score of an item that wins all of its comparisons grows without limit as they
+        become more. Its interval has no upper end then. The default is False.
     """
 
     takes: str = "comparisons"
+    tolerance: float = 1e-9
+    unbounded: bool = False
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""

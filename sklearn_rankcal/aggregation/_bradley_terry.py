@@ -93,12 +93,19 @@ class BradleyTerry(ComparisonStructure):
     [1.3235, -1.3235]
     """
 
+    unbounded = True
+
     def __init__(
         self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
     ) -> None:
         self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
+
+    @property
+    def tolerance(self) -> float:  # type: ignore[override]
+        """What separates two scores: far more than the error that Newton's method leaves."""
+        return max(1e-9, 1e-3 * self.tol)
 
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""

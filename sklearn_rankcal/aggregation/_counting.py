@@ -85,6 +85,8 @@ class Borda(ComparisonStructure):
     (['a', 'b', 'c'], [0.25, 0.0, -0.25])
     """
 
+    tolerance = 1e-12  # one comparison of a million judgements changes a score by 1e-6
+
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         queries, pairs = preferences.queries, compared_pairs(preferences)
         net = pairs.sum_skew(pairs.wins - pairs.losses, queries.n_rows)
@@ -144,6 +146,8 @@ class BudgetedBorda(ComparisonStructure):
     [0.25, 0.25, 0.5]
     """
 
+    tolerance = 1e-12
+
     def __init__(self, conditional: bool = False) -> None:
         self.conditional = conditional
 
@@ -201,7 +205,7 @@ class Copeland(ComparisonStructure):
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         queries, pairs = preferences.queries, compared_pairs(preferences)
-        return queries.scatter(pairs.sum_skew(np.sign(pairs.wins - pairs.losses), queries.n_rows))
+        return queries.scatter(pairs.sum_skew(np.sign(pairs.net), queries.n_rows))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
         """Convert scores to the share of the other items that an item beats; ties count half."""

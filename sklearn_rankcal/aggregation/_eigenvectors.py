@@ -25,7 +25,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-_TOLERANCE = 1e-12  # largest relative change of an entry in the last step of a power iteration
+#: Largest relative change of an entry in the last step of a power iteration. The error that is left
+#: is larger by the factor 1 / (1 - g), where g is the share of the error that a step leaves.
+_TOLERANCE = 1e-13
 _DENSE = 200  # largest component whose balance equations are solved as a dense matrix
 
 
@@ -90,6 +92,11 @@ class PrincipalEigenvector(ComparisonStructure):
         self.smoothing = smoothing
         self.added_to = added_to
         self.max_iter = max_iter
+
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        """Whether the smoothing, which bounds the log-odds of a pair, disappears in the limit."""
+        return self.added_to == "counts"
 
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
@@ -190,6 +197,8 @@ class RankCentrality(ComparisonStructure):
     >>> RankCentrality().scores(judgements).round(4).tolist()  # half of log(3.5 / 1.5)
     [0.4236, -0.4236]
     """
+
+    unbounded = True
 
     def __init__(self, smoothing: float = 0.5, max_iter: int = 10_000) -> None:
         self.smoothing = smoothing

@@ -48,6 +48,12 @@ class ComparedPairs(NamedTuple):
         """The total weight of the comparisons of each pair, of shape (n_pairs,)."""
         return self.wins + self.losses
 
+    @property
+    def net(self) -> Floats:
+        """The weight for `first` minus that for `second`; exactly 0 if rounding explains it."""
+        net = self.wins - self.losses
+        return np.where(np.abs(net) > 1e-12 * self.total, net, 0.0)
+
     def sum_over(self, of_first: Floats, of_second: Floats, n_items: int) -> Floats:
         """Add up over the pairs of each item: `of_first` if it is first, else `of_second`."""
         return _add_up(self.first, of_first, n_items) + _add_up(self.second, of_second, n_items)

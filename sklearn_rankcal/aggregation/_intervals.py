@@ -30,6 +30,9 @@ class Intervals(NamedTuple):
     above : ndarray of shape (n_pairs,)
         The probability that item i is above item j, for the pairs i < j of each query in the order
         of the entries of `PAIRS`.
+    unanimous : ndarray of bool of shape (n_queries,)
+        Whether there are comparisons that nobody contradicts, so that the judgements fall into
+        blocks.
     n_disconnected, n_unbounded : ndarray of shape (n_queries,)
         In how many resamples some items that the data connect are not connected, and in how many
         some connected items lost no comparison against the others that they are connected with.
@@ -42,6 +45,7 @@ class Intervals(NamedTuple):
     rank_low: Ints
     rank_high: Ints
     above: Floats
+    unanimous: NDArray[np.bool_]
     n_disconnected: Ints
     n_unbounded: Ints
     messages: list[str]
@@ -82,7 +86,7 @@ def bootstrap(
             # depend on how many of them run at the same time.
             chunks = parallel(delayed(Run.resample)(run, c, n) for c, n in enumerate(sizes))
             rows = slice(first, first + run.queries.n_rows)
-            found.append(summarize(chunks, scores[rows], parts[rows], run.queries, level))
+            found.append(summarize(chunks, scores[rows], parts[rows], run, level))
             first = rows.stop
     *arrays, messages = zip(*found, strict=True)
     joined = [np.concatenate(values) for values in arrays]
@@ -90,7 +94,7 @@ def bootstrap(
 
 
 def summarize(
-    chunks: list[Resamples], scores: Floats, parts: Ints, queries: Queries, level: float
+    chunks: list[Resamples], scores: Floats, parts: Ints, run: Run, level: float
 ) -> Intervals:
     """Summarize the resamples of some queries.
 
@@ -99,14 +103,21 @@ def summarize(
     chunks : list of Resamples
     scores, parts : ndarray of shape (n_rows,)
         The scores and the connected components of the data.
-    queries : Queries
+    run : Run
     level : float
 
     Returns
     -------
     intervals : Intervals
         Of these queries.
+
+    Notes
+    -----
+    Where some comparisons are unanimous, the scores of resamples are not spread around the score of
+    the data, which is at their end. Their plain percentiles are the interval then. It is extended
+    to the score of the data, and without limit where the score has none.
     """
+    queries = run.queries
     samples, labels, separated, messages = zip(*chunks, strict=True)
     sample, label = np.concatenate(samples), np.concatenate(labels)
     above = pair_probabilities(sample, label, queries)
@@ -115,29 +126,45 @@ def summarize(
     first, number = np.unique(parts, return_index=True, return_inverse=True)[1:]
     apart = label != label[:, first[number]]
     disconnected = np.logical_or.reduceat(apart, queries.offsets[:-1], axis=1)
+    found, unanimous = run.unanimous, np.zeros(queries.n_queries, dtype=bool)
+    plain = np.zeros(queries.n_rows, dtype=bool) if found is None else found.touched
+    low, high = corrected_intervals(sample, scores, level, plain)
+    if found is not None:
+        unanimous[found.query] = True
+        low, high = (
+            np.where(plain, np.fmin(low, scores), low),
+            np.where(plain, np.fmax(high, scores), high),
+        )
+        if run.structure.unbounded:
+            low[found.open_low & plain], high[found.open_high & plain] = -np.inf, np.inf
     return Intervals(
-        *corrected_intervals(sample, scores, level),
+        low,
+        high,
         *rank_intervals(above, queries, level),
         above,
+        unanimous,
         disconnected.sum(axis=0),
         np.concatenate(separated).sum(axis=0),
         sorted(set().union(*messages)),
     )
 
 
-def corrected_intervals(samples: Floats, scores: Floats, level: float) -> tuple[Floats, Floats]:
+def corrected_intervals(
+    samples: Floats, scores: Floats, level: float, plain: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """Return the bias-corrected percentile intervals of scores (Efron, 1981).
 
     Let z0 be the normal quantile of the share of resamples whose score is below that of the data.
     The bounds are the quantiles of the resamples at Phi(2 z0 -+ z), where z is the quantile of the
-    confidence level. Without bias, z0 is 0, and they are the percentiles. NaN is left out.
+    confidence level. Without bias, z0 is 0, and they are the percentiles. NaN is left out. Where
+    `plain` is True, z0 is taken to be 0.
     """
     valid = (~np.isnan(samples)).sum(axis=0)
     ordered = np.sort(samples, axis=0)  # NaN is last
     below = (samples < scores).sum(axis=0) + (samples == scores).sum(axis=0) / 2
     # The share is kept away from 0 and 1, of which a finite number of resamples cannot be certain.
     n = np.maximum(valid, 1)
-    z0 = ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n))
+    z0 = np.where(plain, 0.0, ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n)))
     z = ndtri((1 + level) / 2)
     columns = np.arange(samples.shape[1])
     bounds = []

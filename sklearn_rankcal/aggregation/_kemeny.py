@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.aggregation._equally_good import MAX_CONSIDERED, decided_pairs
 from sklearn_rankcal.decoders import DECODERS, DecodeResult
 from sklearn_rankcal.decoders._search import check_options
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _METHODS = {name: decoder for (space, name), decoder in DECODERS.items() if space == PAIRS}
 
 
@@ -20,8 +23,9 @@ class Kemeny(ComparisonStructure):
     """The ranking of each query that contradicts the least weight of comparisons.
 
     A comparison is contradicted if the ranking puts its loser above its winner. The ranking is that
-    of `decode_preferences` for the sums of all comparisons. The scores are the number of items that
-    are ranked below each item, so that they contain no more than the ranking.
+    of `decode_preferences` for the sums of all comparisons. The score of an item is the number of
+    the other items that are not above it in all such rankings. If there is only one, this is the
+    number of items below.
 
     Parameters
     ----------
@@ -44,9 +48,11 @@ class Kemeny(ComparisonStructure):
 
     Notes
     -----
-    If several rankings contradict the least weight, the items are handed to the decoder in
-    descending order of the weight won minus the weight lost, and then in their own order, so that
-    this order decides where the decoder does not. Items without comparisons are ranked last.
+    Items whose order the comparisons leave open share a rank therefore, whatever the order of the
+    judgements. This holds for queries of up to 10 compared items, and for ``"auto"`` and
+    ``"exact"``. Otherwise the scores are those of one ranking: the items are handed to the decoder
+    in descending order of the weight won minus the weight lost, and then in their own order, which
+    decides where the decoder does not. Items without comparisons are ranked last.
 
     The problem is NP-hard, and ``"exact"`` can take arbitrarily long where cycles connect more than
     16 items. The memory is O(r^2) for a query of r items.
@@ -102,11 +108,11 @@ class Kemeny(ComparisonStructure):
         winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
         net = np.bincount(winner, weight, queries.n_rows)
         net -= np.bincount(loser, weight, queries.n_rows)
-        won, lost = _of_each_pair(preferences)
+        won, lost, margin = _of_each_pair(preferences)
         decoder = _METHODS[self.method]()
         if "time_limit" in decoder.get_params():
             decoder.set_params(time_limit=self.time_limit)
-        result: DecodeResult = decoder.decode(won - lost, queries, lambda rows: -net[rows], n_jobs)
+        result: DecodeResult = decoder.decode(margin, queries, lambda rows: -net[rows], n_jobs)
         # Of each pair, every ranking contradicts the smaller weight of the two directions.
         owner = PAIRS.owners(queries)
         unavoidable = np.bincount(owner, np.minimum(won, lost), queries.n_queries)
@@ -119,12 +125,46 @@ class Kemeny(ComparisonStructure):
         return result
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
+        return self.scores_of_ranks(preferences, self.decode(preferences).ranks)
+
+    def scores_of_ranks(self, preferences: Preferences, ranks: Ints) -> Floats:
+        """Compute the scores from the ranks of `decode`, which are those of one best ranking."""
         queries = preferences.queries
-        return (queries.broadcast(queries.sizes) - self.decode(preferences).ranks).astype(float)
+        scores = (queries.repeat(queries.sizes) - queries.gather(ranks)).astype(np.float64)
+        if self.method not in ("auto", "exact"):
+            return queries.scatter(scores)
+        margin = _of_each_pair(preferences)[2]
+        n_entries = PAIRS.n_entries(queries.sizes)
+        starts = np.cumsum(n_entries) - n_entries
+        compared = np.zeros(queries.n_rows)
+        positive = preferences.weight > 0
+        compared[preferences.winner[positive]] = compared[preferences.loser[positive]] = 1
+        n_compared = queries.sum(compared).astype(np.int64)
+        # A loop over sizes and numbers of compared items, which are the first in the ranking.
+        kinds = np.unique(np.column_stack([queries.sizes, n_compared]), axis=0)
+        for r, m in kinds[(kinds[:, 1] > 1) & (kinds[:, 1] <= MAX_CONSIDERED)].tolist():
+            member = np.flatnonzero((queries.sizes == r) & (n_compared == m))
+            step = rows_per_block(8 * max((m + 4) << m, r * r))
+            for some in (member[k : k + step] for k in range(0, len(member), step)):
+                net = PAIRS.matrices(margin[starts[some][:, None] + np.arange(r * (r - 1) // 2)], r)
+                inside = queries.offsets[some][:, None] + np.arange(r)
+                order = np.argsort(queries.gather(ranks)[inside], axis=1)[:, :m]
+                net = np.take_along_axis(net, order[:, :, None], axis=1)
+                net = np.take_along_axis(net, order[:, None, :], axis=2)
+                # Where all majorities agree with the ranking, there is no other as good.
+                open_ = ~(net[:, *np.triu_indices(m, 1)] > 0).all(axis=1)
+                if open_.any():
+                    above = decided_pairs(net[open_]).sum(axis=1)
+                    places = np.take_along_axis(inside[open_], order[open_], axis=1)
+                    scores[places] = r - 1.0 - above
+        return queries.scatter(scores)
 
 
-def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats]:
-    """Return the weights w_ij and w_ji of all pairs i < j, in the order of entries of `PAIRS`."""
+def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
+    """Return the weights w_ij and w_ji of all pairs i < j, and the difference without rounding.
+
+    They are in the order of the entries of `PAIRS`.
+    """
     queries = preferences.queries
     n_entries = PAIRS.n_entries(queries.sizes)
     starts = np.cumsum(n_entries) - n_entries
@@ -136,4 +176,6 @@ def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats]:
     entry = starts[q] + i * (2 * queries.sizes[q] - i - 1) // 2 + j - i - 1
     weights = np.zeros((2, int(n_entries.sum())))
     weights[np.where(winner < loser, 0, 1), entry] = preferences.weight
-    return weights[0], weights[1]
+    won, lost = weights
+    margin = won - lost
+    return won, lost, np.where(np.abs(margin) > 1e-12 * (won + lost), margin, 0.0)

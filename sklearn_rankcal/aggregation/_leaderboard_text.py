@@ -110,7 +110,7 @@ def _certificate(result: Aggregate) -> list[str]:
 
 
 def _resamples(result: Aggregate) -> list[str]:
-    """Say what the intervals are, whether the first place is certain, and what was difficult."""
+    """Say what the intervals are, whether the first place is clear, and what was difficult."""
     if result.n_disconnected is None or result.n_unbounded is None:
         return []
     level = f"{100 * (result.confidence_level or 0):g} %"
@@ -119,6 +119,11 @@ def _resamples(result: Aggregate) -> list[str]:
     if one and result.resample == "judges" and result.judgements.judges is not None:
         drawn = f"the {len(result.judgements.judges):,} judges"
     lines = [f"{level} intervals from {result.n_resamples:,} resamples of {drawn}"]
+    if result.unanimous is not None and result.unanimous.any():
+        where = "" if one else f" in {result.unanimous.sum():,} queries"
+        lines.append(
+            f"some comparisons are unanimous{where}; the intervals allow for how few they are"
+        )
     kinds = [(result.n_disconnected, "the comparisons do not connect all items that the data do")]
     if isinstance(result.method, (BradleyTerry, PlackettLuce)):
         text = "some items never lose to the others, and the penalty bounds their scores"
@@ -137,17 +142,17 @@ def _first_place(result: Aggregate) -> list[str]:
     best, others = rows[0], rows[1:]
     if not len(others) or result.parts[best] == 0:
         return []
-    certain = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
+    share = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
     name = _shorten(result.items[best])
     if (result.parts[others] != result.parts[best]).any():
-        return [f"first place is not certain: {name} cannot be compared with all items"]
-    if result.is_first_certain():
-        return [f"first place is certain: {name} is above all others in {certain} of the resamples"]
+        return [f"first place is open: {name} cannot be compared with all items"]
+    if result.is_first_clear():
+        return [f"first place: {name} is above all others in {share} of the resamples"]
     shares = [result._share_above(0, best, other) for other in others]
     rival = int(np.argmin(shares))
-    share = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be certain
-    text = f"{name} is above {_shorten(result.items[others[rival]])} in only {share:g} %"
-    return [f"first place is not certain: {text} of the resamples"]
+    found = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be enough
+    text = f"{name} is above {_shorten(result.items[others[rival]])} in only {found:g} %"
+    return [f"first place is open: {text} of the resamples"]
 
 
 def _shorten(name: Any) -> str:

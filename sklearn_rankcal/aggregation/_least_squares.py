@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def _difference(pairs: ComparedPairs, smoothing: float) -> Floats:
-    return (pairs.wins - pairs.losses) / pairs.total
+    return pairs.net / pairs.total
 
 
 def _log_odds(pairs: ComparedPairs, smoothing: float) -> Floats:
@@ -104,6 +104,11 @@ class LeastSquares(ComparisonStructure):
         self.margin = margin
         self.smoothing = smoothing
         self.weighted = weighted
+
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        """Whether the margin of a pair that one item always wins grows with the comparisons."""
+        return self.margin != "difference"
 
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""

@@ -93,6 +93,11 @@ class LogOdds(ComparisonStructure):
         self.smoothing = smoothing
         self.added_to = added_to
 
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        """Whether the smoothing, which bounds the log-odds of a pair, disappears in the limit."""
+        return self.added_to == "counts"
+
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
         check_number(self.smoothing, "smoothing")

@@ -97,6 +97,7 @@ class PlackettLuce(Structure):
     """
 
     takes = "orders"
+    unbounded = True
 
     def __init__(
         self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
@@ -104,6 +105,11 @@ class PlackettLuce(Structure):
         self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
+
+    @property
+    def tolerance(self) -> float:  # type: ignore[override]
+        """What separates two scores: far more than the error that Newton's method leaves."""
+        return max(1e-9, 1e-3 * self.tol)
 
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""

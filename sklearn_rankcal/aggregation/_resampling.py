@@ -7,6 +7,7 @@ A *unit* is what is drawn: a judgement, or all judgements of a judge. Identical 
 unit with a count, so that a resample of a query is a multinomial draw of counts over its units. The
 sums of the comparisons of many resamples are one product of the matrix of counts and the sparse
 matrix of the comparisons of each unit, and a structure receives all of them as copies of the query.
+Comparisons that nobody contradicts are turned round in part; see `_unanimous`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
-from sklearn_rankcal.aggregation._scores import compute_scores
+from sklearn_rankcal.aggregation._scores import compute_scores, scores_of_sums
+from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
 from sklearn_rankcal.labels import Judgements, Preferences
 from sklearn_rankcal.labels._comparisons import ranges
 from sklearn_rankcal.queries import Queries
@@ -139,7 +141,9 @@ class Run:
     queries : Queries
         The rows of the queries of the run.
     winner, loser : ndarray of shape (n_pairs,)
-        The pairs that are compared in the data.
+        The pairs that are compared in the data, in ascending order, and the reversed pairs.
+    mirror : ndarray of shape (n_pairs,)
+        The number of the reversed pair of each pair.
     unit_offsets : ndarray of shape (n_queries + 1,)
     count : ndarray of shape (n_units,)
     contents : csr_array of shape (n_units, n_pairs)
@@ -153,12 +157,15 @@ class Run:
         The numbers of the judgements of the units of the run, and the units.
     first_query : int
         The number of the first query of the run among all queries.
+    unanimous : Unanimous or None
+        The comparisons that nobody contradicts.
     """
 
     structure: Structure
     queries: Queries
     winner: Ints
     loser: Ints
+    mirror: Ints
     unit_offsets: Ints
     count: Floats
     contents: csr_array
@@ -168,6 +175,7 @@ class Run:
     judgement: Ints
     unit: Ints
     first_query: int
+    unanimous: Unanimous | None
 
     def resample(self, chunk: int, n_resamples: int) -> Resamples:
         """Draw the resamples of a chunk, at most `CHUNK`, and compute the scores of each."""
@@ -176,6 +184,9 @@ class Run:
         bits = np.random.PCG64([self.seed, chunk])
         states = [bits.state] * self.queries.n_queries
         found, messages = [], set()
+        shares = np.zeros((n_resamples, 0))
+        if self.unanimous is not None:
+            shares = self.unanimous.draw(n_resamples, [self.seed, chunk, 1])
         for start in range(0, n_resamples, step):
             n = min(step, n_resamples - start)
             draws = np.empty((n, n_units))
@@ -188,7 +199,7 @@ class Run:
                 states[q] = bits.state
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
-                found.append(self._solve(draws))
+                found.append(self._solve(draws, shares[start : start + n]))
             for warning in caught:
                 if issubclass(warning.category, ConvergenceWarning):
                     messages.add(str(warning.message))
@@ -199,10 +210,14 @@ class Run:
         scores, parts, separated = (np.concatenate(values) for values in zip(*found, strict=True))
         return Resamples(scores, parts, separated, sorted(messages))
 
-    def _solve(self, draws: Floats) -> tuple[Floats, NDArray[np.int32], Bools]:
+    def _solve(self, draws: Floats, shares: Floats) -> tuple[Floats, NDArray[np.int32], Bools]:
         """Compute the scores, the components, and whether a component is split by its winners."""
         n, (n_queries, n_rows) = len(draws), (self.queries.n_queries, self.queries.n_rows)
-        weight = (draws @ self.contents).reshape(-1)
+        weight = draws @ self.contents
+        against = np.zeros((n, 0))
+        if self.unanimous is not None:
+            against = self.unanimous.turn_round(weight, shares, self.mirror)
+        weight = weight.reshape(-1)
         shift = np.arange(n)[:, None] * n_rows
         winner, loser = (self.winner + shift).reshape(-1), (self.loser + shift).reshape(-1)
         offsets = np.append(0, np.cumsum(np.tile(self.queries.sizes, n)))
@@ -211,16 +226,9 @@ class Run:
             sums = np.concatenate([np.zeros((n, 1)), np.cumsum(draws * self.sizes, axis=1)], axis=1)
             totals = np.diff(sums[:, self.unit_offsets], axis=1).reshape(-1)
             preferences = Preferences(copies, winner, loser, weight)
-            scores = np.asarray(self.structure._scores(preferences, totals))
+            scores = scores_of_sums(self.structure, preferences, totals)
         else:
-            assert self.judgements is not None
-            resample, taken = np.nonzero(draws[:, self.unit])
-            judgement = self.judgement[taken]
-            query = self.judgements.query[judgement] - self.first_query
-            parents = np.tile(np.arange(n_queries) + self.first_query, n)
-            sample = self.judgements.resample(judgement, resample * n_queries + query, parents)
-            sample.count = draws[resample, self.unit[taken]]
-            scores = compute_scores(self.structure, sample)
+            scores = compute_scores(self.structure, self._sample(draws, against))
         positive = weight > 0
         winner, loser = winner[positive], loser[positive]
         graph = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n * n_rows, n * n_rows))
@@ -233,6 +241,27 @@ class Run:
         alone = np.bincount(weak)[weak] == 1
         scores = np.where(alone, np.nan, scores).reshape(n, n_rows)
         return scores, weak.reshape(n, n_rows).astype(np.int32), split.reshape(n, n_queries)
+
+    def _sample(self, draws: Floats, against: Floats) -> Judgements:
+        """Return the judgements of resamples, and further ones against unanimous comparisons.
+
+        `against` has the weight of the latter, of shape (n_resamples, n_columns).
+        """
+        assert self.judgements is not None
+        resample, taken = np.nonzero(draws[:, self.unit])
+        judgement = self.judgement[taken]
+        query = self.judgements.query[judgement] - self.first_query
+        n_queries = self.queries.n_queries
+        parents = np.tile(np.arange(n_queries) + self.first_query, len(draws))
+        sample = self.judgements.resample(judgement, resample * n_queries + query, parents)
+        sample.count = draws[resample, self.unit[taken]]
+        if self.unanimous is None:
+            return sample
+        resample, column = np.nonzero(against)
+        pair, shift = self.unanimous.column[column], resample * self.queries.n_rows
+        return sample.with_pairs(
+            self.loser[pair] + shift, self.winner[pair] + shift, against[resample, column]
+        )
 
 
 class Resamples(NamedTuple):
@@ -273,11 +302,15 @@ def make_runs(
     units = make_units(judgements, resample)
     queries, preferences = judgements.queries, judgements.preferences()
     place = queries.scatter(np.arange(queries.n_rows))
+    n_rows = queries.n_rows
     winner, loser = place[preferences.winner], place[preferences.loser]
-    contents = _contents(judgements, units, place, winner * queries.n_rows + loser)
+    keys = np.unique(np.append(winner * n_rows + loser, loser * n_rows + winner))
+    winner, loser = keys // n_rows, keys % n_rows
+    mirror = np.searchsorted(keys, loser * n_rows + winner)
+    contents = _contents(judgements, units, place, keys)
     sizes = np.bincount(units.unit, minlength=len(units.counts)).astype(np.float64)
     taken_offsets = np.searchsorted(units.unit, units.offsets)
-    pairs = preferences.pair_offsets
+    pairs = np.searchsorted(keys, queries.offsets * n_rows)
     whole = None if isinstance(structure, ComparisonStructure) else judgements
     limit = max(1, _RUN_BYTES // (12 * max(n_resamples, 1)))
     grouped = Queries(queries.offsets)
@@ -288,22 +321,19 @@ def make_runs(
         a, b = units.offsets[first], units.offsets[last]
         c, d = pairs[first], pairs[last]
         taken = slice(taken_offsets[first], taken_offsets[last])
-        inside = slice(contents.indptr[a], contents.indptr[b])
-        matrix = csr_array(
-            (
-                contents.data[inside],
-                contents.indices[inside] - c,
-                contents.indptr[a : b + 1] - contents.indptr[a],
-            ),
-            shape=(b - a, d - c),
+        matrix = contents[a:b, c:d]
+        count, codes = units.counts[a:b], part.codes
+        unanimous = find_unanimous(
+            winner[c:d] - rows.start, loser[c:d] - rows.start, matrix, count, codes
         )
         yield Run(
             structure=structure,
             queries=part,
             winner=winner[c:d] - rows.start,
             loser=loser[c:d] - rows.start,
+            mirror=mirror[c:d] - c,
             unit_offsets=units.offsets[first : last + 1] - a,
-            count=units.counts[a:b],
+            count=count,
             contents=matrix,
             sizes=sizes[a:b],
             seed=seed,
@@ -311,6 +341,7 @@ def make_runs(
             judgement=units.judgement[taken],
             unit=units.unit[taken] - a,
             first_query=first,
+            unanimous=unanimous,
         )
         first = last
 

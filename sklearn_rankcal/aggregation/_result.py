@@ -54,8 +54,9 @@ class Aggregate:
         For Kemeny, whether the ranking of each query is proved to contradict the least weight. None
         for other methods.
     score_low, score_high : ndarray of shape (n_items,) or None
-        The interval of each score. It is NaN for items without a score. None, like all following
-        attributes, if there are no resamples.
+        The interval of each score. An end is infinite where the data do not bound the score; see
+        `aggregate`. It is NaN for items without a score. None, like all following attributes, if
+        there are no resamples.
     rank_low, rank_high : ndarray of shape (n_items,) or None
         The best and the worst position of each item that the resamples allow.
     n_resamples : int
@@ -63,6 +64,9 @@ class Aggregate:
         What was drawn.
     confidence_level : float or None
         The confidence level of each interval; it is not one for all items at the same time.
+    unanimous : ndarray of bool of shape (n_queries,) or None
+        Whether nobody contradicts some of the comparisons of each query. A share of them is turned
+        round in each resample then, which depends on how many judgements they are; see `aggregate`.
     n_disconnected : ndarray of shape (n_queries,) or None
         The number of resamples of each query whose comparisons do not connect some items that the
         data connect.
@@ -100,6 +104,7 @@ class Aggregate:
     n_resamples: int = 0
     resample: str | None = None
     confidence_level: float | None = None
+    unanimous: NDArray[np.bool_] | None = None
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
@@ -230,7 +235,7 @@ class Aggregate:
         r = int(self.judgements.queries.sizes[q])
         return float(above[_entry(i, j, r)] if i < j else 1 - above[_entry(j, i, r)])
 
-    def is_first_certain(self, group: Any = None) -> bool:
+    def is_first_clear(self, group: Any = None) -> bool:
         """Return whether the resamples leave only one item for the first place.
 
         Parameters
@@ -240,7 +245,7 @@ class Aggregate:
 
         Returns
         -------
-        certain : bool
+        clear : bool
             Whether the best item is above each other one in a share of at least
             ``(1 + confidence_level) / 2`` of the resamples, which is 97.5 % by default. Its
             interval of ranks is then 1 to 1. It is False if no chain of comparisons connects the
@@ -257,7 +262,7 @@ class Aggregate:
         >>> votes = [("owl", "cat")] * 9 + [("cat", "owl")] * 3 + [("cat", "eel")] * 9
         >>> votes += [("eel", "cat")] * 3
         >>> result = aggregate(votes, n_resamples=1000)
-        >>> result.is_first_certain()
+        >>> result.is_first_clear()
         False
         >>> result.probability_above("owl", "cat") < 0.975
         True

@@ -16,6 +16,7 @@ from sklearn_rankcal.queries import Queries
 if TYPE_CHECKING:
     from sklearn_rankcal.labels._judgements import Judgements
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Arguments = dict[str, Any]
 
@@ -51,6 +52,34 @@ def resample(judgements: Judgements, taken: Ints, copy: Ints, parent: Ints) -> A
         "count": None if judgements.count is None else judgements.count[taken],
         "judge": None if judgements.judge is None else judgements.judge[taken],
         "judges": judgements.judges,
+    }
+
+
+def with_pairs(judgements: Judgements, winner: Ints, loser: Ints, count: Floats) -> Arguments:
+    comparisons, orders, n = None, judgements.orders, len(winner)
+    if orders is not None:
+        item = np.append(orders.item, np.column_stack([winner, loser]))
+        tier = np.append(orders.tier, np.tile([0, 1], n))
+        order_ends = np.append(orders.offsets, orders.offsets[-1] + 2 * np.arange(1, n + 1))
+        orders = Orders(item, tier, order_ends)
+    else:
+        old = judgements.comparisons
+        weight, ends = old.weight, old.offsets
+        comparisons = Comparisons(
+            np.append(old.winner, winner),
+            np.append(old.loser, loser),
+            None if weight is None else np.append(weight, np.ones(n)),
+            None if ends is None else np.append(ends, ends[-1] + np.arange(1, n + 1)),
+        )
+    given = np.ones(judgements.n_judgements) if judgements.count is None else judgements.count
+    return {
+        "queries": judgements.queries,
+        "items": judgements.items,
+        "query": np.append(judgements.query, judgements.queries.codes[winner]),
+        "comparisons": comparisons,
+        "orders": orders,
+        "half_ties": judgements._half_ties,
+        "count": np.append(given, count),
     }
 
 

@@ -522,6 +522,23 @@ class Judgements:
         """
         return Judgements(**parts.resample(self, judgements, copy, parent))
 
+    def with_pairs(self, winner: Ints, loser: Ints, count: Floats) -> Judgements:
+        """Add comparisons of two items.
+
+        Parameters
+        ----------
+        winner, loser : ndarray of shape (n_added,)
+            Rows of the same query.
+        count : ndarray of shape (n_added,)
+            How often each comparison was made, which need not be whole.
+
+        Returns
+        -------
+        judgements : Judgements
+            Without judges.
+        """
+        return Judgements(**parts.with_pairs(self, winner, loser, count))
+
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
         """Take some items. Comparisons with an item that is not taken are dropped.
 

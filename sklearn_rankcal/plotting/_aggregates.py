@@ -25,7 +25,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib axes
-        A dot for the score of each item, best on top, and a line for its interval. On the right is
+        A dot for the score of each item, best on top, and a line for its interval, with an arrow
+        where the interval has no end. On the right is
         the rank of each item, or its interval if there are resamples. Items without a score have no
         dot. If no comparisons connect some items, a dashed line separates the parts.
 
@@ -44,8 +45,15 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     if ax is None:
         ax = make_axes(figsize=(6.5, 1.2 + 0.24 * n))
     if aggregate.score_low is not None:
-        ends = aggregate.score_low[rows], aggregate.score_high[rows]
-        ax.hlines(y, *ends, color="tab:blue", alpha=0.45, linewidth=3)
+        low, high = aggregate.score_low[rows], aggregate.score_high[rows]
+        known = np.concatenate([aggregate.scores[rows], low, high])
+        known = known[np.isfinite(known)]
+        edge = np.array([known.min(initial=np.inf), known.max(initial=-np.inf)])
+        edge += 0.1 * np.array([-1, 1]) * max(edge[1] - edge[0], 1e-3)
+        ax.hlines(y, *np.clip([low, high], *edge), color="tab:blue", alpha=0.45, linewidth=3)
+        for end, x, marker in ((low, edge[0], "<"), (high, edge[1], ">")):
+            where = y[np.isinf(end)]  # an arrow in place of an end that does not exist
+            ax.scatter(np.full(len(where), x), where, marker=marker, color="tab:blue", alpha=0.45)
         ranks = zip(aggregate.rank_low[rows], aggregate.rank_high[rows], strict=True)
         labels = [str(low) if low == high else f"{low}\N{EN DASH}{high}" for low, high in ranks]
         level = f"{100 * aggregate.confidence_level:g} %"
@@ -94,7 +102,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     -------
     ax : matplotlib axes
         The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
-        15 items, the probabilities are written in percent, and those in bold letters are certain:
+        15 items, the probabilities are written in percent. They are bold where the order is clear:
         one item is above the other in at least (1 + confidence_level) / 2 of the resamples. Pairs
         that no comparisons connect are left empty.
 
@@ -125,7 +133,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     if n <= 15:
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
-            certain = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
-            style = {"color": color, "fontsize": 9, "weight": "bold" if certain else "normal"}
+            clear = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
+            style = {"color": color, "fontsize": 9, "weight": "bold" if clear else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax
