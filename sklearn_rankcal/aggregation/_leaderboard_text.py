@@ -94,7 +94,8 @@ def _certificate(result: Aggregate) -> list[str]:
     weight, bound = float(result.objective[0]), float(result.lower_bound[0])
     preferences = result.judgements.preferences()
     total = float(preferences.weight.sum())
-    lines = [f"the ranking contradicts comparisons of weight {weight:g} of {total:g}"]
+    lost = f"ranking contradicts comparisons of weight {weight:g} of {total:g}"
+    lines = [f"the {lost}"]
     if not result.optimal[0]:
         exact = isinstance(result.method, Kemeny) and result.method.method == "exact"
         way = "a larger time_limit" if exact else 'aggregate(judgements, Kemeny("exact"))'
@@ -105,7 +106,7 @@ def _certificate(result: Aggregate) -> list[str]:
     if others is None:
         return [*lines, "it is proved that none contradicts less; others may contradict as little"]
     if others:
-        return [*lines, "it is proved that none contradicts less, but others contradict as little"]
+        return [f"a best {lost}", "it is proved that none contradicts less, but others contradict as little"]
     return [*lines, "it is proved that all others contradict more"]
 
 

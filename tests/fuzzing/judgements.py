@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -310,10 +312,10 @@ def leaderboard(case):
             net = sum((i == items[k]) - (j == items[k]) for i, j in mine)
             case.equal(scores[k], net / len(mine), "another Borda count")
     if method == "kemeny":
-        place = {(q, items[k]): ranks[k] for k, q in enumerate(query)}
         for q in range(max(codes) + 1):
-            lost = sum(place[q, i] > place[q, j]
-                       for (i, j), c in zip(rows, codes, strict=True) if c == q)  # fmt: skip
+            mine = [pair for pair, c in zip(rows, codes, strict=True) if c == q]
+            orders = permutations({item for pair in mine for item in pair})
+            lost = min(sum(o.index(i) > o.index(j) for i, j in mine) for o in orders)
             case.equal(result.objective[q], lost, "another weight of contradicted comparisons")
             case.expect(result.optimal[q], "no proof for six items")
     if n_resamples:
@@ -327,6 +329,60 @@ def leaderboard(case):
         same = parts[:, None] == parts
         total = np.where(same, 1.0, np.nan)
         case.equal(matrix + matrix.T, total, "probabilities that do not add up")
+
+
+def symmetry(case):
+    """Items that a symmetry exchanges share a rank, in whatever order the judgements come."""
+    n, method = case.whole(2, 7), case.choose(_METHODS)
+    votes = []  # (judgement, weight), closed under the symmetry
+    twins = case.chance(0.5)
+    for _ in range(case.whole(1, 2 * case.size)):
+        order = case.rng.permutation(n)[: case.whole(2, n)].tolist()
+        weight = float(case.choose([1.0, 0.1, 0.3, 1 / 3]))
+        if twins:  # of the items 0 and 1
+            swap = {0: 1, 1: 0}
+            images = [order, [swap.get(i, i) for i in order]]
+        else:  # a rotation of all items
+            images = [[(i + k) % n for i in order] for k in range(n)]
+        votes += [(image, weight) for image in images]
+    as_orders = method == "plackett_luce" and case.chance(0.5)
+    equal = [0, 1] if twins else list(range(n))
+    boards, n_resamples = [], case.choose([0, 0, 40])
+    for _ in range(2):
+        if as_orders:
+            made = _L.Judgements.from_orders([order for order, _ in votes])
+        else:
+            made = _L.Judgements.from_pairs(
+                [order[:2] for order, _ in votes], weight=[weight for _, weight in votes]
+            )
+        result = case.call(_A.aggregate, made, method, n_resamples=n_resamples)
+        ranks = dict(zip(result.items.tolist(), result.ranks.tolist(), strict=True))
+        found = {ranks[item] for item in equal if item in ranks}
+        case.expect(len(found) <= 1, "items that are equal by symmetry have different ranks")
+        boards.append(ranks)
+        votes = [votes[k] for k in case.rng.permutation(len(votes))]
+    case.expect(boards[0] == boards[1], "ranks that depend on the order of the votes")
+
+
+def unanimous(case):
+    """Up to five judgements that all agree decide nothing; two hundred decide everything."""
+    n, method, names = case.choose([1, 2, 3, 4, 5, 200]), case.choose(_METHODS), _names(case)
+    pairs = [(names[0], other) for other in names[1 : 3 if n < 3 else 2]]
+    options = {"n_resamples": case.choose([64, 100, 200])}
+    if case.chance(0.3) and n > 1:
+        judge = np.repeat(np.arange(n), len(pairs)).tolist()
+        made = _L.Judgements.from_pairs(pairs * n, judge=judge)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="There are only", category=UserWarning)
+            result = case.call(_A.aggregate, made, method, resample="judges", **options)
+    else:
+        result = case.call(_A.aggregate, pairs * n, method, **options)
+    clear = case.call(result.is_first_clear)
+    case.expect(clear == (n == 200), "a few unanimous judgements that decide, or many that do not")
+    case.expect("certain" not in str(result), "a text that says certain")
+    best = result.rows_of()[0]
+    case.expect(result.score_low[best] < result.scores[best] or method in ("copeland", "kemeny"),
+                "unanimous judgements without an interval")  # fmt: skip
 
 
 def bad_leaderboard(case):

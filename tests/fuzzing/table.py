@@ -62,6 +62,8 @@ CALLS = [
     Call(judgements.formats, 5, judgements.COVERS_FORMATS),
     Call(judgements.bad_formats, 4),
     Call(judgements.leaderboard, 4, judgements.COVERS_AGGREGATE),
+    Call(judgements.symmetry, 3),
+    Call(judgements.unanimous, 2),
     Call(judgements.bad_leaderboard, 2),
     Call(decoders.preferences, 4, ("decode_preferences", "DecodeResult")),
     Call(decoders.average_precision, 2, ("decode_average_precision",)),
