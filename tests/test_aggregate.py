@@ -10,6 +10,7 @@ import pytest
 from sklearn_rankcal import Judgements
 from sklearn_rankcal.aggregation import STRUCTURES, ComparisonStructure, Kemeny, aggregate
 from sklearn_rankcal.aggregation._equally_good import others_are_as_good
+from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Preferences, preference_labels, read_preflib
@@ -346,7 +347,7 @@ def test_whether_other_rankings_contradict_as_little(limit, monkeypatch):
 def test_the_text_of_kemeny_says_what_is_proved():
     opposite = Judgements.from_orders([list("abcd"), list("dcba")])
     assert str(aggregate(opposite, "kemeny")).splitlines()[1:3] == [
-        "the ranking contradicts comparisons of weight 6 of 12",
+        "a best ranking contradicts comparisons of weight 6 of 12",
         "it is proved that none contradicts less, but others contradict as little",
     ]
     text = str(aggregate([("a", "b"), ("a", "b"), ("b", "a"), ("b", "c")], "kemeny"))
@@ -421,6 +422,49 @@ def test_a_structure_that_returns_nonsense_is_named():
 
     with pytest.raises(ValueError, match=r"Short returned scores of shape \(1,\) for 2 items"):
         aggregate([("a", "b")], Short())
+
+
+def test_many_items_without_resamples():
+    n = 100_000
+    pairs = np.column_stack([np.arange(n), (np.arange(n) + 1) % n])
+    result = aggregate(pairs, "borda")  # a matrix of all pairs would take 75 GiB
+    assert (result.ranks == 1).all()
+    with pytest.raises(ValueError, match="Pass a smaller n_resamples"):
+        aggregate(pairs, "borda", n_resamples=1000)
+
+
+def test_plackett_luce_does_not_expand_orders_to_pairs():
+    random = np.random.RandomState(0)
+    orders = [random.permutation(4000).tolist() for _ in range(2)]
+    judgements = Judgements.from_orders(orders)
+    result = aggregate(judgements, "plackett_luce")
+    assert judgements._comparisons is None and judgements._preferences is None
+    assert "plackett" in repr(result.method).lower() and "4,000 items" in str(result)
+    assert judgements._comparisons is None
+    # both orders agree about these two items
+    place = np.argsort(orders, axis=1)
+    best, worst = place.sum(axis=0).argmin(), place.sum(axis=0).argmax()
+    scores = dict(zip(result.items.tolist(), result.scores.tolist(), strict=True))
+    assert scores[best] > scores[worst] + 1
+
+
+@pytest.mark.parametrize("ties", ["ignore", "half"])
+def test_links_connect_what_comparisons_connect(ties):
+    for seed in range(50):
+        random = np.random.RandomState(seed)
+        orders = []
+        for _ in range(random.randint(1, 5)):
+            listed = random.permutation(8)[: random.randint(1, 4)].tolist()
+            orders.append([listed] if random.uniform() < 0.4 else listed)
+        judgements = Judgements.from_orders(
+            orders, ties=ties, items=range(8), count=random.randint(0, 3, size=len(orders))
+        )
+        links, preferences = judgements.links(), judgements.preferences()
+        positive = preferences.weight > 0
+        pairs = preferences.winner[positive], preferences.loser[positive]
+        np.testing.assert_array_equal(np.unique(links), np.unique(pairs))
+        one, other = (number_components(*found, 8, "weak") for found in (links, pairs))
+        np.testing.assert_array_equal(one[:, None] == one, other[:, None] == other)
 
 
 def test_groups_that_do_not_exist():

@@ -369,3 +369,25 @@ def test_bad_input(case):
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_long_selections_take_a_linear_number_of_comparisons():
+    compared = 0
+
+    class Name:
+        def __init__(self, number):
+            self.number = number
+
+        def __hash__(self):
+            return hash(self.number)
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return self.number == other.number
+
+    names = [Name(k) for k in range(300)]
+    chosen = [Name(k) for k in range(0, 300, 2)]
+    judgements = Judgements.from_selections([names], [chosen])
+    assert judgements.preferences().total().tolist() == [150 * 150]
+    assert compared < 20 * len(names)

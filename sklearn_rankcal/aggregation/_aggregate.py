@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._graphs import components, number_parts
+from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._intervals import bootstrap
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._registry import get_method
@@ -28,7 +28,6 @@ from sklearn_rankcal.utils._parameters import check_choice
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 #: With fewer judges, intervals from resamples of judges are too short. In the simulations of
 #: examples/benchmarks/bench_leaderboards.py they contain 92 % of the true scores with 15 judges,
@@ -187,9 +186,10 @@ def aggregate(
         )
     _check_options(read, n_resamples, resample, confidence_level)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    compared = _compared(read)
-    queries = read.queries
-    labels = components(read.preferences())
+    queries, links = read.queries, read.links()
+    compared = np.zeros(queries.n_rows, dtype=bool)
+    compared[links[0]] = compared[links[1]] = True
+    labels = number_components(*links, queries.n_rows, "weak")
     parts = number_parts(labels, compared, queries)
     _warn_if_disconnected(read, parts)
     result = Aggregate(
@@ -257,6 +257,8 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
                 "n_resamples=1000 as well, or leave out resample."
             )
         _check_judges(read)
+    if n_resamples == 0:
+        return
     largest = int(read.queries.sizes.max())
     check_memory(
         40 * int(n_resamples) * largest + 8 * largest**2,
@@ -281,15 +283,6 @@ def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     if labels:
         return Judgements.from_labels(judgements)
     return Judgements.from_pairs(judgements, groups=groups)
-
-
-def _compared(judgements: Judgements) -> Bools:
-    """Whether each item is compared with another one, with positive weight."""
-    preferences = judgements.preferences()
-    positive = preferences.weight > 0
-    compared = np.zeros(judgements.queries.n_rows, dtype=bool)
-    compared[preferences.winner[positive]] = compared[preferences.loser[positive]] = True
-    return compared
 
 
 def _check_judges(read: Judgements) -> None:

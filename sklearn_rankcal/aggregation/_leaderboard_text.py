@@ -106,7 +106,10 @@ def _certificate(result: Aggregate) -> list[str]:
     if others is None:
         return [*lines, "it is proved that none contradicts less; others may contradict as little"]
     if others:
-        return [f"a best {lost}", "it is proved that none contradicts less, but others contradict as little"]
+        return [
+            f"a best {lost}",
+            "it is proved that none contradicts less, but others contradict as little",
+        ]
     return [*lines, "it is proved that all others contradict more"]
 
 

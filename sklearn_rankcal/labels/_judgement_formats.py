@@ -156,13 +156,18 @@ def from_selections(
                 f"Entry {m} of selected is {choice!r}. If nothing was selected, pass an empty list."
             )
         winners = list(choice) if many else [choice]
-        rest = [item for item in items if item not in winners]
-        if not all(isinstance(winner, Hashable) for winner in winners):
-            raise ValueError(f"Entry {m} of selected has an id that is not hashable: {choice!r}.")
-        if len(set(winners)) < len(winners):
+        for which, listed in (("selected", winners), ("shown", items)):
+            if not all(isinstance(one, Hashable) for one in listed):
+                raise ValueError(
+                    f"Entry {m} of {which} has an id that is not hashable: {listed!r}."
+                )
+        won = set(winners)
+        if len(won) < len(winners):
             raise ValueError(f"Entry {m} of selected has an item twice: {choice!r}.")
-        if len(rest) + len(winners) != len(items) or any(w not in items for w in winners):
-            unknown = [item for item in winners if item not in items]
+        rest = [item for item in items if item not in won]
+        if len(rest) + len(winners) != len(items) or not won <= set(items):
+            known = set(items)
+            unknown = [item for item in winners if item not in known]
             problem = f"{unknown[0]!r}, which was not shown" if unknown else "an item shown twice"
             raise ValueError(f"Entry {m} of shown and selected has {problem}: {items!r}.")
         flat += winners + rest

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.labels import _judgement_formats as formats
 from sklearn_rankcal.labels import _judgement_pairs as pair_formats
 from sklearn_rankcal.labels import _judgement_parts as parts
-from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers
+from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers, ranges
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
@@ -497,6 +497,30 @@ class Judgements:
                 weight = np.ones(len(winner))
             self._preferences = Preferences.from_pairs(winner, loser, weight, self.queries)
         return self._preferences
+
+    def links(self) -> tuple[Ints, Ints]:
+        """Return pairs of rows that connect the same items as all comparisons of positive weight.
+
+        Returns
+        -------
+        start, end : ndarray of shape (n_links,)
+            Each item that a judgement compares with another one is in one of the pairs. Of orders,
+            they are linear in the number of entries, where the comparisons are quadratic.
+        """
+        if self.orders is None:
+            preferences = self.preferences()
+            positive = preferences.weight > 0
+            return preferences.winner[positive], preferences.loser[positive]
+        item, tier, offsets = self.orders
+        # an order compares all of its items, or none: those of a single tier, without half ties
+        compares = (tier[offsets[1:] - 1] != tier[offsets[:-1]]) | self._half_ties
+        if self.count is not None:
+            compares &= self.count > 0
+        kept = np.flatnonzero(compares)
+        entries, starts = ranges(offsets, kept)
+        first = np.repeat(offsets[kept], np.diff(starts))
+        inner = entries > first
+        return item[first[inner]], item[entries[inner]]
 
     # ---------------------------------------------------------------- parts
 
