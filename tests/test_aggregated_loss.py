@@ -1,5 +1,6 @@
 """AggregatedLoss: targets are means over subsets of the judgements of each query."""
 
+import importlib.util
 import itertools
 import math
 
@@ -28,7 +29,7 @@ from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
 from sklearn_rankcal.models import DocumentModel, StackedModel
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import Softmax
+from sklearn_rankcal.surrogates import SURROGATES, Softmax
 
 SIZES = [3, 1, 4, 2]  # documents of each query
 NUMBERS = [5, 0, 7, 3]  # judgements of each query
@@ -265,6 +266,23 @@ def test_boosted_rankers_take_it():
     assert np.corrcoef(ranker.decision_function(X, groups=groups), score)[0, 1] > 0.6
 
 
+@pytest.mark.parametrize("surrogate", [name for name in SURROGATES if not SURROGATES[name].affine])
+def test_surrogates_that_are_not_affine_are_refused(surrogate):
+    """Their mean over subsets is not their value at the mean, which only one solver minimised."""
+    X, pairs, groups, _ = world()
+    labels = preference_labels(pairs, groups)
+    rankers = [LinearRanker(surrogate, solver=solver, max_iter=1) for solver in ("lbfgs", "sgd")]
+    if importlib.util.find_spec("lightgbm"):
+        rankers.append(BoostedRanker(surrogate=surrogate))
+    for ranker in rankers:
+        ranker.set_params(loss=AggregatedLoss("dcg", subset_size=3))
+        with pytest.raises(ValueError, match=r"not an affine function .* subset_size='all'"):
+            ranker.fit(X, labels, groups=groups)
+    rankers[0].set_params(loss=AggregatedLoss("dcg", subset_size="all"), max_iter=1000)
+    whole = rankers[0].fit(X, labels, groups=groups)
+    assert np.isfinite(whole.coef_).all()
+
+
 def test_stochastic_gradients_draw_subsets_whose_mean_is_that_of_all():
     _, pairs, groups, _ = world(20, 12)
     judgements = Judgements.from_labels(preference_labels(pairs, groups))
@@ -478,3 +496,11 @@ def test_a_cut_query_is_refused():
     labels = preference_labels(PAIRS, GROUPS)
     with pytest.raises(ValueError, match="incomplete"):
         CalibratedRanker(Ridge(), loss=AggregatedLoss()).fit(np.zeros((4, 1)), labels[1:])
+
+
+def test_losses_on_relevance_say_that_preferences_can_be_aggregated():
+    labels = preference_labels([[0, 1]], [0, 0])
+    with pytest.raises(
+        ValueError, match=r"AggregatedLoss\('ndcg'\) of sklearn_rankcal.aggregation"
+    ):
+        CalibratedRanker(Ridge(), loss="ndcg").fit([[0.0], [1.0]], labels, groups=[0, 0])

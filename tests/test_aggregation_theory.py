@@ -12,6 +12,8 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_rankcal import Judgements
+from sklearn_rankcal.aggregation import STRUCTURES, aggregate
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     find_counterexample,
@@ -23,7 +25,15 @@ from sklearn_rankcal.consistency import (
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.consistency._minima import minimizers
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.surrogates import DifferenceGraph, RequiredMargin, WeightedComparisons
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import (
+    SURROGATES,
+    DifferenceGraph,
+    RankNet,
+    RequiredMargin,
+    WeightedComparisons,
+    get_surrogate,
+)
 from sklearn_rankcal.surrogates._margins import find_margin
 
 from . import oracles
@@ -227,3 +237,43 @@ def test_subsets_of_enough_judgements_repair_net_preferences():
         regrets[k] = float(ranking_regret(ranks, distribution, "pd"))
     assert regrets.pop(1) == pytest.approx(0.10)
     assert max(regrets.values()) == pytest.approx(0, abs=1e-12)
+
+
+# ------------------------------------------------------------------ limiting scores of structures
+
+
+def test_structures_are_consistent_for_their_limiting_scores_and_not_for_disagreement():
+    """All judgements of all users together, which are what k judgements tend to."""
+    right = {"copeland", "kemeny", "rank_centrality"}
+    distribution = single_edges(WRONG_BY_SCORES, 3)
+    judgements = Judgements.from_pairs(
+        list(WRONG_BY_SCORES), count=[round(1e6 * p) for p in WRONG_BY_SCORES.values()]
+    )
+    for name, structure in STRUCTURES.items():
+        if structure.takes == "clicks":
+            continue
+        result = aggregate(judgements, name)
+        ranks = result.ranks[np.argsort(result.items)]
+        assert ranks.tolist() == ([1, 2, 3] if name in right else [2, 1, 3]), name
+        regret = ranking_regret(ranks, distribution, "pd")
+        assert regret == pytest.approx(0.0 if name in right else 0.1)
+    # RankNet, the logistic margin of binary comparisons, is as wrong as the latter
+    problem = ExpectedSurrogates.of_distribution(distribution, get_loss("pd"), RankNet())
+    assert np.argsort(-minimizers(problem)[0]).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("name", list(SURROGATES))
+def test_which_surrogates_are_affine_in_the_utilities(name):
+    """The gradient by the scores is then affine, and the mean over subsets that at the mean."""
+    surrogate = get_surrogate(name)
+    rng = np.random.default_rng(0)
+    queries, worst = Queries.single(4), 0.0
+    v = rng.uniform(0.1, 1.0, (20, 4))
+    surrogate = surrogate.resolve(np.append(v, 1.0))
+    for one, other in itertools.pairwise(v):
+        s = rng.uniform(0.2, 2.0, 4)
+        first, second, mean = (
+            surrogate.evaluate(u, s, queries).gradient for u in (one, other, (one + other) / 2)
+        )
+        worst = max(worst, np.abs(mean - (first + second) / 2).max())
+    assert (worst < 1e-12) == surrogate.affine

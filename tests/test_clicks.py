@@ -408,6 +408,45 @@ def test_inverse_propensity_is_unbiased_and_the_rate_of_clicks_is_not():
     )
 
 
+def adaptive(gamma, shows, n_sessions):
+    """The expected mean, sum and number of sessions of a document that is shown by its own clicks.
+
+    `shows` says from the clicks so far whether the next session shows it.
+    """
+    mean = total = number = 0.0
+    logs = [(1.0, ())]  # the chance of each history; None where the document is not shown
+    for _ in range(n_sessions):
+        logs = [
+            (p * chance, (*marks, mark))
+            for p, marks in logs
+            for chance, mark in (
+                [(gamma, True), (1 - gamma, False)] if shows(marks) else [(1.0, None)]
+            )
+        ]
+    for p, marks in logs:
+        seen = [mark for mark in marks if mark is not None]
+        labels = click_labels([[0]] * len(seen), [[mark] for mark in seen], [0])
+        score = InversePropensity([1.0]).scores(read_clicks(labels))[0]
+        mean, total, number = mean + p * score, total + p * sum(seen), number + p * len(seen)
+    return mean, total, number
+
+
+def test_the_mean_is_biased_if_a_document_is_shown_by_its_own_clicks():
+    found = adaptive(0.4, lambda marks: not any(marks), 2)
+    assert found[0] == pytest.approx(0.52)
+    assert adaptive(0.4, lambda marks: all(marks), 2)[0] == pytest.approx(0.28)
+    # a worse document that is shown until it is clicked is ahead of a better one always shown
+    worse = adaptive(0.4, lambda marks: True not in marks, 10)
+    better = adaptive(0.5, lambda marks: True, 10)
+    assert worse[0] > 0.6 > better[0] == pytest.approx(0.5)
+    # sums over sessions are right whatever the rule, and means where it does not ask for clicks
+    for rule in (lambda m: True not in m, lambda m: all(m), lambda m: len(m) % 2 == 0):
+        for gamma in (0.2, 0.4, 0.9):
+            mean, total, number = adaptive(gamma, rule, 6)
+            assert total == pytest.approx(gamma * number)
+    assert mean == pytest.approx(gamma)
+
+
 def test_cascade_satisfaction_maximises_the_likelihood():
     rng = np.random.default_rng(0)
     shown = [rng.permutation(4)[: rng.integers(2, 5)].tolist() for _ in range(60)]

@@ -139,8 +139,11 @@ class InversePropensity(ClickStructure):
     In the position-based model, the document at position k is examined with a probability theta_k,
     its *propensity*, whatever the document is. An examined document is clicked with a probability
     of its own, its relevance. The score of a document is the mean of clicked / theta_position over
-    the sessions that showed it. Its expectation is the relevance, so that it can replace relevance
-    in every loss whose target is linear in the relevance of the same document.
+    the sessions that showed it. If it does not depend on the clicks on a document in which sessions
+    it is shown, and where, the expectation of its score is the relevance. The score can then
+    replace relevance in every loss whose target is linear in the relevance of the same document.
+    Otherwise, for example if a document is shown again only after no click, the number of sessions
+    depends on the clicks, and the score is biased; the bias disappears as this number grows.
 
     Parameters
     ----------

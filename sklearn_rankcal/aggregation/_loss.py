@@ -90,9 +90,11 @@ class AggregatedLoss(Loss):
 
     For surrogates that are affine in the targets, such as the templates of `surrogates` that
     preserve the order, the U-statistic risk is exactly the surrogate at the mean targets; for least
-    squares and Bregman divergences it is so up to a constant. All rankers of this package therefore
-    take this loss. The mean is exact where all subsets of a query are taken: if k is 1, or at least
-    its number of judgements, or if there are at most `n_subsets` subsets. Otherwise `mean_targets`
+    squares and Bregman divergences it is so up to a constant. Surrogates that compare utilities in
+    pairs, such as ``"ranknet"``, are not affine (attribute `affine` of `surrogates.Surrogate`).
+    Rankers refuse them, unless ``subset_size="all"``, where there is no mean. The mean is exact
+    where all subsets of a query are taken: if k is 1, or at least its number of judgements, or if
+    there are at most `n_subsets` subsets. Otherwise `mean_targets`
     states its standard error.
 
     The time is that of the structure for `n_subsets` k judgements of each query, or for all of its
@@ -162,6 +164,10 @@ class AggregatedLoss(Loss):
     @property
     def calibrated_everywhere(self) -> bool:
         return False
+
+    @property
+    def averages_targets(self) -> bool:  # type: ignore[override]
+        return self.subset_size != "all"
 
     def _inner(self) -> Loss:
         """Return the wrapped loss."""

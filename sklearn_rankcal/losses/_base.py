@@ -67,10 +67,14 @@ class Loss(BaseEstimator):
     takes : {"relevance", "comparisons", "orders", "clicks"}
         What labels are: relevance or preferences, which are the labels of nearly all losses, or
         judgements that have yet to be aggregated (`aggregation.AggregatedLoss`).
+    averages_targets : bool
+        Whether the targets of `training_targets` are means over several labels of a query, so that
+        surrogates have to be affine in them. The default is False.
     """
 
     space: Space = SCORES
     takes: str = "relevance"
+    averages_targets: bool = False
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
@@ -292,8 +296,10 @@ class Loss(BaseEstimator):
         """
         if isinstance(labels, Preferences) and not self.measure.takes_preferences:
             raise ValueError(
-                f"{type(self).__name__} needs a relevance of every row. Only loss='pd' and "
-                "loss='pd_by_scores' accept preferences as labels."
+                f"{type(self).__name__} needs a relevance of every row, but the labels are "
+                "preferences. loss='pd' and loss='pd_by_scores' learn from them as they are. "
+                "AggregatedLoss('ndcg') of sklearn_rankcal.aggregation, or with another loss on "
+                "scores in it, first aggregates them to one gain for each row."
             )
         self.measure.check(labels)
 

@@ -360,6 +360,7 @@ class LinearRanker(QueryRanker):
         if draws is None:
             targets = surrogate.targets(self.loss_, data.labels, data.queries)
         else:
+            surrogate.check_loss(self.loss_)
             targets = draws.values
             surrogate.check(targets)
         sizes = targets.weight if isinstance(targets, Preferences) else np.abs(targets)

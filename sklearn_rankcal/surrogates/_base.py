@@ -72,6 +72,9 @@ class Surrogate(BaseEstimator):
         Whether utilities may be negative.
     takes_preferences : bool
         Whether v may be `Preferences` between documents.
+    affine : bool
+        Whether psi is an affine function of v, up to a number that does not depend on s. If it is,
+        the mean of psi over several v has the minimisers of psi at their mean.
     """
 
     order_preserving: bool = True
@@ -81,6 +84,7 @@ class Surrogate(BaseEstimator):
     scale_invariant: bool = False
     takes_negative: bool = False
     takes_preferences: bool = False
+    affine: bool = True
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
@@ -144,10 +148,12 @@ class Surrogate(BaseEstimator):
         Raises
         ------
         ValueError
-            If the loss is on pairs of documents, or if the surrogate does not take the targets.
+            If the loss is on pairs of documents, if its targets are means and the surrogate is not
+            affine, or if the surrogate does not take the targets.
         """
         if self.takes_preferences and isinstance(labels, Preferences):
             return labels
+        self.check_loss(loss)
         if loss.space.is_pairwise:
             raise ValueError(
                 f"{type(self).__name__} is a function of scores, but {type(loss).__name__} learns "
@@ -156,6 +162,16 @@ class Surrogate(BaseEstimator):
         targets = self._from_loss(loss, labels, queries)
         self.check(targets)
         return targets
+
+    def check_loss(self, loss: Loss) -> None:
+        """Raise ValueError if the targets of the loss are means that the surrogate cannot use."""
+        if loss.averages_targets and not self.affine:
+            raise ValueError(
+                f"{type(self).__name__} is not an affine function of the utilities. So its mean "
+                "over subsets of the judgements is not its value at the mean of the utilities, "
+                f"which {type(loss).__name__} computes. Use a surrogate that is affine, such as "
+                "'softmax' or 'pairwise_logistic', or subset_size='all', which takes no mean."
+            )
 
     def _from_loss(self, loss: Loss, labels: Any, queries: Queries) -> Floats:
         targets: Floats = loss.training_targets(labels, queries)

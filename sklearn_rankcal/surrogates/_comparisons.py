@@ -41,6 +41,7 @@ class ComparisonSurrogate(Surrogate):
     takes_preferences = True
     shift_invariant = True
     order_preserving = False
+    affine = False
     theorem = _INCONSISTENT.format(2)
 
     def _check_parameters(self) -> None:
