@@ -373,7 +373,15 @@ def test_text_and_frame():
     result = aggregate(pairs, NetWins(), groups)
     text = str(result)
     assert text.startswith("3 queries, 24 items, 468 judgements, NetWins()\nquery ")
-    assert "3 more items and 2 more queries" in text
+    lines = text.splitlines()
+    for query in (0, 10, 20):  # five of the eight items of each
+        start = lines.index(f"query {query}:")
+        names = [line.split()[1] for line in lines[start + 2 : start + 7]]
+        assert names == result.items[result.rows_of(query)[:5]].tolist()
+        assert lines[start + 7] == "... 3 more items; to_frame() has all"
+    many = str(aggregate([("a", "b")] * 6, NetWins(), range(6))).splitlines()
+    assert sum(line.startswith("query ") for line in many) == 5
+    assert many[-1] == "... 1 more query; to_frame() has all"
     frame_rows = result.rows_of(10)
     assert (np.diff(result.ranks[frame_rows]) >= 0).all() and set(result.groups[frame_rows]) == {10}
     one = aggregate([("a" * 50, "b"), ("b", "c")], NetWins())

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Rows of a leaderboard that the text of a result shows, for one query and for one of many.
-_ROWS, _ROWS_OF_MANY = 20, 5
+#: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
+#: the number of queries.
+_ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
 #: The longest name that the text shows in full.
 _NAME = 30
 
@@ -34,18 +35,22 @@ def write_leaderboard(result: Aggregate) -> str:
     if several:
         head = f"{queries.n_queries:,} queries, {head}"
     lines = [head, *_parts(result), *_certificate(result), *_resamples(result)]
-    if several:
-        lines.append(f"query {show_id(queries.ids[0])}:")
-    rows = result._rows_by_part(queries.ids[0])
-    shown = rows[: _ROWS_OF_MANY if several else _ROWS]
-    lines += _table(result, shown)
-    left = [
-        f"{len(rows) - len(shown):,} more items" if len(rows) > len(shown) else "",
-        f"{queries.n_queries - 1:,} more queries" if several else "",
-    ]
-    if any(left):
-        lines.append(f"... {' and '.join(filter(None, left))}; to_frame() has all")
+    for query in queries.ids[:_QUERIES]:
+        if several:
+            lines.append(f"query {show_id(query)}:")
+        rows = result._rows_by_part(query)
+        shown = rows[: _ROWS_OF_MANY if several else _ROWS]
+        lines += _table(result, shown)
+        if len(rows) > len(shown):
+            lines.append(f"... {_more(len(rows) - len(shown), 'item')}; to_frame() has all")
+    if queries.n_queries > _QUERIES:
+        more = _more(queries.n_queries - _QUERIES, "query", "queries")
+        lines.append(f"... {more}; to_frame() has all")
     return "\n".join(lines)
+
+
+def _more(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} more {one if n == 1 else many or one + 's'}"
 
 
 def _table(result: Aggregate, rows: Ints) -> list[str]:
