@@ -116,6 +116,16 @@ def test_equal_items_are_above_each_other_in_half_of_the_resamples():
         assert result.probability_above("a", "b") == 0.5, method
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_rounding_of_sums_of_weights_decides_nothing(method):
+    """In floating point, .1 + .2 is more than .3."""
+    votes = [(("a", "b"), 0.1), (("a", "b"), 0.2), (("b", "a"), 0.3)]
+    for order in (votes, votes[::-1]):
+        pairs, weight = zip(*order, strict=True)
+        result = aggregate(Judgements.from_pairs(list(pairs), weight=list(weight)), method)
+        assert result.ranks.tolist() == [1, 1]
+
+
 def test_a_structure_says_which_scores_are_equal():
     class Close(NetWins):
         def _scores(self, preferences, n_judgements):
