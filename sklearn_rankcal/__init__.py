@@ -8,7 +8,11 @@ from sklearn_rankcal._version import __version__
 from sklearn_rankcal.aggregation import Aggregate, aggregate
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
-from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
+from sklearn_rankcal.exceptions import (
+    CutQueriesWarning,
+    MissingGroupsWarning,
+    PositionsAsScoresWarning,
+)
 from sklearn_rankcal.labels import Judgements, preference_labels, relevance_labels
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.models._context import context_columns
@@ -32,6 +36,7 @@ __all__ = [
     "BoostedRanker",
     "CalibratedLabelRanker",
     "CalibratedRanker",
+    "CutQueriesWarning",
     "Diagnosis",
     "Judgements",
     "LinearRanker",

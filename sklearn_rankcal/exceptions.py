@@ -5,6 +5,10 @@ class MissingGroupsWarning(UserWarning):
     """A ranker or a metric received no query ids, and treats all rows as one query."""
 
 
+class CutQueriesWarning(UserWarning):
+    """Queries are scored that were fitted with other rows, as a split by rows makes them."""
+
+
 class PositionsAsScoresWarning(UserWarning):
     """Numbers that were passed as scores look like positions, which would reverse the ranking."""
 

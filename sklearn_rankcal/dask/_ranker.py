@@ -483,7 +483,7 @@ class DaskCalibratedRanker(BaseEstimator):
         )
         ranker.model_, ranker.loss_, ranker.decoder_ = model, loss, decoder
         ranker.calibrated_over_ = loss.calibrated_over
-        ranker.grouped_, ranker._fitted_queries = True, None
+        ranker.grouped_ = True
         ranker.n_queries_, ranker.n_queries_dropped_ = self.n_queries_, self.n_queries_dropped_
         ranker.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.labels._labels import read_any_labels
@@ -168,6 +170,11 @@ def predicted_ranking(
     else:
         labels, of_labels = read_any_labels(y)
         rows, ids = _queries(final, X, groups, of_labels, len(y), who)
+        fitted = getattr(final, "_fitted_queries", None)
+        named = groups is not None or of_labels is None
+        if named and fitted is not None and fitted.share_ids(rows):
+            if cut := call_with_groups(estimator, "_describe_cut", X, ids, labels=labels):
+                warnings.warn(cut, CutQueriesWarning, stacklevel=4)
         if predicts_positions(final):
             ranks = call_with_groups(estimator, "predict", X, ids)
             ranking = Ranking.from_ranks(ranks, rows)

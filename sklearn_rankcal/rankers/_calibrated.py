@@ -281,7 +281,7 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
             Documents of validation queries, in the form of X. They determine the number of
             iterations of a boosted regressor, as the parameter `validation_queries` describes for
             queries of X. No validation query may be in X. A pipeline with transformers needs
-            ``Pipeline(..., transform_input=["X_val"])``.
+            ``Pipeline(..., transform_input=["X_val"])``; nothing notices if it is missing.
         y_val : array-like of shape (n_validation,), default=None
             Labels of `X_val`.
         groups_val : array-like of shape (n_validation,), default=None
@@ -300,9 +300,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         ------
         ValueError
             If lengths differ, if y, groups or weights contain NaN, if labels are outside the range
-            of the loss, if a splitter cuts a query, or if the loss is undefined on all queries.
-            Also if the query ids did not reach the ranker inside a cross-validation of
-            scikit-learn, or if validation queries leave no query to train on.
+            of the loss, if structured labels lack rows of a query, or if the loss is undefined on
+            all queries. Also if validation queries leave no query to train on.
         TypeError
             If there are validation queries and the regressor cannot stop early, or if the regressor
             is a ranker, such as `LGBMRanker`.

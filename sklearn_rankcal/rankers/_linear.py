@@ -323,11 +323,13 @@ class LinearRanker(QueryRanker):
         if state is None:
             loss = get_loss(self.loss)
             X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=5)
+            self._fitted_queries = None
             self.decoder_ = get_decoder(self.decoder, loss.space)
             loss = loss.resolve(labels)
             warn_if_labels_are_amounts(loss, labels, stacklevel=5)
             n_queries = n_dropped = 0
         else:
+            self._fitted_queries = None  # ids of different calls are different queries
             X, labels, queries, _ = self._read(X, y, groups, reset=False, stacklevel=5)
             loss = self.loss_
             loss.check(labels)

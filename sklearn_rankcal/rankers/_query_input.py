@@ -8,23 +8,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.exceptions import MissingGroupsWarning
+from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._cut_queries import (
-    SPLIT_BY_QUERY,
-    FittedQueries,
-    inside_model_fitting_tool,
-    refuse_drawn_rows,
-    refuse_sampled_rows,
-    refuse_shuffled_labels,
-    running_cross_validations,
-    splitter_cuts_queries,
-)
+from sklearn_rankcal.rankers._fitted_queries import FittedQueries
 from sklearn_rankcal.utils._features import check_features, split_column
-from sklearn_rankcal.utils._sklearn_compat import inside
 
 
 class QueryInputMixin:
@@ -36,7 +26,8 @@ class QueryInputMixin:
     loss: str | Loss
     group_column: str | None
     grouped_: bool
-    _fitted_queries: FittedQueries | None
+    # of the last fit; never pickled
+    _fitted_queries: FittedQueries | None = None
 
     def _read(
         self, X: Any, y: Any, groups: ArrayLike | None, reset: bool, stacklevel: int = 4
@@ -54,33 +45,34 @@ class QueryInputMixin:
         grouped : bool
             False if no query ids were given, so that all rows are one query.
         """
-        if reset:
-            refuse_drawn_rows()
         X, given = self._table_and_queries(X, groups, reset)
         labels, of_labels = read_any_labels(y, X.shape[0], get_loss(self.loss).takes)
         queries = agreed_queries(given, of_labels)
-        if reset:
-            self._remember_queries(given, of_labels)
-        if queries is not None:
-            if reset and splitter_cuts_queries(self.group_column):
-                raise ValueError(
-                    "The running cross-validation tests on parts of queries, or trains on one "
-                    f"part and tests on another. {SPLIT_BY_QUERY}"
-                )
-            if reset:
-                refuse_shuffled_labels()
-            return X, labels, queries, True
-        if not reset and self.grouped_:
+        if not reset and queries is None and self.grouped_:
             raise ValueError(
-                "This ranker was fitted with query ids and needs them. "
-                f"{_dropped_by_pipeline()}{GROUPS_REMEDY}"
+                "This ranker was fitted with query ids and needs them. (With metadata routing off, "
+                "the score method of a Pipeline drops groups= even if you pass them. "
+                "get_ranking_scorer('ndcg@10')(pipe, X, y, groups=groups) passes them on.) "
+                f"{GROUPS_REMEDY}"
             )
-        if inside_model_fitting_tool():
+        # The numbers that structured labels give to their queries are no ids: those of a part
+        # differ from those of the whole. Such labels know the sizes of their queries.
+        named = given or (Queries.single(X.shape[0]) if queries is None else None)
+        cut = None
+        if reset:
+            self._fitted_queries = None if named is None else FittedQueries(named, X, labels)
+        elif named is not None and self._fitted_queries and self.grouped_ == (given is not None):
+            cut = self._fitted_queries.describe_cut(named, X, labels)
+        if queries is not None:
+            if cut is not None:
+                warnings.warn(cut, CutQueriesWarning, stacklevel=stacklevel)
+            return X, labels, queries, True
+        if cut is not None:
             raise ValueError(
-                "Query ids did not reach the ranker: scikit-learn passes groups= to the splitter "
-                f"only, unless metadata routing is on. {GROUPS_REMEDY} (cross_val_predict with "
-                "method='decision_function' treats y as classes and always loses the query ids: "
-                "use its default method with group_column.)"
+                "Query ids did not reach the ranker: fit saw none, and score would measure the "
+                "ranking of all other rows as ONE query. Inside a cross-validation, scikit-learn "
+                "passes groups= to the splitter only, unless metadata routing is on. "
+                f"{GROUPS_REMEDY} If all rows are one query, pass groups=numpy.zeros(len(X))."
             )
         warnings.warn(
             f"No query ids: all {X.shape[0]} rows are ranked as ONE query. {GROUPS_REMEDY}",
@@ -89,19 +81,16 @@ class QueryInputMixin:
         )
         return X, labels, Queries.single(X.shape[0]), False
 
-    def _remember_queries(self, given: Queries | None, of_labels: Queries | None) -> None:
-        """Keep the queries of a `fit` inside a cross-validation, see `FittedQueries`.
+    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
+        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        X, queries = self._table_and_queries(X, groups, reset=False)
+        if self._fitted_queries is None or queries is None or not self.grouped_:
+            return None
+        return self._fitted_queries.describe_cut(queries, X, labels)
 
-        Only query ids that the user gave can be compared between `fit` and `predict`. The numbers
-        that structured labels give to their queries cannot, because the numbers of a part differ
-        from those of the whole. Structured labels do not need the comparison: they know the sizes
-        of their queries.
-        """
-        self._fitted_queries = None
-        if given is not None and (of_labels is None or self.group_column is not None):
-            calls = running_cross_validations()
-            if calls:
-                self._fitted_queries = FittedQueries(given, calls)
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_fitted_queries"}
 
     def _read_queries(
         self, X: Any, groups: ArrayLike | None, required: bool | None = None
@@ -119,7 +108,8 @@ class QueryInputMixin:
                     "This ranker was fitted with query ids and needs them: pass groups=<query id "
                     "of each row>, for one query groups=numpy.zeros(len(X)). cross_val_predict and "
                     "the predict of a search cannot pass them: use group_column='qid' with data "
-                    "frames, or search.best_estimator_.predict(X, groups=...)."
+                    "frames, or search.best_estimator_.predict(X, groups=...). Scorers of "
+                    "scikit-learn cannot either: pass scoring=get_ranking_scorer('ndcg@10')."
                 )
             queries = Queries.single(X.shape[0])
         return X, queries
@@ -140,19 +130,4 @@ class QueryInputMixin:
                     "queries."
                 )
             queries = of_column
-            if not reset:
-                refuse_sampled_rows()
-        fitted_queries = None if reset else getattr(self, "_fitted_queries", None)
-        if fitted_queries is not None and queries is not None:
-            fitted_queries.refuse_cut(queries)
         return table, queries
-
-
-def _dropped_by_pipeline() -> str:
-    """A sentence on pipelines for errors on missing query ids, empty outside of a pipeline."""
-    if not inside("sklearn.pipeline"):
-        return ""
-    return (
-        "(With metadata routing off, the score method of a Pipeline drops groups= even if you "
-        "pass them. get_ranking_scorer('ndcg@10')(pipe, X, y, groups=groups) passes them on.) "
-    )

@@ -29,7 +29,6 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._sklearn_compat import inside
 
 
 class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
@@ -197,11 +196,6 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
             equal scores are ordered by a hash of their features, so that the ranking depends
             neither on the order of the rows nor on other queries.
         """
-        if groups is None and inside("sklearn.utils._response"):
-            raise ValueError(
-                "scikit-learn's own scorers compare predict with y, but predict returns positions. "
-                "Pass scoring=get_ranking_scorer('ndcg@10') or another of its names."
-            )
         X, queries = self._read_queries(X, groups)
         return self._decode(X, queries)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
@@ -18,12 +17,10 @@ from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._cut_queries import FittedQueries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._sklearn_compat import argument_of
 
 _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
@@ -42,7 +39,6 @@ class ValidatingRanker:
     grouped_: bool
     loss_: Loss
     decoder_: Any
-    _fitted_queries: FittedQueries | None
     _table_and_queries: Callable[..., tuple[Any, Queries | None]]
     _print_progress: Callable[..., None]
 
@@ -72,8 +68,8 @@ class ValidatingRanker:
         ------
         ValueError
             If X is missing where another argument is there, or y where X is there, if the
-            parameter `validation_queries` is set too, if a pipeline did not transform X, or if a
-            query is among the training queries. Also if the data are not as `score` takes them.
+            parameter `validation_queries` is set too, or if a query is among the training queries.
+            Also if the data are not as `score` takes them.
         """
         check_count(self.n_iter_no_change, "n_iter_no_change")
         if X is None:
@@ -88,16 +84,11 @@ class ValidatingRanker:
                 f"X_val was passed, but validation_queries={self.validation_queries!r} holds out "
                 "queries of X. Only one of the two can be used."
             )
-        _refuse_untransformed()
-        # Inside a cross-validation, `_table_and_queries` would take queries that are in X too for
-        # queries that a splitter has cut.
-        fitted_queries, self._fitted_queries = self._fitted_queries, None
         with _naming_validation_data():
             X, given = self._table_and_queries(X, groups, reset=False)
             labels, of_labels = read_any_labels(y, X.shape[0], get_loss(self.loss).takes)
             queries = agreed_queries(given, of_labels)
             weight = check_weight(sample_weight, X.shape[0])
-        self._fitted_queries = fitted_queries
         if queries is None and self.grouped_:
             raise ValueError(
                 "The training rows have query ids, and the validation rows have none. Pass "
@@ -198,17 +189,4 @@ def _refuse_common_queries(training: Queries, held_out: Queries) -> None:
             f"{len(common)} of {held_out.n_queries} validation queries, such as {common[0]!r}, are "
             "training queries too. Their measure grows with every iteration, so that training "
             "would not stop in time. Pass other queries, or give different queries different ids."
-        )
-
-
-def _refuse_untransformed() -> None:
-    """Raise inside a pipeline that transforms X and leaves X_val as it is."""
-    pipeline = argument_of("fit", "sklearn.pipeline", "self", None)
-    if not isinstance(pipeline, Pipeline) or "X_val" in (pipeline.transform_input or ()):
-        return
-    if any(step is not None and step != "passthrough" for _, step in pipeline.steps[:-1]):
-        raise ValueError(
-            "The pipeline transforms X, but not X_val. Use "
-            "Pipeline(..., transform_input=['X_val']) with metadata routing on, or "
-            "validation_queries=0.2, which holds out queries of X."
         )

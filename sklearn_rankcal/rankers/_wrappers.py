@@ -21,7 +21,7 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._wrapped import innermost_estimator, predicts_positions
+from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
 
 
 class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -170,7 +170,14 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             Higher is better.
         """
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._scored().score(X, _carry(y, groups), **weight)
+        ranker = self._scored()
+        if predicts_positions(ranker):
+            return ranker.score(X, y, groups=groups, **weight)
+        return ranker.score(X, _carry(y, groups), **weight)
+
+    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
+        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        return call_with_groups(self._scored(), "_describe_cut", X, groups, labels=labels)
 
     def _scored(self) -> Any:
         """Return the fitted ranker, or raise an error if it is not fitted or has no scores."""
@@ -198,6 +205,10 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return getattr(
             innermost_estimator(getattr(self, "ranker_", self.ranker)), "group_column", None
         )
+
+    @property
+    def _fitted_queries(self) -> Any:
+        return innermost_estimator(self._scored())._fitted_queries
 
     @property
     def n_features_in_(self) -> int:

@@ -121,6 +121,7 @@ EXEMPT = {
     },
     "__version__": "a constant",
     "default_model": "drawn through rankers",
+    "CutQueriesWarning": "a warning: tests/test_cut_queries.py says when it comes",
     "MissingGroupsWarning": "a warning: tests/test_ranker.py says when it comes",
     "PositionsAsScoresWarning": "a warning: tests/test_metrics_input.py says when it comes",
     "Diagnosis": "needs hundreds of documents to say anything: tests/test_diagnosis.py",
