@@ -134,7 +134,9 @@ def test_every_container_of_features(container):
     assert cuts(lambda: ranker.score(make(TRAIN), Y[TRAIN], groups=G[TRAIN]))[0] == []
 
 
-@pytest.mark.parametrize("ids", ["int", "negative", "text", "objects", "times", "wide"])
+@pytest.mark.parametrize(
+    "ids", ["int", "negative", "text", "objects", "times", "wide", "long doubles"]
+)
 def test_every_kind_of_id(ids):
     number = DATA.groups
     groups = {
@@ -144,6 +146,7 @@ def test_every_kind_of_id(ids):
         "objects": np.array([("a", one) for one in number] + [None], dtype=object)[:-1],
         "times": np.datetime64("2020-01-01") + number,
         "wide": number + 2**60,  # neighbours are equal as floats
+        "long doubles": (number + 2**60).astype(np.longdouble),
     }[ids]
     ranker = clone(RANKER).fit(X[TRAIN], Y[TRAIN], groups=groups[TRAIN])
     texts, _ = cuts(lambda: ranker.score(X[TEST], Y[TEST], groups=groups[TEST]))
@@ -263,3 +266,10 @@ def test_a_ranker_without_query_ids_scores_no_other_rows_as_one_query():
             score = WAYS_TO_SCORE[name]
             texts, _ = cuts(lambda g=groups, score=score: score(ranker, X[TEST], Y[TEST], g))
             assert texts == []
+
+
+def test_the_type_of_whole_numbers_does_not_matter():
+    ranker = clone(RANKER).fit(X[TRAIN], Y[TRAIN], groups=DATA.groups[TRAIN])
+    for dtype in (np.int32, np.uint64, np.float64, object):
+        groups = DATA.groups[TEST].astype(dtype)
+        assert len(cuts(lambda g=groups: ranker.score(X[TEST], Y[TEST], groups=g))[0]) == 1

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -22,6 +24,7 @@ from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_rank
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
+from sklearn_rankcal.metrics import get_ranking_scorer
 
 from . import oracles
 
@@ -181,7 +184,9 @@ def test_the_best_ranking_in_expectation_is_found(name, decoder, y_type, r):
         DecisionTreeRegressor(random_state=0), loss=loss, decoder=decoder, y_type=y_type
     ).fit(X, Y.reshape(-1, r))
     different = 0
-    for rows, order in zip(y, orders_of(ranker.predict(np.eye(n_contexts))), strict=True):
+    ranks = ranker.predict(np.eye(n_contexts))
+    ranks = r - ranks if y_type == "relevance" else ranks
+    for rows, order in zip(y, orders_of(ranks), strict=True):
         expected = {
             other: np.nanmean([0, *(measure(row, other) for row in rows)])  # 0: never all NaN
             for other in oracles.all_orders(r)
@@ -244,7 +249,7 @@ def test_relevance_is_weighed_by_h(data, loss):
             LinearRegression(), loss=loss, y_type="relevance", missing="pairwise"
         )
         ranker.fit(data.X, relevance)
-        ranks = ranker.predict(data.X)
+        ranks = 4 - ranker.predict(data.X)
         w = weights(relevance)
         lost = (w * (ranks[:, :, None] > ranks[:, None, :])).sum(axis=(1, 2))
         total = w.sum(axis=(1, 2))
@@ -460,3 +465,57 @@ def test_benchmark(name, published):
     folds = KFold(5, shuffle=True, random_state=0)
     scores = cross_val_score(CalibratedLabelRanker(random_state=0), X, Y, cv=folds)
     assert scores.mean() > published - 0.02
+
+
+# ------------------------------------------------------------------ directions
+
+Y_TYPES = {
+    "ranks": lambda positions: positions,
+    "relevance": lambda positions: positions.shape[1] - positions,
+    "relevance with gaps": lambda positions: 10.0**-positions,
+}
+
+
+@pytest.mark.parametrize("what", Y_TYPES)
+def test_no_tool_of_scikit_learn_reverses_a_ranking(data, what):
+    y = Y_TYPES[what](data.Y)
+    y_type = what.split()[0]
+    make = CalibratedLabelRanker(Ridge(1e-3), loss="spearman", y_type=y_type)
+    train, test = slice(None, 160), slice(160, None)
+    plain = clone(make).fit(data.X[train], y[train])
+    assert plain.score(data.X[test], y[test]) > 0.4
+    best = plain.predict(data.X[test])
+    for tool in (
+        BaggingRegressor(make, n_estimators=5, random_state=0),
+        TransformedTargetRegressor(make),
+    ):
+        found = tool.fit(data.X[train], y[train]).predict(data.X[test])
+        agree = [kendalltau(a, b).statistic for a, b in zip(found, best, strict=True)]
+        assert np.mean(agree) > 0.8
+        for name in ("ndcg", "spearman"):
+            scorer = get_ranking_scorer(name)
+            assert scorer(tool, data.X[test], y[test]) > scorer(plain, data.X[test], y[test]) - 0.1
+    if what != "relevance with gaps":  # whose size is not that of the predictions
+        for scoring in ("r2", "neg_mean_squared_error", "explained_variance"):
+            shuffled = np.random.default_rng(0).permuted(y, axis=1)
+            right, chance = (
+                cross_val_score(make, data.X, values, cv=4, scoring=scoring, error_score="raise")
+                for values in (y, shuffled)
+            )
+            assert right.mean() > chance.mean() + 0.1
+    # a search selects the penalty that ranks best, by scikit-learn's scorer or its own
+    for scoring in ("r2", None) if what != "relevance with gaps" else (None,):
+        search = GridSearchCV(make, {"regressor__alpha": [1e-3, 1e9]}, cv=4, scoring=scoring)
+        assert search.fit(data.X, y).best_params_ == {"regressor__alpha": 1e-3}
+
+
+def test_predict_of_preference_weights_is_positions(data):
+    weights = rankings_to_preferences(data.Y)
+    by_weights = CalibratedLabelRanker(Ridge()).fit(data.X, weights).predict(data.X)
+    np.testing.assert_array_equal(
+        by_weights, CalibratedLabelRanker(Ridge()).fit(data.X, data.Y).predict(data.X)
+    )
+    with pytest.raises(ValueError, match="dim 3"):
+        cross_val_score(
+            CalibratedLabelRanker(Ridge()), data.X, weights, scoring="r2", error_score="raise"
+        )

@@ -386,10 +386,11 @@ def test_relevance_of_labels():
     ranker = CalibratedLabelRanker(Ridge(), loss="ndcg@2", y_type="relevance").fit(XL, relevance)
     scorer = get_ranking_scorer("ndcg@2")
     assert scorer(ranker, XL, relevance) == pytest.approx(ranker.score(XL, relevance))
-    wanted = evaluate_rankings(relevance, ranks=ranker.predict(XL), metrics=["ndcg@2"])["ndcg@2"]
+    positions = 4 - ranker.predict(XL)
+    wanted = evaluate_rankings(relevance, ranks=positions, metrics=["ndcg@2"])["ndcg@2"]
     assert scorer(ranker, XL, relevance) == pytest.approx(wanted)
     missing = np.where(np.random.default_rng(1).random(YL.shape) < 0.3, np.nan, relevance)
-    ranks, lost = ranker.predict(XL), {"binary": [], "graded": []}
+    ranks, lost = positions, {"binary": [], "graded": []}
     for y, own in zip(missing, ranks, strict=True):
         seen = ~np.isnan(y)
         order = np.argsort(own[seen]).tolist()

@@ -27,6 +27,7 @@ from sklearn_rankcal.utils._wrapped import (
     predicts_positions,
     predicts_scores,
     refuse_hidden_ranker,
+    y_type_of,
 )
 
 
@@ -67,7 +68,9 @@ class RankingScorer:
     cannot detect a ranker in another process, a ranker behind an object without `predict`, or a
     ranker that neither derives from `RankerMixin` nor has the estimator type "ranker".
 
-    In label ranking, `predict` returns positions of shape (n_samples, r), where smaller is better.
+    In label ranking, `predict` returns positions of shape (n_samples, r), where smaller is better;
+    or relevance, where larger is better, if the `y_type` of the estimator, or of a label ranker
+    inside it, is "relevance".
     """
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
@@ -229,14 +232,16 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     The labels are preferences if entries of y are missing, and relevance otherwise.
     """
     ranks = read_numbers(ranks, "predict(X)")
-    kind, Y = read_label_rankings(y, len(ranks), getattr(final, "y_type", "auto"))
+    kind, Y = read_label_rankings(y, len(ranks), y_type_of(final))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(
             f"predict(X) has shape {ranks.shape}, but it must return the positions of the labels, "
             f"an array of shape {shape}, because every row of y ranks {shape[1]} labels."
         )
-    scores = -check_scores(ranks.ravel(), ranks.size, "predict(X)")
+    scores = check_scores(ranks.ravel(), ranks.size, "predict(X)")
+    if kind != "relevance":  # of positions, smaller is better
+        scores = -scores
     labels, _ = labels_of_rankings(kind, Y, pair_weight, "The metric")
     return labels, Ranking.from_scores(scores, Queries.uniform(*shape))
 

@@ -7,6 +7,7 @@ pickle.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,12 @@ class FittedQueries:
         of the ids, as `permutation_importance` does, the sums over all queries remain the same.
         """
         scored = FittedQueries(queries, X, labels)
-        here, there = np.isin(self.ids, scored.ids), np.isin(scored.ids, self.ids)
+        _, here, there = np.intersect1d(self.ids, scored.ids, return_indices=True)
         other = self.features[here] != scored.features[there]
         changed = other & (self.labels[here] != scored.labels[there])
         if not changed.any() or self.features[here].sum() == scored.features[there].sum():
             return None
-        example = queries.ids[scored.order[there][changed.argmax()]]
+        example = queries.ids[scored.order[there[changed.argmax()]]]
         example = example.item() if isinstance(example, np.generic) else example
         return (
             f"{other.sum()} of {queries.n_queries} queries to be scored, such as {example!r}, were "
@@ -83,7 +84,15 @@ def _hash_ids(queries: Queries) -> NDArray[np.int64]:
     ids = queries.ids
     if ids.dtype.kind in "iu":
         return ids.astype(np.int64)
-    return np.array([hash(one) for one in ids.tolist()])
+    return np.array([_hash_id(one) for one in ids.tolist()], dtype=np.int64)
+
+
+def _hash_id(one: Any) -> int:
+    """Return a whole number itself, of any type, and a hash of anything else."""
+    whole = int(one) if issubclass(type(one), Real) else None
+    if whole is not None and whole == one and -(2**63) <= whole < 2**63:
+        return whole
+    return hash((one, str(one)))  # Python's hash of a long double is that of the nearest double
 
 
 def _hash_some_columns(X: Any) -> NDArray[np.uint64]:

@@ -63,7 +63,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
           relevance of a label is r - rank, where labels that tie share the best of their positions.
           Binary losses must know which labels are relevant. If the loss has no threshold, but a
           cutoff q, a label is relevant if fewer than q labels are above it.
-        - ``"relevance"``: numbers of shape (n_samples, r), larger is better.
+        - ``"relevance"``: numbers of shape (n_samples, r), larger is better. `predict` then returns
+          r - rank, so that larger is better there too.
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
           preference for label i over label j, as `labels.rankings_to_preferences` returns them.
           Only ``"pd"`` and ``"pd_by_scores"`` take weights.
@@ -299,7 +300,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     # ---------------------------------------------------------------- predict
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the position of every label, 1 = best.
+        """Return the predicted ranking in the direction of `y`, which tools of scikit-learn need.
 
         Parameters
         ----------
@@ -308,9 +309,16 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
         Returns
         -------
-        ranks : ndarray of shape (n_samples, r)
-            If the predictions tie two labels, the label of the smaller index comes first.
+        ranking : ndarray of shape (n_samples, r)
+            The position of every label, 1 = best. With ``y_type="relevance"``, where larger is
+            better, the relevance r minus the position, r - 1 = best. If the predictions tie two
+            labels, the label of the smaller index comes first.
         """
+        ranks = self._predict_ranks(X)
+        return self.n_labels_ - ranks if self.y_type == "relevance" else ranks
+
+    def _predict_ranks(self, X: Any) -> NDArray[np.int64]:
+        """Return the position of every label, 1 = best."""
         u = self._predict_targets(X)
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
@@ -378,7 +386,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
             without ties all count the same. Rows on which the measure is undefined are left out. If
             it is undefined on all rows, the score is NaN and a warning is given.
         """
-        ranks = self.predict(X)
+        ranks = self._predict_ranks(X)
         kind, Y = read_label_rankings(y, len(ranks), self.y_type)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")

@@ -122,6 +122,14 @@ def _hidden_ranker(estimator: Any) -> Any:
     return None
 
 
+def y_type_of(estimator: Any) -> str:
+    """Return how `y` is read by a label ranker, or by one inside an estimator; else "auto"."""
+    for part in (estimator, *_objects_inside(estimator)):
+        if hasattr(part, "y_type") and not isinstance(part, type):
+            return part.y_type
+    return "auto"
+
+
 def _is_tagged_as_ranker(part: Any) -> bool:
     if isinstance(part, type) or not hasattr(part, "__sklearn_tags__"):
         return False

@@ -9,6 +9,7 @@ import sklearn_rankcal
 from sklearn_rankcal import (
     CalibratedLabelRanker,
     CalibratedRanker,
+    CutQueriesWarning,
     LinearRanker,
     LowRankClassifier,
     QueryKFold,
@@ -45,6 +46,7 @@ from sklearn_rankcal.queries import Queries
 __all__ = [
     "CalibratedLabelRanker",
     "CalibratedRanker",
+    "CutQueriesWarning",
     "LinearRanker",
     "LowRankClassifier",
     "Queries",

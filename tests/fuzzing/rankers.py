@@ -379,6 +379,16 @@ def label_ranker(case):
         metric = _M.kendall_tau_score if loss == "pd" else _M.spearman_score
         wanted = metric((r - Y).ravel(), ranks=ranks.ravel(), groups=np.repeat(np.arange(n), r))
         case.equal(value, wanted, "score is not the mean of its metric")
+    if loss != "precision@1":  # which needs a threshold of relevance
+        by_relevance = clone(ranker).set_params(y_type="relevance")
+        found = case.call(case.call(by_relevance.fit, X, r - Y).predict, X)
+        case.expect((r - found).tolist() == ranks.tolist(), "relevance ranks otherwise", loss)
+        case.equal(case.call(by_relevance.score, X, r - Y), value, "scores of relevance differ")
+    if loss in ("pd", "spearman") and not np.isnan(Y).any():
+        y_type, y = case.choose([("ranks", Y), ("relevance", r - Y)])
+        knows = public.CalibratedLabelRanker(Memory(), loss=loss, y_type=y_type)
+        found = case.call(case.call(knows.fit, X, y).predict, X)
+        case.expect(found.tolist() == y.tolist(), f"predict has not the direction of {y_type}")
     shown = case.choose([Y.tolist(), np.asfortranarray(Y), pd.DataFrame(Y), 2.5 * Y,
                          np.ma.array(np.nan_to_num(Y, nan=1.0), mask=np.isnan(Y))])  # fmt: skip
     other = case.call(clone(ranker).fit, X, shown)

@@ -185,8 +185,53 @@ def cut_queries(case):
     }  # fmt: skip
     tool = case.choose(tools)
     tools[tool].__qualname__ = tools[tool].__name__ = tool
-    ways = [(_ranker(), X, labels), (_ranker("qid"), frame, labels), (_ranker("qid"), frame, y)]
+    ways = [(_ranker(), X, labels), (_ranker("qid"), frame, labels)]
     case.refuses(tools[tool], *case.choose(ways), what=f"cut queries in {tool}")
+
+
+def scores_of_cuts(case):
+    """A warning comes exactly if a query of `fit` is scored with other rows."""
+    X, _, codes = _data(case)
+    y = case.rng.normal(size=len(codes))
+    groups = np.array(draw_groups(case, codes.tolist()), dtype=object)
+    n_queries = len(np.unique(codes))
+    keep = case.rng.random(n_queries) < 0.5  # queries of which all rows are trained
+    trained = keep[codes] | (case.rng.random(len(codes)) < case.choose([0.0, 0.5, 1.0]))
+    kind = case.choose(["any", "any", "same", "new", "renamed"])
+    if not trained.any():
+        return
+    train = case.rng.permutation(np.flatnonzero(trained))
+    scored = {
+        "any": lambda: case.rng.random(len(codes)) < 0.7,
+        "same": lambda: np.isin(codes, codes[case.choose(train)]) & trained,
+        "new": lambda: ~np.isin(codes, codes[train]),
+        "renamed": lambda: ~trained,
+    }[kind]()
+    if not scored.any():
+        return
+    test = case.rng.permutation(np.flatnonzero(scored))
+    names = groups[test]
+    if kind == "renamed":
+        names = np.array([f"another {code}" for code in codes[test]], dtype=object)
+    common = np.intersect1d(codes[train], codes[test]) if kind != "renamed" else []
+    cut = sum(set(train[codes[train] == q]) != set(test[codes[test] == q]) for q in common)
+    ranker = _ranker()
+    if (
+        case.attempt(ranker.fit, X[train], y[train], groups=groups[train].tolist()).error
+        is not None
+    ):
+        return  # no query has two rows
+    score = case.choose([ranker.score, _M.get_ranking_scorer("spearman")])
+    args = (X[test], y[test]) if score == ranker.score else (ranker, X[test], y[test])
+    outcome = case.attempt(score, *args, groups=names.tolist())
+    case.expect(outcome.error is None, "a score of cut queries is refused", str(outcome.error))
+    found = [str(each.message) for each in outcome.warnings
+             if each.category is public.CutQueriesWarning]  # fmt: skip
+    case.expect(len(found) == (cut > 0), "a warning about cuts is wrong", f"{cut} cut, {found}")
+    if cut:
+        n_test = len(np.unique(codes[test]))
+        text = f"{cut} of {n_test} queries to be scored"
+        case.expect(found[0].startswith(text), "another number of cut queries", found[0])
 
 
 def folds(case):
