@@ -121,5 +121,5 @@ def test_intervals_of_means_refuse():
         evaluate_rankings([0, 1], [1, 2], **options, return_per_query=True, confidence_level=0.9)
     with pytest.raises(ValueError, match="confidence_level must be in"):
         evaluate_rankings([0, 1], [1, 2], **options, confidence_level=95)
-    with pytest.raises(ValueError, match="no query on which"):
+    with pytest.raises(ValueError, match="No query of positive weight has a defined value"):
         evaluate_rankings([0, 0], [1, 2], **options, confidence_level=0.95)

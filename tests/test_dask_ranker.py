@@ -4,9 +4,11 @@ import re
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask import delayed
 from distributed import Client, LocalCluster
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from sklearn.linear_model import LinearRegression, Ridge, SGDRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
+from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PDByScores
 from sklearn_rankcal.models import BilinearPairs, LinearModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
@@ -333,3 +336,38 @@ def test_dtypes_of_columns_and_ids(dtype):
     )
     ranks = there.predict(data.X).compute()
     assert ranks.tolist() == there.ranker_.predict(data.table(data.frame)).tolist()
+
+
+def test_frames_whose_partitions_dask_loses_are_refused_when_a_lazy_result_is_asked_for():
+    data = make_ranking(n_queries=20, n_features=3, n_informative=2, random_state=0)
+    frame = pd.DataFrame(data.X, columns=list("abc")).assign(qid=data.groups, label=data.y)
+    parts = [delayed(frame[frame.qid < 10]), delayed(frame[frame.qid >= 10])]
+    lost = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    X = lost[["a", "b", "c", "qid"]]
+    ranker = DaskCalibratedRanker(group_column="qid").fit(X, lost["label"])
+    assert np.isfinite(ranker.score(X, lost["label"]))
+    for lazy in (ranker.predict, ranker.decision_function, ranker.predict_order):
+        with pytest.raises(ValueError, match=r"verify_meta=False.*bug of dask.*X\.persist"):
+            lazy(X)
+    kept = dd.from_delayed(parts, meta=frame.iloc[:0])[["a", "b", "c", "qid"]]
+    wanted = ranker.predict(kept).compute()
+    np.testing.assert_array_equal(ranker.predict(X.persist()).compute(), wanted)
+
+
+def test_the_default_is_ridge_to_weights_of_mean_1():
+    data = make_ranking(n_queries=20, n_features=3, n_informative=2, random_state=0)
+    weight = np.random.default_rng(0).uniform(1, 9, len(data.y))
+    frame = pd.DataFrame(data.X, columns=list("abc")).assign(
+        qid=data.groups, label=data.y, w=weight
+    )
+    split = dd.from_pandas(frame, npartitions=2, sort=False)
+    X = split[["a", "b", "c", "qid"]]
+    what = {"group_column": "qid", "context": None}
+    default = DaskCalibratedRanker(**what).fit(X, split["label"], sample_weight=split["w"])
+    for regressor, unit in ((None, weight.mean()), (Ridge(), 1.0)):
+        given = DaskCalibratedRanker(regressor, **what)
+        given.fit(X, split["label"], sample_weight=split["w"])
+        one = CalibratedRanker(Ridge(), **what)
+        one.fit(frame[["a", "b", "c", "qid"]], data.y, sample_weight=weight / unit)
+        np.testing.assert_allclose(given.ranker_.coef_, one.coef_, rtol=1e-9)
+    assert not np.allclose(default.ranker_.coef_, given.ranker_.coef_, rtol=1e-6)

@@ -284,3 +284,9 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
         MetricAtKDisplay.from_predictions(Y, GOOD, groups=G, n_resamples=10)
     with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
         QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G, n_resamples=10)
+
+
+def test_labels_that_are_all_0_are_no_matter_of_two_values():
+    with pytest.raises(ValueError, match="NDCG, for example, is undefined if all labels") as error:
+        MetricAtKDisplay.from_predictions([0, 0], [1.0, 2.0], groups=[0, 0])
+    assert "both" not in str(error.value)

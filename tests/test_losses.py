@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import measures
+from sklearn_rankcal import CalibratedRanker, measures
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.labels import Preferences
@@ -510,3 +511,32 @@ def test_targets_of_parts_are_those_of_the_whole(name):
         alone = loss.training_targets(y[parts[0][0]], parts[0][1])
         alone = alone.flat() if isinstance(alone, PairTargets) else alone
         assert np.abs(alone - found[0]).max() > 1e-4
+
+
+def test_a_loss_says_what_it_has_to_define():
+    class NoMeasure(Loss):
+        pass
+
+    class NoTargets(Loss):
+        measure = NDCG().measure
+
+    class NoSpace(NoTargets):
+        space = "scores"
+
+    for loss, error, message in (
+        (NoMeasure(), NotImplementedError, "NoMeasure has to define a property measure"),
+        (NoTargets(), NotImplementedError, r"NoTargets has to define a method encode\("),
+        (NoSpace(), TypeError, "NoSpace.space must be SCORES, PAIRS or SYMMETRIC_PAIRS"),
+    ):
+        with pytest.raises(error, match=message):
+            CalibratedRanker(Ridge(), loss=loss).fit([[1.0], [2.0]], [0, 1], groups=[0, 0])
+
+
+def test_a_utility_of_the_labels_alone_is_refused_with_the_remedy():
+    what = {"X": [[1.0], [2.0]], "y": [0, 4], "groups": [0, 0]}
+    with pytest.raises(
+        TypeError, match=r"utility\(relevance, queries\).*lambda relevance, queries"
+    ):
+        CalibratedRanker(Ridge(), loss=Positional(utility=np.sqrt)).fit(**what)
+    remedy = Positional(utility=lambda relevance, queries: np.sqrt(relevance))
+    assert CalibratedRanker(Ridge(), loss=remedy).fit(**what).score(**what) == 2

@@ -322,3 +322,16 @@ def test_coefficients_are_in_the_unit_of_the_targets():
         CalibratedRanker(Ridge(), loss=loss).fit(X, labels, groups=G).coef_ for labels in (y, Y)
     )
     np.testing.assert_allclose(np.ldexp(tiny, 80), plain, rtol=1e-9)
+
+
+def test_a_column_of_numbers_of_dtype_object_is_numeric():
+    x, y, groups = np.arange(8.0)[:, None] % 5, [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 0, 0, 1, 1, 1, 1]
+    numbers = pd.DataFrame(np.hstack([x, x**2]), columns=["a", "b"])
+    for objects in (numbers.astype(object), numbers.astype({"a": object})):
+        ranker = CalibratedRanker(Ridge(), context="zscore").fit(objects, y, groups=groups)
+        same = CalibratedRanker(Ridge(), context="zscore").fit(numbers, y, groups=groups)
+        np.testing.assert_array_equal(
+            ranker.decision_function(objects, groups=groups),
+            same.decision_function(numbers, groups=groups),
+        )
+        assert list(objects.dtypes) != list(numbers.dtypes)  # the frame of the user stays

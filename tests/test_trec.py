@@ -276,3 +276,18 @@ def test_mq2008_has_document_ids():
     assert data.document_ids[0] == "GX008-86-4444840"
     run = to_run(data.X[:, 0], groups=data.groups, document_ids=data.document_ids)
     assert len(run) == len(data.y) and run["query_id"].nunique() == len(np.unique(data.groups))
+
+
+@pytest.mark.parametrize("bad", ["", " ", "a b", "a\tb", "a\n", "\u00a0x"])
+def test_ids_that_would_break_the_fields_of_a_line_are_refused(bad):
+    good = ["a", "b", "c"]
+    spoiled = {
+        "groups": {"groups": [bad, bad, "q"]},
+        "document_ids": {"groups": [1, 1, 1], "document_ids": ["a", bad, "c"]},
+    }
+    for name, ids in spoiled.items():
+        with pytest.raises(ValueError, match=f"^{name} contains the id .*white space"):
+            to_run([1.0, 2.0, 3.0], **ids)
+        with pytest.raises(ValueError, match=f"^{name} contains the id .*white space"):
+            to_qrels([1, 0, 2], **ids)
+    assert len(to_run([1.0, 2.0, 3.0], groups=good)) == 3

@@ -514,3 +514,13 @@ def test_one_query_is_still_allowed_alone():
     with pytest.warns(MissingGroupsWarning):
         regressor = ScoreRegressor(clone(PLAIN)).fit(X, Y)
     assert len(regressor.predict(X)) == len(Y)
+
+
+def test_a_stack_of_structured_labels_needs_a_final_estimator_that_takes_them():
+    members = [("ranker", ScoreRegressor(CalibratedRanker(Ridge(), context=None)))]
+    with pytest.raises(
+        TypeError, match="Cannot cast array data"
+    ):  # the words of NumPy, which the documentation explains
+        StackingRegressor(members, cv=QueryKFold(3)).fit(X, LABELS)
+    stack = StackingRegressor(members, RelevanceRegressor(Ridge()), cv=QueryKFold(3))
+    assert SCORER(stack.fit(X, LABELS), X, LABELS) > 0.6

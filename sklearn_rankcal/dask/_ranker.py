@@ -105,8 +105,9 @@ class DaskCalibratedRanker(BaseEstimator):
         - For ``loss="pd"`` and ``"map"``, `PairwiseRidge` (only ``"pd"``) or `BilinearPairs`, which
           are closed forms.
 
-        None is `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``. Boosted trees rank most
-        data better than these; they need one of the libraries above.
+        None is `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``, with weights divided by
+        their mean, as in `CalibratedRanker`; a regressor that you pass gets them as they are.
+        Boosted trees rank most data better than these; they need one of the libraries above.
     loss : str or Loss, default="ndcg"
         As in `CalibratedRanker`. Labels are a relevance of every row.
     decoder : str or decoder, default="auto"
@@ -525,6 +526,18 @@ class DaskCalibratedRanker(BaseEstimator):
         validate_data(self, X=data.form.table(data.meta), reset=False, skip_check_array=True)
         return data
 
+    def _read_lazily(self, X: Any, groups: Any) -> Collections:
+        """Read collections for a lazy result, which dask must be able to compute."""
+        for name, given in (("X", X), ("groups", groups)):
+            steps = given.expr.walk() if hasattr(given, "expr") else ()
+            if any(type(e).__name__ == "FromDelayed" and not e.verify_meta for e in steps):
+                raise ValueError(
+                    f"{name} comes from dask.dataframe.from_delayed(..., verify_meta=False). A bug "
+                    "of dask loses such partitions in lazy results ('Missing dependency'). Leave "
+                    f"verify_meta out, or pass {name}.persist()."
+                )
+        return self._read(X, groups)
+
     @checks_keywords
     def predict(self, X: Any, groups: Any = None) -> Any:
         """Return the position of each row in its query, 1 = top, as a lazy array.
@@ -546,10 +559,11 @@ class DaskCalibratedRanker(BaseEstimator):
         Raises
         ------
         ValueError
-            When it is computed: if a query is in several partitions although `whole_queries` is
-            True.
+            If X or `groups` comes from ``from_delayed(..., verify_meta=False)``, which dask cannot
+            compute. When it is computed: if a query is in several partitions although
+            `whole_queries` is True.
         """
-        data = self._read(X, groups)
+        data = self._read_lazily(X, groups)
         return predict_values(data, self.ranker_, "predict", np.int64, self.whole_queries)
 
     @available_if(predicts_scores)
@@ -568,7 +582,7 @@ class DaskCalibratedRanker(BaseEstimator):
         scores : dask array of shape (n_documents,)
             In the order and the partitions of X; see `CalibratedRanker.decision_function`.
         """
-        data = self._read(X, groups)
+        data = self._read_lazily(X, groups)
         return predict_values(
             data,
             self.ranker_,
@@ -598,7 +612,7 @@ class DaskCalibratedRanker(BaseEstimator):
             partition.
         """
         check_count(k, "k", or_none=True)
-        return predict_order(self._read(X, groups), self.ranker_, k, self.whole_queries)
+        return predict_order(self._read_lazily(X, groups), self.ranker_, k, self.whole_queries)
 
     @checks_keywords
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:

@@ -29,6 +29,7 @@ from sklearn_rankcal.losses._positional import (
     Spearman,
 )
 from sklearn_rankcal.measures import split_cutoff
+from sklearn_rankcal.targets import Space
 from sklearn_rankcal.utils._names import did_you_mean
 
 #: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
@@ -126,6 +127,11 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
             raise TypeError(
                 f"Parameters can only be passed with the name of a loss, but loss is {loss!r}. Set "
                 "the parameters of this object instead."
+            )
+        if not isinstance(loss.space, Space):
+            raise TypeError(
+                f"{type(loss).__name__}.space must be SCORES, PAIRS or SYMMETRIC_PAIRS of "
+                f"sklearn_rankcal.targets; got {loss.space!r}."
             )
         return loss
     if not isinstance(loss, str):

@@ -81,7 +81,7 @@ class Loss(BaseEstimator):
     @property
     def measure(self) -> Measure:
         """The measure of the quality of a ranking, with the parameters of this loss."""
-        raise NotImplementedError
+        raise self._lacks("a property measure, which returns an object of measures")
 
     # These are properties, so that a subclass can make them depend on its parameters. It can also
     # overwrite them with plain attributes.
@@ -115,7 +115,13 @@ class Loss(BaseEstimator):
         targets : ndarray of shape (n_documents,) or PairTargets
             `PairTargets` if the space has an entry for each pair of documents.
         """
-        raise NotImplementedError
+        raise self._lacks("a method encode(relevance, queries), which returns the targets")
+
+    def _lacks(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"The loss {type(self).__name__} has to define {what}. See the documentation of "
+            "losses.Loss; estimator_checks.check_loss(loss) tests both."
+        )
 
     def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
         """Compute the targets that `fit` uses, which by default are those of `encode`.

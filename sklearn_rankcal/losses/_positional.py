@@ -26,7 +26,7 @@ class PositionalLoss(Loss):
 
     @property
     def measure(self) -> measures.PositionalMeasure:
-        raise NotImplementedError
+        raise self._lacks("a property measure, which returns a measures.PositionalMeasure")
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
         """Compute the targets, which are the utilities u(y) of the measure."""

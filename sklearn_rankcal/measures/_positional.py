@@ -162,7 +162,15 @@ class Positional(PositionalMeasure):
         if self.utility is None:
             return relevance
         # a copy: a function that writes into its argument must not change the labels
-        values = read_numbers(self.utility(relevance.copy(), queries), "what utility returned")
+        try:
+            made = self.utility(relevance.copy(), queries)
+        except TypeError as error:
+            raise TypeError(
+                f"utility is called as utility(relevance, queries), and raised: {error}. A "
+                "function of the labels alone is passed as "
+                "utility=lambda relevance, queries: numpy.sqrt(relevance)."
+            ) from error
+        values = read_numbers(made, "what utility returned")
         if values.shape != relevance.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"utility must return one finite number per document, shape {relevance.shape}; "

@@ -164,7 +164,10 @@ def paired_bootstrap(
         raise ValueError("weight must hold one finite, non-negative number per query.")
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():
-        raise ValueError("There is no query on which both values are defined.")
+        raise ValueError(
+            "No query of positive weight has a defined value. NDCG, for example, is undefined if "
+            "all labels of a query are 0."
+        )
     # Only ratios of weights count. The largest becomes 1, so that no sum of weights overflows or
     # underflows.
     a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()

@@ -68,8 +68,9 @@ def to_run(
     ------
     ValueError
         If both or neither of `y_score` and `ranks` are given, if lengths differ, if a score is NaN
-        or infinite, if `ranks` is not a permutation in each query, if an id is missing, if two
-        different ids have the same text, or if a document occurs twice in a query.
+        or infinite, if `ranks` is not a permutation in each query, if an id is missing,
+        empty or contains white space, if two different ids have the same text, or if a document
+        occurs twice in a query.
     ImportError
         If pandas is not installed.
 
@@ -153,8 +154,8 @@ def to_qrels(
     ------
     ValueError
         If a relevance is not a whole number, if neither `groups` nor `y` gives the queries, if
-        lengths differ, if an id is missing, if two different ids have the same text, or if a
-        document occurs twice in a query.
+        lengths differ, if an id is missing, empty or contains white space, if two different ids
+        have the same text, or if a document occurs twice in a query.
     ImportError
         If pandas is not installed.
 
@@ -263,6 +264,12 @@ def _texts(ids: Sequence[Any], name: str) -> list[str]:
     texts = [
         one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one) for one in ids
     ]
+    for one, text in zip(ids, texts, strict=True):
+        if text.split() != [text]:
+            raise ValueError(
+                f"{name} contains the id {show_id(one)}. An id must not be empty or contain white "
+                "space, which separates the fields of a line of a run or of qrels."
+            )
     first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
     if len(first) < len(texts):
         later = next(k for k, text in enumerate(texts) if first[text] != k)

@@ -99,6 +99,17 @@ class ContextTableMixin:
             scores[rows] = predict(table)
         return scores
 
+    def own_importances(self) -> NDArray[Any]:
+        """Return the importances of the fitted regressor per column of X."""
+        regressor: Any = self.regressor_  # type: ignore[attr-defined]
+        if not hasattr(regressor, "feature_importances_"):
+            raise AttributeError(
+                f"{type(regressor).__name__} has no feature_importances_, so that a ranker, or a "
+                "stack with such a member, has none. inspection.permutation_importance takes all "
+                "rankers."
+            )
+        return self.column_importances(regressor.feature_importances_)
+
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add the importances of the context columns to those of their input columns.
 

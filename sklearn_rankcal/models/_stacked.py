@@ -391,7 +391,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
         total: Any = 0.0
         for name, models in self.members_.items():
             for model in models:
-                own = model.column_importances(model.regressor_.feature_importances_)
+                own = model.own_importances()
                 total = total + self.shares_[name] * own / (own.sum() or 1.0)
         return total / (total.sum() or 1.0)
 

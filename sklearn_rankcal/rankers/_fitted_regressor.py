@@ -28,9 +28,7 @@ class FittedRegressorMixin:
         model = self.model_
         if isinstance(model, StackedModel):
             return self._with_group_column(model.feature_importances_)
-        return self._with_group_column(
-            model.column_importances(model.regressor_.feature_importances_)
-        )
+        return self._with_group_column(model.own_importances())
 
     @property
     def coef_(self) -> NDArray[np.float64]:

@@ -88,7 +88,8 @@ class FittedTableMixin:
         >>> ranker.get_feature_names_out().tolist()
         ['x0', 'x0__zscore']
 
-        With SHAP, the values of a document explain its score, also by its context columns:
+        With SHAP, the values of a document explain its score, also by its context columns. The
+        table must consist of numbers: encode categories before the ranker.
 
         >>> import shap  # doctest: +SKIP
         >>> table = ranker.transform_table(X, groups=groups)  # doctest: +SKIP

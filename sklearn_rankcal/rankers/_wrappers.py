@@ -55,6 +55,9 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     `VotingRegressor` therefore fits its members again. To keep a fitted ranker there, pass
     ``FrozenEstimator(ScoreRegressor(ranker))``.
 
+    With structured labels, the final estimator of a `StackingRegressor` must take them, such as
+    ``RelevanceRegressor(Ridge())``; the default of scikit-learn cannot cast them to numbers.
+
     Tools that call ``predict(X)`` pass no groups. A ranker with ``context=None`` does not need
     them, and a ranker with `group_column` finds them in a data frame.
 

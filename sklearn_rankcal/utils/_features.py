@@ -46,6 +46,8 @@ def check_features(X: Any) -> Any:
         if X.shape[0] < 1 or X.shape[1] < 1:
             # raises scikit-learn's error for an empty array
             check_array(np.empty(X.shape), ensure_all_finite=False)
+        if hasattr(X, "infer_objects") and "object" in map(str, X.dtypes):
+            return X.infer_objects()  # numbers of dtype object become numbers
         return X
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
