@@ -264,10 +264,10 @@ def _texts(ids: Sequence[Any], name: str) -> list[str]:
     texts = [
         one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one) for one in ids
     ]
-    for one, text in zip(ids, texts, strict=True):
+    for text in texts:
         if text.split() != [text]:
             raise ValueError(
-                f"{name} contains the id {show_id(one)}. An id must not be empty or contain white "
+                f"{name} contains the id {text!r}. An id must not be empty or contain white "
                 "space, which separates the fields of a line of a run or of qrels."
             )
     first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))

@@ -43,7 +43,15 @@ def tables(case):
     ids, texts = _ids(case, codes)
     y = case.rng.integers(0, 4, n)
     scores = case.choose([case.rng.normal(size=n), case.rng.integers(0, 3, n) / 2])
-    run = case.call(_M.to_run, scores, groups=groups, document_ids=ids)
+    made = case.attempt(_M.to_run, scores, groups=groups, document_ids=ids)
+    if made.error is not None:
+        spaces = any(text.split() != [text] for text in [*texts, *map(str, groups)])
+        case.expect(
+            spaces and "white space" in str(made.error), "refuses good ids", made.describe()
+        )
+        case.refuses(_M.to_qrels, y, groups=groups, document_ids=ids)
+        return
+    run = made.value
     qrels = case.call(_M.to_qrels, y, groups=groups, document_ids=ids)
     rows = sorted(range(n), key=lambda i: texts[i], reverse=True)
     rows = sorted(rows, key=lambda i: (codes[i], -scores[i]))
@@ -55,7 +63,9 @@ def tables(case):
     case.expect(run["query_id"].tolist() == qrels["query_id"].tolist(), "has other queries")
     # nunique of pandas merges text with lone surrogates
     case.expect(len(set(run["query_id"])) == len(set(codes)), "merges queries")
-    if any(text.split() != [text] or not _is_utf8(text) for text in [*texts, *run["query_id"]]):
+    for text in [*texts, *run["query_id"]]:
+        case.expect(text.split() == [text], "accepts ids with white space", repr(text))
+    if not all(map(_is_utf8, [*texts, *run["query_id"]])):
         return  # a file cannot hold these ids
     lines = [
         f"{q} Q0 {d} 7 {s!r} x"
