@@ -18,7 +18,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._row_hashes import hash_values
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 
-_COLUMNS = 3  # of X that are hashed; all columns would take as long as the fit of Ridge
+_COLUMNS = 2  # of X that are hashed; all columns would take as long as the fit of Ridge
 
 
 class FittedQueries:
