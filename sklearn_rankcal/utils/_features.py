@@ -46,15 +46,25 @@ def check_features(X: Any) -> Any:
         if X.shape[0] < 1 or X.shape[1] < 1:
             # raises scikit-learn's error for an empty array
             check_array(np.empty(X.shape), ensure_all_finite=False)
-        if hasattr(X, "infer_objects") and "object" in map(str, X.dtypes):
-            return X.infer_objects()  # numbers of dtype object become numbers
-        return X
+        return _infer_numbers(X)
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
         with contextlib.suppress(TypeError, ValueError):  # then the regressor raises its own error
             table = table.astype(np.float64)
     return table
+
+
+def _infer_numbers(X: Any) -> Any:
+    """Return a pandas frame whose columns of numbers of dtype object have a dtype of numbers."""
+    if not hasattr(X, "iloc") or not X.columns.is_unique or "object" not in map(str, X.dtypes):
+        return X
+    from pandas.api.types import infer_dtype
+
+    objects = [name for name, dtype in X.dtypes.items() if str(dtype) == "object"]
+    kinds = ("integer", "floating", "mixed-integer-float")
+    numbers = [name for name in objects if infer_dtype(X[name]) in kinds]
+    return X.astype({name: X[name].infer_objects().dtype for name in numbers})
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
