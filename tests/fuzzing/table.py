@@ -12,6 +12,7 @@ from . import (
     judgements,
     labels,
     metrics,
+    processes,
     public,
     rankers,
     readers,
@@ -103,6 +104,7 @@ CALLS = [
     Call(costs.factored, 1, ("LowRankLoss",)),
     Call(costs.classifier, 1, ("LowRankClassifier", "make_cost_scorer")),
     Call(costs.bad_costs, 2),
+    Call(processes.exits, 0.2),
 ]
 _CHECKS = "checks of estimators and losses, run by the tests of estimators"
 _PLOT = "draws a picture: tests/test_plotting.py"
