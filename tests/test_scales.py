@@ -29,6 +29,10 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
+from .few_trees import few_trees  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 DATA = make_ranking(25, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 WEIGHT = np.random.default_rng(0).uniform(0.5, 2, len(Y))
@@ -60,7 +64,7 @@ def test_rankings_do_not_depend_on_the_scale_of_sample_weight(name):
     regressor, loss = INVARIANT[name]
     ranker = CalibratedRanker(regressor, loss=loss)
     wanted = ranker.fit(X, Y, groups=G, sample_weight=WEIGHT).predict(X, groups=G)
-    for exponent in EXPONENTS if name != "BlendedRegressor" else EXPONENTS[::3]:
+    for exponent in EXPONENTS if name.startswith(("PairwiseRidge", "Bilinear")) else EXPONENTS[::3]:
         ranker.fit(X, Y, groups=G, sample_weight=np.ldexp(WEIGHT, exponent))
         np.testing.assert_array_equal(ranker.predict(X, groups=G), wanted, err_msg=str(exponent))
 
@@ -157,7 +161,7 @@ def test_rankings_do_not_depend_on_the_unit_of_preferences(regressor, loss):
     ranker = CalibratedRanker(regressor, loss=loss)
     first = ranker.fit(X, preference_labels(PAIRS, G, PAIR_WEIGHT))
     wanted = first.predict(X, groups=G)
-    for exponent in (-940, -660, -300, -90, -30, 90, 300, 660, 940):
+    for exponent in (-940, -300, -30, 90, 660, 940):
         labels = preference_labels(PAIRS, G, np.ldexp(PAIR_WEIGHT, exponent))
         found = ranker.fit(X, labels).predict(X, groups=G)
         if isinstance(regressor, BlendedRegressor):  # trees stop at an absolute variance
@@ -214,14 +218,15 @@ def test_label_rankings_do_not_depend_on_the_unit_of_weights(regressor):
         ranker.fit(data.X, weights * 1e-300)
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_decisions_do_not_depend_on_the_unit_of_costs_or_weights():
-    table, y = load_wine(return_X_y=True)
+    table, y = (part[::3] for part in load_wine(return_X_y=True))
     costs = np.array([[0, 1, 1, 0.4], [1, 0, 1, 0.4], [10, 10, 0, 0.4]])
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     options = {"targets": [0, 1, 2, -1], "random_state": 0}
     for regressor, units in (
-        (BlendedRegressor(n_estimators=30), ((0, 1000), (0, -1000), (-600, 0))),
-        (HistGradientBoostingRegressor(max_iter=5), ((-600, 0), (-60, 0), (400, 0))),
+        (BlendedRegressor(n_estimators=10), ((0, 1000), (-600, -1000))),
+        (HistGradientBoostingRegressor(max_iter=5), ((-600, 0), (400, 0))),
     ):
         fits = [
             LowRankClassifier(regressor, loss_matrix=np.ldexp(costs, cost), **options).fit(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +23,11 @@ from sklearn_rankcal.models import (
     StackedModel,
 )
 from sklearn_rankcal.queries import Queries
+
+from .covering import covering
+from .few_trees import few_trees  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(n_queries=20, n_documents=8, n_features=5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -231,9 +238,11 @@ def test_frames_of_sparse_columns():
     np.testing.assert_array_equal(ranker.predict(sparse, G), usual.predict(frame, G))
 
 
-@pytest.mark.parametrize("heavy", [1e2, 1e4, 1e20, 1e290])
-@pytest.mark.parametrize("loss", ["ndcg", "pd_by_scores"])
-def test_a_query_that_outweighs_all_others(loss, heavy):
+@pytest.mark.parametrize(
+    ("heavy", "loss"),
+    covering(itertools.product([1e2, 1e4, 1e20, 1e290], ["ndcg", "pd_by_scores"])),
+)
+def test_a_query_that_outweighs_all_others(heavy, loss):
     """The models without it learn as much from the small weights of the other queries."""
     weight = np.where(np.unique(G)[0] == G, heavy, 1 / heavy)
     ranker = CalibratedRanker("stacked", loss=loss).fit(X, Y, groups=G, sample_weight=weight)
@@ -253,12 +262,12 @@ def test_scores_need_the_queries():
     np.testing.assert_allclose(means, 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("factor", [1e-200, 3.0, 1e160])
-def test_only_ratios_of_weights_count(factor):
+def test_only_ratios_of_weights_count():
     weight = 1.0 + (np.arange(len(Y)) % 3)
     usual = CalibratedRanker("stacked").fit(X, Y, groups=G, sample_weight=weight)
-    scaled = CalibratedRanker("stacked").fit(X, Y, groups=G, sample_weight=factor * weight)
-    np.testing.assert_array_equal(scaled.predict(X, G), usual.predict(X, G))
+    for factor in (1e-200, 3.0, 1e160):
+        scaled = CalibratedRanker("stacked").fit(X, Y, groups=G, sample_weight=factor * weight)
+        np.testing.assert_array_equal(scaled.predict(X, G), usual.predict(X, G), str(factor))
     assert not np.array_equal(usual.decision_function(X, G), fit("stacked").decision_function(X, G))
 
 

@@ -1,0 +1,38 @@
+"""Long tables of tests: a selection covers each row and each column, and the rest is slow."""
+
+import pytest
+
+
+def covering(cells, coordinates=lambda *values: values):
+    """Mark all cells slow but a selection in which each value of each coordinate occurs.
+
+    `cells` are tuples of values or `pytest.param`. `coordinates` returns those coordinates of the
+    values of a cell that have to be covered; two that print the same are the same. In a full table,
+    the selection is a diagonal, as long as the longest side.
+    """
+    cells = [cell if hasattr(cell, "marks") else pytest.param(*cell) for cell in cells]
+    places = [tuple(map(repr, coordinates(*cell.values))) for cell in cells]
+    sides = [list(dict.fromkeys(side)) for side in zip(*places, strict=True)]
+    longest = max(map(len, sides))
+    chosen = {tuple(side[i % len(side)] for side in sides) for i in range(longest)}
+    covered = {one for place in places if place in chosen for one in enumerate(place)}
+    for place in places:  # a table with holes may lack a part of its diagonal
+        if not covered.issuperset(enumerate(place)):
+            chosen.add(place)
+            covered.update(enumerate(place))
+    return [
+        cell
+        if place in chosen
+        else pytest.param(*cell.values, marks=[*cell.marks, pytest.mark.slow], id=cell.id)
+        for cell, place in zip(cells, places, strict=True)
+    ]
+
+
+def covering_checks(mark):
+    """Return what `parametrize_with_checks` of scikit-learn returned, with most cells slow."""
+    names, cells = mark.args
+    return pytest.mark.parametrize(names, covering(cells, _names), **mark.kwargs)
+
+
+def _names(estimator, check):
+    return id(estimator), check.func.__name__, check.keywords
