@@ -22,6 +22,7 @@ from sklearn_rankcal import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.models import BlendedRegressor
 
+from .covering import covering_checks
 from .named import named
 
 
@@ -37,15 +38,17 @@ def seldom_one(classes):
     return distance(classes) * (1.0 + np.arange(len(classes)))[:, None] - 1
 
 
-@parametrize_with_checks(
-    [
-        LowRankClassifier(Ridge()),
-        LowRankClassifier(Ridge(), loss_matrix=distance, n_folds=None),
-        LowRankClassifier(ExtraTreesRegressor(20), loss_matrix=seldom_one, n_folds=None),
-        LowRankClassifier(Ridge(), loss_matrix=seldom_one),
-        LowRankClassifier(HistGradientBoostingRegressor(max_iter=10)),
-        LowRankClassifier(BlendedRegressor(n_estimators=30)),
-    ]
+@covering_checks(
+    parametrize_with_checks(
+        [
+            LowRankClassifier(Ridge()),
+            LowRankClassifier(Ridge(), loss_matrix=distance, n_folds=None),
+            LowRankClassifier(ExtraTreesRegressor(20), loss_matrix=seldom_one, n_folds=None),
+            LowRankClassifier(Ridge(), loss_matrix=seldom_one),
+            LowRankClassifier(HistGradientBoostingRegressor(max_iter=10)),
+            LowRankClassifier(BlendedRegressor(n_estimators=30)),
+        ]
+    )
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_scikit_learn_checks(estimator, check):

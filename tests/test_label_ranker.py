@@ -27,18 +27,21 @@ from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDBy
 from sklearn_rankcal.metrics import get_ranking_scorer
 
 from . import oracles
+from .covering import covering_checks
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "label_ranking"
 
 
-@parametrize_with_checks(
-    [
-        CalibratedLabelRanker(Ridge()),
-        CalibratedLabelRanker(Ridge(), loss="spearman"),
-        CalibratedLabelRanker(Ridge(), loss="ndcg"),
-        CalibratedLabelRanker(Ridge(), loss=MAP(threshold=1), missing="pairwise"),
-        CalibratedLabelRanker(Ridge(), loss="ndcg", y_type="relevance"),
-    ]
+@covering_checks(
+    parametrize_with_checks(
+        [
+            CalibratedLabelRanker(Ridge()),
+            CalibratedLabelRanker(Ridge(), loss="spearman"),
+            CalibratedLabelRanker(Ridge(), loss="ndcg"),
+            CalibratedLabelRanker(Ridge(), loss=MAP(threshold=1), missing="pairwise"),
+            CalibratedLabelRanker(Ridge(), loss="ndcg", y_type="relevance"),
+        ]
+    )
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,5 +1,6 @@
 """Rankers of every kind pass scikit-learn's checks of estimators and our checks of rankers."""
 
+import itertools
 from importlib.util import find_spec
 
 import numpy as np
@@ -20,6 +21,10 @@ from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
 
 from .boosting_tools import regressor
+from .covering import covering, covering_checks
+from .few_trees import few_trees  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 CHECKED = [
     CalibratedRanker(),
@@ -51,11 +56,12 @@ if find_spec("xgboost") is not None:
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.MissingGroupsWarning")
 # On the tiny data of check_estimators_overwrite_params and others, lbfgs may stop early.
 @pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge.*")
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
+@covering_checks(parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks))
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+CHECKS = {check.__name__: check for check in yield_ranker_checks()}
 RANKERS = {
     "default": CalibratedRanker(),
     "ridge": CalibratedRanker(Ridge()),
@@ -78,15 +84,14 @@ RANKERS = {
 }
 
 
-@pytest.mark.parametrize("check", [*yield_ranker_checks()], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.parametrize(("name", "check"), covering(itertools.product(RANKERS, CHECKS)), ids=str)
 def test_ranker_checks(name, check):
-    check(RANKERS[name])
+    CHECKS[check](RANKERS[name])
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_passes_the_ranker_checks(name):
-    check_ranker(CalibratedRanker(Ridge(), loss=LOSSES[name]()))
+@pytest.mark.parametrize(("name", "check"), covering(itertools.product(LOSSES, CHECKS)), ids=str)
+def test_every_loss_passes_the_ranker_checks(name, check):
+    CHECKS[check](CalibratedRanker(Ridge(), loss=LOSSES[name]()))
 
 
 class _WorstFirst(CalibratedRanker):

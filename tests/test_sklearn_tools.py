@@ -31,6 +31,7 @@ from sklearn.utils.fixes import parse_version
 
 from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, QueryKFold
 
+from .covering import covering
 from .sklearn_table import CELLS, MESSAGES, NAN, WARNINGS
 from .sklearn_tools import TOOLS, fitted_search, use_cross_val_score, use_nested
 from .sklearn_ways import (
@@ -76,8 +77,14 @@ def cells():
             )
 
 
+def sides_of_the_table(tool, routing, way, scoring, outcome):
+    return (tool, outcome, routing), (outcome, routing, way), (tool, scoring)
+
+
 @pytest.mark.parametrize(
-    ("tool", "routing", "way", "scoring", "outcome"), cells(), indirect=["routing"]
+    ("tool", "routing", "way", "scoring", "outcome"),
+    covering(cells(), sides_of_the_table),
+    indirect=["routing"],
 )
 def test_a_tool_is_right_or_raises_with_the_remedy(tool, routing, way, scoring, outcome):
     use = partial(TOOLS[tool][0], WAYS[way], scoring, routing)

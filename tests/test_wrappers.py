@@ -1,6 +1,7 @@
 """Rankers inside other estimators: scorers that refuse them, ScoreRegressor, out-of-fold scores."""
 
 import functools
+import itertools
 import pickle
 from types import SimpleNamespace
 
@@ -43,6 +44,8 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score
 from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import PairwiseRidge
+
+from .covering import covering, covering_checks
 
 DATA = make_ranking(24, (4, 9), 5, n_informative=3, random_state=0)
 SHUFFLE = np.random.RandomState(0).permutation(len(DATA.y))
@@ -88,19 +91,21 @@ def objects(*items):
     return array
 
 
-@parametrize_with_checks(
-    [RelevanceRegressor(Ridge()), ScoreRegressor(CalibratedRanker(Ridge(), context=None))],
-    expected_failed_checks=lambda estimator: (
-        {
-            f"check_sample_weight_equivalence_on_{kind}_data": (
-                "the targets of a ranker depend on the whole query; weights are weights of the "
-                "regression and not repetitions"
-            )
-            for kind in ("dense", "sparse")
-        }
-        if isinstance(estimator, ScoreRegressor)
-        else {}
-    ),
+@covering_checks(
+    parametrize_with_checks(
+        [RelevanceRegressor(Ridge()), ScoreRegressor(CalibratedRanker(Ridge(), context=None))],
+        expected_failed_checks=lambda estimator: (
+            {
+                f"check_sample_weight_equivalence_on_{kind}_data": (
+                    "the targets of a ranker depend on the whole query; weights are weights of the "
+                    "regression and not repetitions"
+                )
+                for kind in ("dense", "sparse")
+            }
+            if isinstance(estimator, ScoreRegressor)
+            else {}
+        ),
+    )
 )
 # The checks fit without groups, and labels that are no grades.
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.MissingGroupsWarning")
@@ -404,10 +409,18 @@ def test_a_renamed_group_column_is_suggested():
 # -------------------------------------------------------------------- out of fold
 
 
-@both_routings
-@pytest.mark.parametrize("method", ["decision_function", "predict"])
-@pytest.mark.parametrize("how", ["groups", "labels", "column", "pipeline", "search"])
-def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(routing, method, how):
+@pytest.mark.parametrize(
+    ("how", "method", "routing"),
+    covering(
+        itertools.product(
+            ["groups", "labels", "column", "pipeline", "search"],
+            ["decision_function", "predict"],
+            [False, True],
+        ),
+        lambda how, method, routing: (how, (method, routing)),
+    ),
+)
+def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(how, method, routing):
     ranker, table, y, groups = CalibratedRanker(Ridge()), X, Y, G
     scaled = how in ("pipeline", "search")
     estimator = ranker
