@@ -223,22 +223,27 @@ def defined(loss, pool):
     return pool[loss.defined(*as_queries(pool))]
 
 
+@pytest.mark.parametrize(
+    ("share", "least"), [(4, 20), pytest.param(1, 100, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("name", "loss", "decoder"), variants())
-def test_a_loss_is_calibrated_inside_the_condition_of_its_decoder(name, loss, decoder):
+def test_a_loss_is_calibrated_inside_the_condition_of_its_decoder(
+    name, loss, decoder, share, least
+):
     rng = np.random.default_rng(0)
     condition = condition_of(name, loss, decoder)
     for r in (3, 4, 5):
         pool = defined(loss, pool_of(loss, r, rng))
         n = 100 if decoder == "local_search" else 500 if condition is None else 120
-        chance = mixtures(pool, n, rng)
+        chance = mixtures(pool, n // share, rng)
         result, regret, spread = decoded(loss, decoder, pool, chance, rng)
         inside = np.ones(len(chance), bool)
         if condition is proved:
             inside = result.optimal
         elif condition is not None:
             inside = [bool(condition(LabelDistribution(pool[p > 0], p[p > 0]))) for p in chance]
-        assert np.sum(inside) >= 100
-        assert (spread[inside] > 0.01).sum() >= 50  # many rankings are worse than the best
+        assert np.sum(inside) >= least
+        assert (spread[inside] > 0.01).sum() >= least / 2  # many rankings are worse than the best
         np.testing.assert_array_less(regret[inside], 1e-9)
 
 
@@ -277,7 +282,7 @@ def test_the_gap_of_every_decoder_bounds_its_regret(space):
     rng = np.random.default_rng(1)
     loss = {"pairs": PD(), "symmetric_pairs": MAP()}[space]
     pool = defined(loss, pool_of(loss, 4, rng))
-    chance = mixtures(pool, 100, rng)
+    chance = mixtures(pool, 20, rng)
     for kind, decoder in DECODERS:
         if kind == space:
             result, regret, _ = decoded(loss, decoder, pool, chance, rng)
@@ -288,14 +293,15 @@ def test_the_gap_of_every_decoder_bounds_its_regret(space):
 # ------------------------------------------------------------------ the search
 
 
+@pytest.mark.parametrize("budget", [BUDGET // 4, pytest.param(BUDGET, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "loss", "decoder"),
     [case for case in variants() if condition_of(*case.values) is not proved],
 )
-def test_the_search_finds_nothing_where_there_is_nothing(name, loss, decoder):
+def test_the_search_finds_nothing_where_there_is_nothing(name, loss, decoder, budget):
     condition = condition_of(name, loss, decoder)
     found = find_counterexample(
-        loss, decoder, 4, condition=condition, n_trials=BUDGET, random_state=0
+        loss, decoder, 4, condition=condition, n_trials=budget, random_state=0
     )
     assert found is None
 
