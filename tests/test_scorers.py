@@ -1,5 +1,6 @@
 """RankingScorer. test_sklearn_tools.py uses it on relevance labels in scikit-learn's tools."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -37,6 +38,7 @@ from sklearn_rankcal.metrics import (
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 from . import oracles
+from .covering import covering
 
 DATA = make_ranking(50, (3, 9), 6, n_levels=2, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -317,6 +319,9 @@ def with_missing(share=0.3):
     return np.where(np.random.default_rng(0).random(YL.shape) < share, np.nan, YL)
 
 
+LABEL_RANKINGS = {"ranks": YL, "missing": with_missing(), "weights": rankings_to_preferences(YL)}
+
+
 def test_tau_of_label_rankings_is_scipys():
     ranks = LABEL_RANKER.predict(XL)
     taus = [kendalltau(a, b).statistic for a, b in zip(ranks, YL, strict=True)]
@@ -435,9 +440,11 @@ def test_document_rankers_are_not_scored_on_label_rankings():
         TAU(RANKER, X, np.ones((len(Y), 3)), groups=G)
 
 
-@pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize("Y", [YL, with_missing(), rankings_to_preferences(YL)])
-def test_tools_on_label_rankings(Y, routing):
+@pytest.mark.parametrize(
+    ("kind", "routing"), covering(itertools.product(LABEL_RANKINGS, [False, True]))
+)
+def test_tools_on_label_rankings(kind, routing):
+    Y = LABEL_RANKINGS[kind]
     pipe = make_pipeline(StandardScaler(), CalibratedLabelRanker(Ridge()))
     grid = {"calibratedlabelranker__regressor__alpha": [0.1, 1000.0]}
     groups = np.arange(90) % 9

@@ -44,6 +44,7 @@ from sklearn_rankcal.surrogates import (
     WeightedComparisons,
 )
 
+from .covering import covering
 from .label_distributions import single_edges
 from .surrogate_data import EVERY, MARGINS, name_of
 
@@ -97,8 +98,8 @@ def test_minimisers_are_sorted_as_expected_utilities(surrogate):
 
 @pytest.mark.parametrize("surrogate", GOOD + BAD, ids=name_of)
 def test_minimisers_are_not_beaten_by_scipy(surrogate):
-    """Derivative-free searches from the minimiser, and from 0, find nothing lower."""
-    problems = mixtures(surrogate, 4, 3, seed=1)
+    """Derivative-free searches from the minimiser, and from afar, find nothing lower."""
+    problems = mixtures(surrogate, 2, 3, seed=1)
     s = minimizers(problems)
     least = problems.value(s)
     for k in range(problems.n):
@@ -107,7 +108,7 @@ def test_minimisers_are_not_beaten_by_scipy(surrogate):
         def value(scores, one=one):
             return float(one.value(np.atleast_2d(scores))[0])
 
-        for start in (s[k], np.zeros(3), np.arange(3.0)):
+        for start in (s[k], np.arange(3.0)):
             found = minimize(value, start, method="Nelder-Mead", options={"xatol": 1e-9})
             assert least[k] <= found.fun + 1e-9 * (1 + abs(found.fun))
 
@@ -206,7 +207,14 @@ def test_nothing_is_found_for_spearman(surrogate):
     assert find_counterexample("spearman", surrogate, 4, n_trials=4000, random_state=0) is None
 
 
-@pytest.mark.parametrize("surrogate", COMPARISONS, ids=name_of)
+@pytest.mark.parametrize(
+    "surrogate",
+    covering(
+        [(surrogate,) for surrogate in COMPARISONS],
+        lambda surrogate: (type(surrogate), *surrogate.get_params().values()),
+    ),
+    ids=name_of,
+)
 def test_comparisons_fail_in_low_noise(surrogate):
     """Theorems 2 and 3 of Duchi et al. (2013)."""
     found = find_counterexample(
@@ -291,19 +299,26 @@ def test_arguments_of_find_counterexample():
 
 @pytest.mark.parametrize(
     ("surrogate", "loss", "condition"),
-    [
-        *((surrogate, "dcg", None) for surrogate in BAD if not hasattr(surrogate, "normalization")),
-        *((kind("own"), "ndcg", None) for kind in (PointwiseSquared, Cosine, Softmax)),
-        (RankSVM(), "auc", None),
-        (RankNet(), "precision@1", None),
-        (Softmax(), "err", None),
-        (PointwiseSquared(), "err", None),
-        (PointwiseSquared(), "map_by_scores", None),
-        (PairwiseMargin(), "map_by_scores", None),
-        (PointwiseSquared(), "pd_by_scores", satisfies_dag),
-        *((surrogate, "pd", is_low_noise) for surrogate in COMPARISONS[::3]),
-        *((DifferenceGraph(margin), "pd", satisfies_dag) for margin in MARGINS),
-    ],
+    covering(
+        [
+            *(
+                (surrogate, "dcg", None)
+                for surrogate in BAD
+                if not hasattr(surrogate, "normalization")
+            ),
+            *((kind("own"), "ndcg", None) for kind in (PointwiseSquared, Cosine, Softmax)),
+            (RankSVM(), "auc", None),
+            (RankNet(), "precision@1", None),
+            (Softmax(), "err", None),
+            (PointwiseSquared(), "err", None),
+            (PointwiseSquared(), "map_by_scores", None),
+            (PairwiseMargin(), "map_by_scores", None),
+            (PointwiseSquared(), "pd_by_scores", satisfies_dag),
+            *((surrogate, "pd", is_low_noise) for surrogate in COMPARISONS[::3]),
+            *((DifferenceGraph(margin), "pd", satisfies_dag) for margin in MARGINS),
+        ],
+        lambda surrogate, loss, _: (type(surrogate), loss, getattr(surrogate, "margin", None)),
+    ),
     ids=lambda value: getattr(value, "__name__", name_of(value)),
 )
 def test_every_pair_that_is_not_calibrated_is_found(surrogate, loss, condition):
