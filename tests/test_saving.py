@@ -34,6 +34,10 @@ from sklearn_rankcal.models import (
 )
 from sklearn_rankcal.utils import _pickles
 
+from .few_trees import few_trees  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 DATA = make_ranking(20, (3, 8), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 
