@@ -116,7 +116,7 @@ def test_chains_lose_what_their_blocks_lose(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_decoders_against_all_orders(family):
-    check_small(many(family, range(1, 8), 30))
+    check_small(many(family, range(1, 8), 15))
 
 
 @drawn
@@ -268,7 +268,7 @@ def test_sort_is_stable_and_sees_signs_only():
 @pytest.mark.parametrize("n_perturbations", [None, 0])
 def test_local_search_is_a_local_optimum(family, n_perturbations):
     options = {} if n_perturbations is None else {"n_perturbations": n_perturbations}
-    us = many(family, range(1, 8), 12, seed=1)
+    us = many(family, range(1, 8), 5, seed=1)
     result = decode_preferences(us, "local_search", **options)
     for u, ranks, objective in zip(us, result.ranks, result.objective, strict=True):
         around = matrices.insertion_losses(preference_losses(u), u, ranks)

@@ -69,7 +69,7 @@ CASES = {
 }
 BEST_IS_MIN = {"pd", "pd sum", "pd graded"}
 
-query = st.integers(1, 6).flatmap(
+query = st.integers(1, 5).flatmap(
     lambda r: st.tuples(
         st.lists(st.integers(0, 3), min_size=r, max_size=r),
         st.lists(st.integers(0, 3), min_size=r, max_size=r),
