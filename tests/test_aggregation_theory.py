@@ -37,6 +37,7 @@ from sklearn_rankcal.surrogates import (
 from sklearn_rankcal.surrogates._margins import find_margin
 
 from . import oracles
+from .covering import covering
 from .label_distributions import single_edges
 from .surrogate_data import MARGINS, name_of
 
@@ -190,11 +191,14 @@ def test_net_preferences_of_single_judgements_are_comparisons(margin):
 
 @pytest.mark.parametrize(
     "surrogate",
-    [
-        *(WeightedComparisons(margin) for margin in MARGINS),
-        *(RequiredMargin(margin) for margin in MARGINS),
-        *(DifferenceGraph(margin) for margin in MARGINS),
-    ],
+    covering(
+        [
+            (kind(margin),)
+            for kind in (WeightedComparisons, RequiredMargin, DifferenceGraph)
+            for margin in MARGINS
+        ],
+        lambda surrogate: (type(surrogate), surrogate.margin),
+    ),
     ids=name_of,
 )
 def test_counterexamples_with_acyclic_mean_graphs_are_found(surrogate):

@@ -1,5 +1,6 @@
 """Displays: a metric against its cutoff, and the differences of two rankings query by query."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn_rankcal.metrics import (
 )
 from sklearn_rankcal.plotting import MetricAtKDisplay, QueryDifferencesDisplay
 from sklearn_rankcal.plotting._axes import place_legend
+
+from .covering import covering
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -236,8 +239,9 @@ def test_differences_of_fitted_rankers():
         QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G, names="ab")
 
 
-@pytest.mark.parametrize("width", [3.6, 6.4, 12.8])
-@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize(
+    ("width", "layout"), covering(itertools.product([3.6, 6.4, 12.8], ["constrained", None]))
+)
 def test_legends_cover_nothing(width, layout):
     """Also where every bar is above 0 and every curve ends under the corner of the legend."""
     size = {"figsize": (width, 0.75 * width), "layout": layout}
