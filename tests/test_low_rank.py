@@ -81,11 +81,12 @@ def adversarial(loss, u, rng):
     return u - 1.001 * (gap / square)[:, None] * apart
 
 
+@pytest.mark.parametrize("n_draws", [100, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_theorem_3(kind):
+def test_theorem_3(kind, n_draws):
     """Given E[alpha] the decoder minimises the risk; given any u its regret is within the bound."""
     rng = np.random.default_rng(KINDS.index(kind))
-    for _ in range(400):
+    for _ in range(n_draws):
         L = random_costs(kind, rng)
         n, k = L.shape
         loss = LowRankLoss.from_matrix(L)
@@ -114,10 +115,11 @@ def test_the_regret_bound_is_attained():
         assert 0.998 < ratio.max() / loss.regret_constant() <= 1
 
 
+@pytest.mark.parametrize("n_draws", [80, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_approximation_loses_at_most_twice_its_error(kind):
+def test_an_approximation_loses_at_most_twice_its_error(kind, n_draws):
     rng = np.random.default_rng(10 + KINDS.index(kind))
-    for _ in range(300):
+    for _ in range(n_draws):
         L = random_costs(kind, rng)
         n, k = L.shape
         loss = LowRankLoss.from_matrix(L, rank=int(rng.integers(1, min(n, k) + 1)))
