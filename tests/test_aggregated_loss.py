@@ -31,6 +31,8 @@ from sklearn_rankcal.models import DocumentModel, StackedModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Softmax
 
+from .boosting_tools import regressor
+
 SIZES = [3, 1, 4, 2]  # documents of each query
 NUMBERS = [5, 0, 7, 3]  # judgements of each query
 
@@ -259,9 +261,9 @@ def test_every_ranker_takes_it(ranker):
 
 
 def test_boosted_rankers_take_it():
-    pytest.importorskip("lightgbm")
     X, pairs, groups, score = world()
-    ranker = BoostedRanker("softmax", loss=AggregatedLoss("ndcg", subset_size=10))
+    loss = AggregatedLoss("ndcg", subset_size=10)
+    ranker = BoostedRanker("softmax", loss=loss, regressor=regressor("lightgbm", 20))
     ranker.fit(X, preference_labels(pairs, groups))
     assert np.corrcoef(ranker.decision_function(X, groups=groups), score)[0, 1] > 0.6
 

@@ -32,6 +32,8 @@ from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._stacked import _nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
+from .few_trees import few_trees  # noqa: F401
+
 DATA = make_ranking(n_queries=40, n_features=6, random_state=0)
 X, Y, Q = DATA.X, DATA.y.astype(float), Queries.from_groups(DATA.groups)
 TARGETS = get_loss("ndcg").training_targets(Y, Q)
@@ -476,6 +478,7 @@ def test_scores_enter_pairs_as_differences():
     np.testing.assert_allclose(first, scores[i] - scores[j], atol=1e-6)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_the_trees_of_the_forest_are_limited_where_rows_are_many(monkeypatch):
     def most_leaves(model):
         return max(tree.get_n_leaves() for m in model.members_["forest"] for tree in m.regressor_)

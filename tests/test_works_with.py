@@ -29,6 +29,10 @@ from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.decoders import decode_scores
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
 
+from .few_trees import few_trees  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 DATA = make_ranking(n_queries=30, n_documents=8, random_state=0)
 X, Y, GROUPS = DATA.X, DATA.y, DATA.groups
 LABELS = relevance_labels(Y, GROUPS)
