@@ -98,7 +98,7 @@ def fit_both(learner, data, whole, weighted, **parameters):
 
 @pytest.mark.filterwarnings("ignore:Each of the")
 @settings(
-    derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(documents(), st.sampled_from(sorted(LEARNERS)), st.booleans(), st.booleans())
 def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
@@ -122,7 +122,7 @@ def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
 
 @pytest.mark.filterwarnings("ignore:Each of the")
 @settings(
-    derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(
     documents(), st.sampled_from(["ridge", "pairs", "map"]), st.sampled_from([None, "auto", "rank"])
@@ -236,7 +236,7 @@ def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, whol
     frame = make_frame(rng, sizes)
     found = []
     # Among these are columns at the limit, for which another sample decides otherwise.
-    for share in (0.0, 0.05, 0.08, 0.1, 0.12, 0.15, 0.3):
+    for share in (0.0, 0.08, 0.1, 0.12, 0.3):
         frame["a"] = rng.normal(size=len(frame)) + share * rng.normal(size=len(sizes))[frame["qid"]]
         moved = frame if whole_queries else frame.iloc[rng.permutation(len(frame))]
         edges = np.append(0, np.cumsum(sizes))[[7, 20, 21]] if whole_queries else [50, 60, 500]
@@ -299,7 +299,7 @@ def test_minus_zero_and_zero_are_the_same_query():
 
 # distributed 2025.1 leaves a socket open
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("n_workers", [1, 2, 3])
+@pytest.mark.parametrize("n_workers", [1, 3])
 def test_the_number_of_workers_does_not_count(n_workers):
     data = shuffled()
     ranker = DaskCalibratedRanker(group_column="qid", loss="ndcg@3")
