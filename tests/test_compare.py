@@ -46,7 +46,7 @@ def test_compare_rankings_uses_weights_and_only_defined_queries():
     ("arguments", "message"),
     [
         ({"first": [1.0], "second": [1.0, 2.0]}, "1-D arrays of the same length"),
-        ({"first": [np.nan], "second": [1.0]}, "no query"),
+        ({"first": [np.nan], "second": [1.0]}, "No query"),
         ({"first": [1.0], "second": [1.0], "confidence_level": 95}, "confidence_level"),
         ({"first": [1.0], "second": [1.0], "n_resamples": 0}, "n_resamples"),
         ({"first": [1.0], "second": [1.0], "weight": [-1.0]}, "non-negative"),
