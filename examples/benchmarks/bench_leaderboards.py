@@ -5,8 +5,9 @@
 
 scores   Leaderboards of Bradley-Terry-Luce votes between items with normal scores of standard
          deviation 1: the share of true scores, centred, that 95 % intervals hold. "corrected" are
-         the bias-corrected percentiles of `aggregate`, "percentile" the plain ones, "basic" the
-         percentiles reflected at the estimate, "normal" 1.96 standard deviations of the resamples.
+         the intervals of `aggregate`, bias-corrected percentiles where no votes are unanimous,
+         "percentile" the plain ones, "basic" the percentiles reflected at the estimate, "normal"
+         1.96 standard deviations of the resamples.
 ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the probabilities of
          pairs, and "percentile" the percentiles of resampled ranks. Scores are equally spaced, from
          -spread to spread. A spread of 0.1 or less is a world of near-ties, and 0 a world of ties,
@@ -34,9 +35,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
 from sklearn_rankcal.aggregation._intervals import (
-    corrected_intervals,
     pair_probabilities,
     rank_intervals,
+    summarize,
 )
 from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
 
@@ -65,15 +66,15 @@ def as_judgements(votes: Any, **options: Any) -> Judgements:
     return Judgements.from_pairs(votes.reshape(-1, 2), groups=groups, **options)
 
 
-def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Yield the rows, the queries, the samples and the components of some worlds at a time."""
+def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows, the run, its chunks, the samples and the components of some worlds."""
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
     first = 0
     for run in make_runs(judgements, BradleyTerry(), "judgements", n_resamples, seed=0):
         chunks = [run.resample(chunk, n) for chunk, n in enumerate(sizes)]
         rows = slice(first, first + run.queries.n_rows)
         samples, parts = (np.concatenate([chunk[k] for chunk in chunks]) for k in (0, 1))
-        yield rows, run.queries, samples, parts
+        yield rows, run, chunks, samples, parts
         first = rows.stop
 
 
@@ -88,11 +89,12 @@ def report_scores(n_worlds: int, n_resamples: int) -> None:
             judgements.queries.codes, judgements.items
         ]
         held: dict[str, list[Any]] = {}
-        for part, _, samples, _ in resampled(judgements, n_resamples):
+        for part, run, chunks, samples, _ in resampled(judgements, n_resamples):
             centre, plain = found[part], np.nanquantile(samples, [0.025, 0.975], axis=0)
             spread = 1.96 * np.nanstd(samples, axis=0)
             kinds = {
-                "corrected": corrected_intervals(samples, centre, 0.95),
+                # all items of a world are connected
+                "corrected": summarize(chunks, centre, run.queries.codes, run, 0.95)[:2],
                 "percentile": plain,
                 "basic": 2 * centre - plain[::-1],
                 "normal": (centre - spread, centre + spread),
@@ -114,7 +116,8 @@ def report_ranks(n_worlds: int, n_resamples: int) -> None:
         true = judgements.items + 1
         held: dict[str, list[Any]] = {"pairs": [], "percentile": []}
         length: dict[str, list[Any]] = {"pairs": [], "percentile": []}
-        for part, queries, samples, parts in resampled(judgements, n_resamples):
+        for part, run, _, samples, parts in resampled(judgements, n_resamples):
+            queries = run.queries
             above = pair_probabilities(samples, parts, queries)
             matrix = samples.reshape(len(samples), queries.n_queries, r)
             ranks = np.argsort(np.argsort(-matrix, axis=2), axis=2).reshape(len(samples), -1) + 1
