@@ -309,6 +309,8 @@ def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> 
     """Number the weakly or strongly connected components of a graph, for each node."""
     shape = (n_nodes, n_nodes)
     matrix = csr_array((np.ones(len(start)), (start, end)), shape=shape)
+    # SciPy 1.13 keeps edges that occur twice, and its search for strong components then never ends.
+    matrix.sum_duplicates()
     labels = connected_components(matrix, directed=True, connection=connection)[1]
     return np.asarray(labels, dtype=np.int64)
 
