@@ -179,7 +179,8 @@ def sleep(*args, **kwargs):
 
 _linear_ordering.linprog = sleep
 warnings.simplefilter("ignore")
-decode_preferences(np.random.default_rng(0).random((60, 60)), "exact", time_limit=0.2)
+u = np.random.default_rng(0).random((60, 60))
+decode_preferences(u, "exact", time_limit=0.5, n_perturbations=0)
 print("decoded")
 """
 
