@@ -49,9 +49,9 @@ ranker = CalibratedLabelRanker(random_state=0).fit(X_train, Y_survey)
 def score_one_order(Y):
     answered = ~np.isnan(Y).all(axis=1)
     order = aggregate(Judgements.from_ranks(Y[answered], items=SECTIONS), "kemeny")
-    ranks = dict(zip(order.items.tolist(), order.ranks.tolist(), strict=True))
-    same = np.tile([ranks[section] for section in SECTIONS], (len(Y_test), 1))
-    return kendall_tau_score(-Y_test, ranks=same)  # relevance, where larger is better
+    scores = dict(zip(order.items.tolist(), order.scores.tolist(), strict=True))
+    same = np.tile([scores[section] for section in SECTIONS], (len(Y_test), 1))
+    return kendall_tau_score(-Y_test, same)  # relevance, where larger is better
 
 
 best = kendall_tau_score(-Y_test, ranks=people.bayes_ranks[400:])
