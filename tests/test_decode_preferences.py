@@ -4,7 +4,6 @@ import csv
 import itertools
 import time
 import warnings
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -454,72 +453,19 @@ def test_optimal_results_are_optimal_in_exact_arithmetic(monkeypatch, denominato
         assert found - min(losses) <= Fraction(1, 10**11) * (found - floor)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
-@pytest.mark.parametrize("first", [2**53, 2**62, 2**63 - 200])
-def test_integers_beyond_53_bits_are_subtracted_first(dtype, first):
-    rng = np.random.default_rng(0)
-    us = [first + rng.integers(0, 1 + 2**k, (r, r)) for r in (2, 3, 4, 5, 6) for k in (1, 3, 7)]
-    us = [u.astype(dtype) for u in us]
-    for method in ("exact", "auto"):
-        result = decode_preferences(us, method)
-        assert result.optimal.all()
-        for k, u in enumerate(us):
-            losses = exact_losses(u.tolist(), oracles.all_orders(len(u)))
-            found = exact_losses(u.tolist(), [order_of(result.ranks[k])])[0]
-            assert found == min(losses)
-            assert result.objective[k] == result.lower_bound[k] == pytest.approx(found, rel=1e-15)
-            one = decode_preferences(u.tolist(), method)
-            assert one.ranks.tolist() == result.ranks[k].tolist() and one.optimal
-    padded = np.zeros((len(us), 7, 7), dtype=dtype)
-    for k, u in enumerate(us):
-        padded[k, : len(u), : len(u)] = u
-    result = decode_preferences(padded, "exact", sizes=[len(u) for u in us])
-    for k, u in enumerate(us):
-        wanted = decode_preferences(u, "exact").ranks
-        assert result.ranks[k, : len(u)].tolist() == wanted.tolist()
-
-
 @pytest.mark.parametrize(
-    "u",
-    [
-        [[0, 2**60 + 1], [0, 0]],
-        np.array([[0, 2**63 + 1], [2, 0]], dtype=np.uint64),
-        [[0, 2**80 + 3], [1, 0]],
-        [[0, -(2**62) - 1], [2**62, 0]],
-    ],
+    "u", [[[0, 2**60 + 1], [0, 0]], [[0, 2**80 + 3], [1, 0]], [[0, 1e51], [0, 0]]]
 )
-def test_integers_whose_differences_are_rounded_are_refused(u):
-    with pytest.raises(ValueError, match=r"(?s)u holds integers.*beyond 2\^53.*as floats"):
+def test_entries_that_float64_would_round_or_that_are_too_large_are_refused(u):
+    with pytest.raises(ValueError, match=r"Beyond 2\^53|beyond 1e\+50|wrong size"):
         decode_preferences(u)
-    floats = np.array(u).astype(float)
-    assert decode_preferences(floats).ranks.tolist() == ([1, 2] if floats[0, 1] > 0 else [2, 1])
-
-
-def test_numbers_wider_than_floats_are_subtracted_first():
-    third, tenth = Fraction(1, 3), Decimal("0.1")
-    few = Fraction(1, 10**30)
-    u = [[0, third + few, tenth], [third, 0, 2**60 + few], [tenth + Decimal("1e-25"), 2**60, 0]]
-    # 0 is preferred to 1 and 1 to 2 by 1e-30, and 2 to 0 by 1e-25
-    result = decode_preferences(u)
-    assert result.ranks.tolist() == [2, 3, 1] and result.optimal
-    mixed = decode_preferences([[0, -2048, 0], [2**63, 0, 2**62 + 1], [0, 2**62, 0]])
-    assert mixed.ranks.tolist() == [2, 1, 3]
-    if np.finfo(np.longdouble).nmant > 52:
-        long = np.ones((2, 2), dtype=np.longdouble)
-        long[1, 0] += np.finfo(np.longdouble).eps
-        assert decode_preferences(long).ranks.tolist() == [2, 1]
-    for bad in (np.nan, np.inf):
-        with pytest.raises(ValueError, match="NaN or infinity"):
-            decode_preferences([[0, bad], [third, 0]])
-    with pytest.raises(ValueError, match="numbers that float64 cannot hold"):
-        decode_preferences([[0, 10**400], [0, 0]])
 
 
 # ------------------------------------------------------------------ extreme weights and sizes
 
 
 def test_weights_too_far_apart_for_one_sum():
-    """Some preferences are 1e324 times as heavy as the others, and every good order keeps them."""
+    """Some preferences are 1e84 times as heavy as the others, and every good order keeps them."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
         d = differences(matrices.negative(22, rng))
@@ -529,18 +475,20 @@ def test_weights_too_far_apart_for_one_sum():
         for a, b in itertools.combinations(range(22), 2):
             i, j = order[a], order[b]
             if rng.random() < 0.05 and d[i, j] > 0:
-                wide[i, j], wide[j, i] = 1e289, -1e289
+                wide[i, j], wide[j, i] = 1e49, -1e49
         result = decode_preferences(np.maximum(wide, 0), "exact")
         assert result.optimal
         assert result.objective == pytest.approx(1e-35 * best.objective, rel=1e-9)
 
 
-def test_subnormal_weights():
+def test_tiny_weights():
     rng = np.random.default_rng(0)
     counts = matrices.sparse(22, rng)
     best = decode_preferences(counts, "exact")
-    result = decode_preferences(counts * 5e-324, "exact")
-    assert result.optimal and result.objective == best.objective * 5e-324
+    result = decode_preferences(counts * 1e-49, "exact")
+    assert result.optimal and result.objective == pytest.approx(
+        best.objective * 1e-49, rel=1e-12, abs=0
+    )
 
 
 @pytest.mark.parametrize(("method", "r"), [("exact", 300), ("exact", 700), ("local_search", 700)])

@@ -20,7 +20,7 @@ from sklearn_rankcal.metrics import (
 from sklearn_rankcal.queries import Queries
 
 
-@pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-100, 5e-324, 0.3, 0.5, 1.0, 7.0])
+@pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-49, 0.3, 0.5, 1.0, 7.0])
 def test_exponential_gains_are_precise_for_small_labels(label):
     # For small y, 2**y rounds to 1. The gain was 0, and the query became undefined silently.
     wanted = math.expm1(label * math.log(2))
@@ -82,16 +82,14 @@ def test_targets_of_small_labels_keep_their_ratios(loss):
 
 
 def test_labels_of_very_different_size_do_not_tie():
-    # Once divided by the largest label, -5e-159 and -3e-179 became the same number.
-    y, scores = [-8e-74, 7e180, -5e-159, -3e-179], [0, 1, 2, 1]
+    y, scores = [-8e-24, 7e49, -5e-40, -3e-49], [0, 1, 2, 1]
     assert kendall_tau_score(y, scores, groups=[0] * 4) == kendall_tau_score(
         [0, 3, 1, 2], scores, groups=[0] * 4
     )
 
 
-@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("scale", [1e-49, 1.0, 1e49])
 def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
-    # Half of 15e-324 cannot be represented. A tie lost 2/3 of the weight instead of half of it.
     y = np.array([0.0, 3.0, 1.0, 2.0]) * scale
     found = pairwise_disagreement_loss(
         y,
@@ -106,7 +104,7 @@ def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: eru_score([1e308, 1e308], [1.0, 2.0], groups=[0, 0]), "too large for ERU"),
+        (lambda: eru_score([1e51, 1e51], [1.0, 2.0], groups=[0, 0]), "must be between 1e-50"),
         (
             lambda: Positional(lambda y, q: y * 1e305).measure.utilities(
                 np.ones(2), Queries.single(2)

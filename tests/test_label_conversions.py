@@ -57,7 +57,7 @@ def test_relevance_of_queries_of_many_sizes(monkeypatch):
         (([1, 0], lambda d: -d), "finite weights >= 0; it gave -1.0 for a difference of 1.0"),
         (([1, 0], lambda d: d * np.nan), "finite weights >= 0; it gave nan"),
         (([1, 0], lambda d: 1.0), r"shape \(\) for differences of shape \(1,\)"),
-        (([1e308, -1e308], "graded"), "it gave inf"),
+        (([1e51, 0], "graded"), "y has 1e.51"),
         (([1, np.nan], "graded"), "NaN or infinity"),
         (([1, 0, 1], "graded"), "y has 3 entries, but X has 2 rows"),
     ],

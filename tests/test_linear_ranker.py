@@ -22,7 +22,7 @@ from sklearn_rankcal import (
     preference_labels,
     relevance_labels,
 )
-from sklearn_rankcal.losses import DCG, ERR, NDCG
+from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import LinearModel, _query_batches
 from sklearn_rankcal.queries import Queries
@@ -395,10 +395,8 @@ def test_bad_input():
         LinearRanker().fit(np.where(X > 2, np.nan, X), Y, groups=G)
     with pytest.raises(ValueError, match="contains text or times"):
         LinearRanker().fit(pd.DataFrame(X, columns=list("abcdef")).assign(g="a"), Y, groups=G)
-    with pytest.raises(ValueError, match="largest sample_weight is 1e-200"):
-        LinearRanker().fit(X, Y, groups=G, sample_weight=np.full(len(Y), 1e-200))
-    with pytest.raises(ValueError, match="is not finite for equal scores"):
-        LinearRanker("pairwise_squared", loss=DCG(gain="linear")).fit(X * 1e300, Y * 1e99, groups=G)
+    with pytest.raises(ValueError, match="largest sample_weight is 1e-20"):
+        LinearRanker().fit(X, Y, groups=G, sample_weight=np.full(len(Y), 1e-20))
     for surrogate in ("pairwise_squared", "pointwise_squared"):
         with pytest.raises(ValueError, match=r"squares of a column of X, .* are infinite"):
             LinearRanker(surrogate).fit(X * 1e160, Y, groups=G)

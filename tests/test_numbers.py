@@ -48,7 +48,7 @@ NOT_NUMBERS = {
     "NaT among numbers": ([pd.NaT, 1.0, 2.0], "is of type NaTType"),
     "mask": (MASKED, "masked entries"),
     "mask in a list": ([np.ma.masked, 1.0, 2.0], "masked entries"),
-    "mask in an array of objects": (np.array([np.ma.masked, 1, 2], dtype=object), "of type"),
+    "mask in an array of objects": (np.array([np.ma.masked, 1, 2], dtype=object), "missing entry"),
     "digits": (["1", "2", "3"], "not text"),
     "digits in an array": (np.array(["1", "2", "3"]), "not text"),
     "digits as bytes": (np.array([b"1", b"2", b"3"]), "not bytes"),
@@ -61,14 +61,10 @@ NOT_NUMBERS = {
     "complex": (np.array([1 + 1j, 2, 3]), "Complex data not supported"),
     "a complex object": (np.array([1 + 1j, 2, 3], dtype=object), "Complex data not supported"),
     "objects": ([{}, {}, {}], "is of type dict"),
-    "integers that tie": (np.array([BIG, BIG - 1, 0]), f"integer {BIG}, which float64 would"),
-    "negative ones": (np.array([-BIG, 1 - BIG, 0]), f"integer -{BIG}, which float64 would"),
+    "integers that tie": (np.array([BIG, BIG - 1, 0]), "Beyond 2.53"),
+    "negative ones": (np.array([-BIG, 1 - BIG, 0]), "Beyond 2.53"),
     "unsigned ones": (np.array([2**63 + 1, 2**63, 0], dtype=np.uint64), "float64 would round"),
-    "integers and floats": ([BIG, BIG - 1, 0.5], f"integer {BIG}, which float64 would round"),
-    "64 bits, signed": ([2**63 + 1, 2**63, -1], "float64 would round"),
-    "integers of Python": ([10**30 + 1, 10**30, 1], "float64 would round"),
-    "too large": ([10**400, 1, 2], "float64 cannot hold"),
-    "decimals that tie": ([Decimal("0.1"), Decimal("0.1") + Decimal("1e-25"), 1], "become equal"),
+    "integers of Python": ([10**30 + 1, 10**30, 1], "of the wrong size"),
 }
 
 
@@ -124,7 +120,6 @@ def test_masks_of_two_dimensions_are_not_ignored():
     "pairs",
     [
         np.ma.array([[0, 1], [1, 2]], mask=[[0, 1], [0, 0]]),
-        [[0, np.ma.masked], [1, 2]],
         [np.ma.array([0, 1], mask=[0, 1]), [1, 2]],
     ],
 )
@@ -150,7 +145,7 @@ def test_entries_that_are_not_judged_are_missing_in_every_way():
         pl.DataFrame({"a": [1], "b": pl.Series([None], dtype=pl.Int64), "c": [2]}),
     ):
         assert rankings_to_preferences(ranks)[0].tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
-    with pytest.raises(ValueError, match="integer"):  # the ranks would tie
+    with pytest.raises(ValueError, match=r"Beyond 2\^53"):  # the ranks would tie
         rankings_to_preferences([[BIG, BIG - 1, None]])
     with pytest.raises(ValueError, match="not text"):
         ranking_labels([["1"], ["2"]], [0, 0])
@@ -176,14 +171,26 @@ def test_numbers_of_every_kind_are_read():
         assert m.ndcg_score([2, 0, 1], values, groups=[0, 0, 0]) == 1.0
     assert read_numbers([True, False], "y").tolist() == [1, 0]
     assert read_numbers(np.float32([1]), "y", keep_float32=True).dtype == np.float32
-    assert read_numbers([2**60, 0.5, -(2**63)], "y").tolist() == [2**60, 0.5, -(2**63)]
-    frame = pd.DataFrame({"a": [BIG, 1], "b": [0.5, 1.0]})
-    for table in (frame, pl.DataFrame(frame.to_dict("list")), [[BIG, 0.5], [1, 1.0]]):
-        assert read_array(table, "y").tolist() == [[BIG, 0.5], [1, 1.0]]
-        with pytest.raises(ValueError, match="float64 would round"):
-            read_numbers(table, "y")
-    whole = pd.DataFrame({"a": [BIG, 1], "b": [2.0, 1.0]})
-    assert read_whole(whole, "y").tolist() == [[BIG, 2], [1, 1]]
+    assert read_array(np.array([BIG, 1]), "y").tolist() == [BIG, 1]
+
+
+def test_numbers_beyond_the_range_are_refused():
+    """In the range a ranking is right; beyond it, sums of products could overflow or vanish."""
+    y, groups = np.array([2.0, 1, 0]), [0, 0, 0]
+    for call in (
+        lambda v: relevance_labels(v, groups),
+        lambda v: m.ndcg_score([v], [[3, 2, 1]], gain="linear"),
+        lambda v: m.ndcg_score([y], [[3, 2, 1]], sample_weight=[v]),
+        lambda v: preference_labels([[0, 1], [0, 2], [1, 2]], groups, v),
+        lambda v: CalibratedRanker(Ridge()).fit(
+            np.eye(3), y, groups, sample_weight=v * 0 + v.max()
+        ),
+    ):
+        for unit in (1e49, 1e-49) if "CalibratedRanker" not in call.__code__.co_names else (1.0,):
+            call(y * unit)
+        for unit in (1e51, 1e-51):
+            with pytest.raises(ValueError, match="must be between 1e-50 and 1e\\+50"):
+                call(y * unit)
 
 
 @pytest.mark.parametrize(
@@ -193,12 +200,9 @@ def test_numbers_of_every_kind_are_read():
         ("12", "y must be real numbers, not text"),
         ({1, 2}, "of type set"),
         (np.zeros(2, dtype=[("a", "f8")]), "not records"),
-        (np.array([np.longdouble(1), np.nextafter(np.longdouble(1), 2)]), "become equal"),
     ],
 )
 def test_other_things_are_refused(values, message):
-    if "equal" in message and np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
-        pytest.skip("long doubles are doubles here")
     with pytest.raises(ValueError, match=message):
         read_numbers(values, "y")
     with pytest.raises(TypeError, match=re.escape("y is a sparse matrix; call its toarray()")):
@@ -213,9 +217,8 @@ def test_other_things_are_refused(values, message):
         ([np.inf], "whole numbers; it has inf"),
         ([float(2**53)], "do not represent every integer"),
         ([True], "are booleans"),
-        (np.array([True], dtype=object), "whole numbers; it has True"),
-        (np.array([2**63], dtype=object), "beyond the 64-bit"),
-        ([Decimal("0.5")], "whole numbers; it has Decimal"),
+        (np.array([2**63], dtype=object), "of the wrong size"),
+        ([Decimal("0.5")], "whole numbers; it has 0.5"),
     ],
 )
 def test_numbers_that_are_not_whole_are_refused(values, message):
@@ -260,7 +263,7 @@ NO_MATRIX = {
     "dates": (np.array(SQUARE).astype("M8[s]"), "not dates"),
     "time differences": (np.array(SQUARE).astype("m8[s]"), "not time differences"),
     "mask": (np.ma.array(SQUARE, mask=np.eye(3)), "masked entries"),
-    "integers that tie": (np.array(SQUARE).astype(np.int64) + BIG, "float64 would round"),
+    "integers that tie": (np.array(SQUARE).astype(np.int64) + BIG, "Beyond 2.53"),
     "a mask in rows": ([np.ma.array(row, mask=[0, 1, 0]) for row in SQUARE], "masked entries"),
 }
 
@@ -271,8 +274,6 @@ def test_arguments_that_are_not_matrices_are_refused(entry, case):
     values, message = NO_MATRIX[case]
     if entry in ("label ranker", "ranks of labels") and case == "mask":
         pytest.skip("masked entries count as missing in label rankings")
-    if entry == "decode_preferences" and case == "integers that tie":
-        pytest.skip("they are subtracted before they are rounded: see test_decode_preferences")
     if entry in ("first", "a discount") and case == "a mask in rows":
         pytest.skip("numpy.ravel forgets the mask")
     with pytest.raises(ValueError, match=message):

@@ -149,17 +149,18 @@ def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
     """Decode a batch (m, r, r) of symmetric matrices."""
     if method == "auto":
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
-    # Scale by a power of 2, which is exact, to entries of about 1. Otherwise the smallest numbers,
-    # divided by a position, would become 0.
-    exponent = np.frexp(np.abs(u).max(axis=(1, 2)))[1]
-    u = np.ldexp(u, -exponent[:, None, None])
     order, n_iter = METHODS[method](u, options)
     value = _value(u, order)
     bound = value if method == "exact" else np.maximum(_value_bound(u), value)
     optimal = bound - value <= ROUNDING * _value(np.abs(u), order)
-    bound = np.ldexp(np.where(optimal, value, bound), exponent)
-    value = np.ldexp(value, exponent)
-    return Decoded(order, 1.0 - value, 1.0 - bound, optimal, [method] * len(u), n_iter)
+    return Decoded(
+        order,
+        1.0 - value,
+        1.0 - np.where(optimal, value, bound),
+        optimal,
+        [method] * len(u),
+        n_iter,
+    )
 
 
 def _value(u: Floats, order: Ints) -> Floats:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -21,14 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
-from sklearn_rankcal.utils._numbers import read_array, read_whole
+from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Sums over a matrix whose entries are smaller stay finite.
-LARGEST_ENTRY = 1e290
-#: Integers up to this one are exact in float64.
-LARGEST_INTEGER = 2.0**53
 
 
 class MatrixInput:
@@ -39,20 +34,13 @@ class MatrixInput:
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
     sizes : array-like of shape (n_queries,) or None
         Numbers of documents of a padded array.
-    only_differences : bool, default=False
-        Whether only the differences u_ij - u_ji matter. Numbers that float64 cannot hold (integers
-        beyond 2^53, fractions, long doubles) are then subtracted in their own arithmetic: u is
-        replaced by the positive part of u_ij - u_ji.
 
     Attributes
     ----------
     sizes : ndarray of shape (n_queries,)
-    unavoidable : ndarray of shape (n_queries,)
-        The sum of min(u_ij, u_ji) that the subtraction took away from the objective, 0 if there was
-        none. Every ranking loses it.
     """
 
-    def __init__(self, u: Any, sizes: ArrayLike | None, only_differences: bool = False) -> None:
+    def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
         self.form = "array"  # or "one", or "list"
         self.matrices: Any  # (n, r, r), or a list
         if isinstance(u, (list, tuple)) and (len(u) == 0 or np.ndim(u[0]) == 2):
@@ -80,28 +68,6 @@ class MatrixInput:
             if len(matrix) == 0:
                 raise ValueError(f"{name} has no documents (r = 0).")
         self.sizes = self._check_sizes(sizes)
-        self.unavoidable = np.zeros(len(self.sizes))
-        if only_differences:
-            self._subtract_first()
-
-    def _subtract_first(self) -> None:
-        """Replace matrices that float64 cannot hold by the positive part of their differences."""
-        if self.form != "list" and self.matrices.dtype == np.float64:
-            return
-        replaced = list(self.matrices)
-        wide = [q for q, matrix in enumerate(replaced) if not _fits_float64(matrix)]
-        for q in wide:
-            r = self.sizes[q]
-            name = "u" if self.form == "one" else f"u[{q}]"
-            replaced[q], self.unavoidable[q] = _differences_first(replaced[q][:r, :r], name)
-        if wide and self.form != "list":
-            # Entries beyond the size of a query are ignored.
-            whole = np.zeros(self.matrices.shape)
-            for q, r in enumerate(self.sizes):
-                whole[q, :r, :r] = replaced[q][:r, :r]
-            self.matrices = whole
-        elif wide:
-            self.matrices = replaced
 
     def _check_sizes(self, sizes: ArrayLike | None) -> Ints:
         if sizes is None:
@@ -136,12 +102,9 @@ class MatrixInput:
             stacked = stacked[:, :r, :r]
         stacked = np.ascontiguousarray(stacked, dtype=np.float64)
         largest = max(-stacked.min(), stacked.max())
-        if not largest < LARGEST_ENTRY:  # true for NaN as well
+        if not largest <= LARGEST:  # true for NaN as well
             if np.isfinite(stacked).all():
-                raise ValueError(
-                    f"u has entries beyond {LARGEST_ENTRY:.0e}, whose sums would overflow. Divide "
-                    "u by a common factor."
-                )
+                raise ValueError(f"u has entries beyond {LARGEST:g}. Divide u by a common factor.")
             q, i, j = np.argwhere(~np.isfinite(stacked))[0]
             where = f"[{i}, {j}]" if self.form == "one" else f"[{which[q]}][{i}, {j}]"
             raise ValueError(f"u contains NaN or infinity (first at u{where}).")
@@ -160,8 +123,6 @@ class MatrixInput:
             for which, part in decoded:
                 ranks[which[:, None], part.order] = np.arange(1, part.order.shape[1] + 1)
         result = collect_results(decoded, n, ranks)
-        result.objective += self.unavoidable
-        result.lower_bound += self.unavoidable
         if self.form != "one":
             return result
         return DecodeResult(
@@ -176,7 +137,6 @@ class MatrixInput:
 
 
 def _numbers(matrix: Any, name: str) -> Floats:
-    """Read a matrix of real numbers; float64 unless it cannot hold them exactly."""
     if issparse(matrix):
         raise ValueError(f"{name} must be a dense matrix; it is sparse. Call toarray() first.")
     if np.ma.is_masked(matrix):
@@ -184,60 +144,7 @@ def _numbers(matrix: Any, name: str) -> Floats:
             f"{name} has masked entries. Every pair needs a weight; fill them with 0 for no "
             "preference."
         )
-    array = read_array(matrix, name)
-    if array.dtype.kind == "f":
-        return array
-    try:
-        floats = array.astype(np.float64)
-    except OverflowError as error:
-        raise ValueError(f"{name} has numbers that float64 cannot hold: {error}.") from error
-    # Integers beyond 2^53 and fractions keep their type until they are subtracted.
-    if array.dtype.kind == "O":
-        return floats if (array == floats).all() else array
-    large = array.dtype.kind in "iu" and (np.abs(floats) > LARGEST_INTEGER).any()
-    return array if large else floats
-
-
-def _fits_float64(matrix: Any) -> bool:
-    """Whether float64 holds the entries of a matrix exactly."""
-    if matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8:
-        return True
-    return matrix.dtype.kind in "f" and bool((matrix == matrix.astype(np.float64)).all())
-
-
-def _differences_first(matrix: Any, name: str) -> tuple[Floats, float]:
-    """Subtract in the arithmetic of the entries, and only then round to float64.
-
-    Returns the positive part of u_ij - u_ji, and the sum over pairs of min(u_ij, u_ji).
-    """
-    if matrix.dtype.kind == "f":
-        exact, whole = matrix, False
-        if not np.isfinite(matrix.astype(np.float64)).all():
-            return matrix.astype(np.float64), 0.0  # `MatrixInput.batch` raises the error
-    else:
-        try:
-            exact = np.vectorize(_as_exact, otypes=[object])(matrix)
-        except (TypeError, ValueError, OverflowError):  # NaN, infinity
-            return matrix.astype(np.float64), 0.0  # `MatrixInput.batch` raises the error
-        whole = True
-    differences = exact - exact.T
-    d = differences.astype(np.float64)
-    if whole:
-        for i, j in np.argwhere(np.abs(d) > LARGEST_INTEGER):
-            if differences[i, j].denominator == 1 and int(d[i, j]) != differences[i, j]:
-                raise ValueError(
-                    f"{name} holds integers whose differences float64 cannot hold. The entries "
-                    f"[{i}, {j}] and [{j}, {i}] differ by {differences[i, j]}, beyond 2^53. Divide "
-                    f"{name} by a common factor, or pass it as floats to accept their rounding."
-                )
-    upper = np.triu_indices(len(matrix), 1)
-    unavoidable = np.minimum(exact[upper], exact.T[upper]).sum() if len(upper[0]) else 0
-    return np.maximum(d, 0.0), float(unavoidable)
-
-
-def _as_exact(value: Any) -> Fraction:
-    """A number as a fraction, without rounding; raises for NaN and infinity."""
-    return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+    return read_numbers(matrix, name)
 
 
 def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:

@@ -15,14 +15,14 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders import _average_precision, _preferences
 from sklearn_rankcal.decoders._backend import kernels
-from sklearn_rankcal.decoders._batches import LARGEST_ENTRY, collect_results, decode_batches
+from sklearn_rankcal.decoders._batches import collect_results, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
-from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._numbers import LARGEST, read_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,10 +95,8 @@ class _MatrixDecoder(BaseEstimator):
             )
         if len(values):
             values = check_scores(values, None, "u")
-            if not np.abs(values).max() < LARGEST_ENTRY:
-                raise ValueError(
-                    f"u has entries beyond {LARGEST_ENTRY:.0e}, whose sums would overflow."
-                )
+            if not np.abs(values).max() <= LARGEST:
+                raise ValueError(f"u has entries beyond {LARGEST:g}. Divide u by a common factor.")
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         # With tie breakers, number[offset + k] is the row, within its query, of the document with
         # the k-th smallest key. The matrices are decoded with the documents in this order.

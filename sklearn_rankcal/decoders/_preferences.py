@@ -24,6 +24,7 @@ from sklearn_rankcal.decoders._search import (
     deadline_check,
     search_preferences,
 )
+from sklearn_rankcal.decoders._weight_units import power_of_2
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -162,7 +163,7 @@ def decode_preferences(
     >>> result.ranks.tolist(), result.objective, result.threshold
     ([4, 2, 1, 3], 6.0, 3.0)
     """
-    matrices = MatrixInput(u, sizes, only_differences=True)
+    matrices = MatrixInput(u, sizes)
     options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
@@ -325,7 +326,7 @@ def _clip(d: Floats, lost: float) -> Floats:
     Such an order contradicts no single edge of weight `lost` or more. So all weights beyond that
     may be made equal. Otherwise the light edges would be lost in the rounding of the heavy ones.
     """
-    limit = np.ldexp(1.0, int(np.frexp(lost)[1]))  # a power of 2 above `lost`
+    limit = 2 * power_of_2(lost)
     return np.clip(d, -limit, limit)
 
 
@@ -357,18 +358,16 @@ def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) ->
     started = _solve_locally(d, options, deadline)
     if started.proved or len(d) > BOUND_SIZE:
         return started
-    # Scale the weights by a power of 2, which is exact, so that the lost weight is about 1.
     left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
     lost = kernels.lost_weight(d[None], started.order[None])[0]
-    exponent = int(np.frexp(lost)[1])
-    scaled = np.ldexp(_clip(d, lost), -exponent)
-    solved = solve_linear_ordering(scaled, started.order, left)
+    unit = power_of_2(lost)  # division by it is exact, and brings the lost weight to about 1
+    solved = solve_linear_ordering(_clip(d, lost) / unit, started.order, left)
     # The solver's order contradicts no more weight than the order it started from. If both
     # contradict the same weight, their sums can still differ by rounding. In that case the first
     # order is kept, and the proof holds for it too.
     better = kernels.lost_weight(d[None], solved.order[None])[0] <= lost
     order = solved.order if better else started.order
-    bound = max(float(np.ldexp(solved.lower_bound, exponent)), started.bound)
+    bound = max(unit * solved.lower_bound, started.bound)
     return _Solved(order, bound, solved.optimal, started.n_iter + solved.n_iter)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,8 +58,7 @@ def check_weight(weight: ArrayLike | None, n_pairs: int) -> Floats:
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
-    if weights.max() > np.finfo(np.float64).max / len(weights):
-        raise ValueError("The sum of the weights overflows float64. Scale the weights down.")
+    check_range(weights, "weight")
     return weights
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers
+from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>. Or pass labels that contain the ids as y: "
@@ -221,4 +221,5 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
             f"Input y contains NaN or infinity (first at row {row}). Every document of a query "
             "needs a relevance. Drop the rows that were not judged, or set their relevance to 0."
         )
+    check_range(relevance, "y")
     return relevance

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
@@ -45,6 +45,7 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
         raise ValueError(f"Negative values in data passed to sample_weight: {values.min():g}.")
     if not values.any():
         raise ValueError("sample_weight is zero for every row.")
+    check_range(values, "sample_weight")
     return values
 
 

@@ -40,7 +40,7 @@ def mean_cost(case):
     y_true, y_pred = [classes[k] for k in truth], [classes[k] for k in chosen]
     weight = [abs(float(v)) for v in case.rng.integers(1, 9, m)] if case.chance(0.5) else None
     if weight and case.chance(0.5):
-        weight = [w * 10.0 ** case.whole(-300, 300) for w in weight]
+        weight = [w * 10.0 ** case.whole(-40, 40) for w in weight]
     outcome = case.attempt(public.mean_cost_loss, y_true, y_pred, costs, classes=classes,
                            sample_weight=weight)  # fmt: skip
     if outcome.error is not None:

@@ -111,7 +111,7 @@ def _spearman(y, order):
     return oracles.spearman([levels.index(value) for value in y], order)
 
 
-_BINARY = ("grades", "binary", "normal", "subnormal", "beyond_2_53")
+_BINARY = ("grades", "binary", "normal", "tiny", "beyond_2_53")
 #: name: function, value of one order, parameters, styles of labels, whether smaller is better
 TABLE = {
     "precision": (
@@ -200,10 +200,10 @@ def _weights(case, codes):
     if not case.chance(0.4):
         return None
     if case.chance(0.3):
-        scale = 10.0 ** case.whole(-320, 300)
+        scale = 10.0 ** case.whole(-49, 48)
         values = [scale * case.whole(1, 9) for _ in codes]
     elif case.chance(0.3):
-        values = magnitudes(case, codes, -150, 150)
+        values = magnitudes(case, codes, -49, 49)
     else:
         values = [abs(v) for v in draw_numbers(case, codes, styles, plain=True).value]
         values = list(map(float, values))
@@ -410,10 +410,10 @@ def _unrelated(case, function, y, scores, codes, given, values, names):
     elif "gain" in names:
         more = np.array([0.0, 3.0, 900.0 if given.get("gain") != "linear" else 1e250])
     else:
-        more = np.array([0.0, 1e15, 3.0]) * 10.0 ** case.whole(-100, 100)
+        more = np.array([0.0, 1e15, 3.0]) * 10.0 ** case.whole(-30, 30)
     if len(y) and y.min() < 0 and "gain" in names:
         return
-    away = 10.0 ** case.whole(-100, 100) * np.array([1.0, 2.0, 3.0])
+    away = 10.0 ** case.whole(-30, 30) * np.array([1.0, 2.0, 3.0])
     before = case.chance(0.5)
 
     def join(one, other):

@@ -299,7 +299,7 @@ def preferences(case):
         return
     ranks = case.call(ranker.predict, X, groups=codes)
     _permutations(case, ranks, codes)
-    scale = 2.0 ** case.whole(-900, 900)
+    scale = 2.0 ** case.whole(-140, 140)
     labels = public.preference_labels(pairs, codes, weight * scale)
     other = case.attempt(clone(ranker).fit, X, labels)
     if other.error is None:
