@@ -12,16 +12,17 @@ import pandas as pd
 import pytest
 import sklearn
 
+from sklearn_rankcal._kernels import _numpy_context, kernels
 from sklearn_rankcal.decoders import KERNELS
-from sklearn_rankcal.models import _context, _numpy_context
+from sklearn_rankcal.models import _context
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
 from .python_process import run_python
 
 if KERNELS == "compiled":
-    from sklearn_rankcal.models._compiled_context import describe as compiled
-    from sklearn_rankcal.models._compiled_context import find_bins as compiled_bins
+    from sklearn_rankcal._kernels._compiled_context import describe as compiled
+    from sklearn_rankcal._kernels._compiled_context import find_bins as compiled_bins
 else:
     compiled = None
 BOTH = [
@@ -253,8 +254,8 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, kinds, layout):
         time.sleep(0.001)  # so that no thread is fast enough to take all blocks
         kernel(*arguments)
 
-    kernel = _context.describe
-    monkeypatch.setattr(_context, "describe", describe)
+    kernel = kernels.describe
+    monkeypatch.setattr(kernels, "describe", describe)
     results = []
     for n_threads in (1, 2, 7):
         monkeypatch.setattr(_context, "allowed_threads", lambda n=n_threads: n)
@@ -286,19 +287,17 @@ def test_both_kernels_find_the_same_bins(n_bounds):
 
 
 def test_the_kernel_of_the_package_runs():
-    assert _context.describe.__module__.endswith(f"._{KERNELS}_context")
+    assert kernels.describe.__module__.endswith(f"._{KERNELS}_context")
 
 
 def test_a_build_without_this_kernel():
     """Without the compiled module, NumPy's kernel runs, unless compiled kernels were asked for."""
     code = (
-        "import sys; sys.modules['sklearn_rankcal.models._compiled_context'] = None\n"
-        "from sklearn_rankcal.models import _context; print(_context.describe.__module__)"
+        "import sys; sys.modules['sklearn_rankcal._kernels._compiled_context'] = None\n"
+        "from sklearn_rankcal._kernels import kernels; print(kernels.describe.__module__)"
     )
     variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
     run = run_python(code, variables)
     assert run.stdout.strip().endswith("_numpy_context"), run.stderr
     run = run_python(code, {**variables, "SKLEARN_RANKCAL_KERNELS": "compiled"})
-    # Where nothing is compiled, the kernels of the decoders are missed first.
-    missing = "_compiled_context" if KERNELS == "compiled" else "compiled"
-    assert run.returncode != 0 and missing in run.stderr
+    assert run.returncode != 0 and "the kernels were not built" in run.stderr

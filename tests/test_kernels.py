@@ -9,20 +9,21 @@ import os
 import numpy as np
 import pytest
 
-from sklearn_rankcal.decoders import KERNELS, _kernels_numpy, decode_preferences
+from sklearn_rankcal._kernels import _numpy
+from sklearn_rankcal.decoders import KERNELS, decode_preferences
 
 from . import matrices
 from .python_process import run_python
 
 compiled = pytest.importorskip(
-    "sklearn_rankcal.decoders._kernels_compiled", reason="built without a C compiler"
+    "sklearn_rankcal._kernels._compiled", reason="built without a C compiler"
 )
 SIZES = (1, 2, 3, 5, 8, 13)
 
 
 def same(name, *args):
     """Return the result of a kernel after checking that both modules give the same."""
-    first, second = getattr(compiled, name)(*args), getattr(_kernels_numpy, name)(*args)
+    first, second = getattr(compiled, name)(*args), getattr(_numpy, name)(*args)
     parts = zip(first, second, strict=True) if isinstance(first, tuple) else [(first, second)]
     for one, other in parts:
         np.testing.assert_array_equal(one, other)
@@ -88,7 +89,7 @@ def test_time_that_is_up():
     u = rng.random((600, 600))
     d = u - u.T
     start, perturbations = rng.permutation(600), rng.random((5, 6))
-    for module in (compiled, _kernels_numpy):
+    for module in (compiled, _numpy):
         for stop_at in (1, 3):
             checks = []
             time_is_up = lambda: checks.append(1) or len(checks) >= stop_at  # noqa: B023, E731
@@ -135,7 +136,7 @@ def test_one_matrix(family):
             np.testing.assert_array_equal(again, order)
             own, share = -np.diagonal(symmetric).copy(), 1 / np.arange(1.0, r + 1)
             same("subset_dp", -symmetric, own, share, np.inf, False)
-            for module in (compiled, _kernels_numpy):
+            for module in (compiled, _numpy):
                 with pytest.raises(ValueError, match="no order"):
                     module.subset_dp(lost, none, one, -1.0, False)
 
@@ -187,7 +188,7 @@ def test_the_environment_variable_and_slow_kernels_are_announced_once(environmen
     code = SLOW
     if environment == "not built":
         code = (
-            "import sys; sys.modules['sklearn_rankcal.decoders._compiled_subsets'] = None\n" + code
+            "import sys; sys.modules['sklearn_rankcal._kernels._compiled_subsets'] = None\n" + code
         )
     elif environment:
         variables["SKLEARN_RANKCAL_KERNELS"] = environment.split()[0]
@@ -208,10 +209,10 @@ def test_the_kernels_that_were_asked_for_run():
 
 def test_the_kernels_are_those_that_are_named():
     """Compiled kernels come from extension modules, and NumPy's from Python modules."""
-    from sklearn_rankcal.decoders._backend import kernels
+    from sklearn_rankcal._kernels import kernels
 
-    names = [name for name in kernels.__all__ if callable(getattr(kernels, name))]
-    assert set(names) == set(_kernels_numpy.__all__)
+    names = {name for name in vars(kernels) if name[0].islower()} - {"pair_sums"}
+    assert names == {name for name in vars(_numpy) if name[0].islower()} - {"pair_sums"}
     for name in names:
         compiled = not hasattr(getattr(kernels, name), "__code__") or (
             "_compiled_" in getattr(kernels, name).__module__

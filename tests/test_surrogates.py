@@ -215,7 +215,7 @@ def test_products_of_long_queries_do_not_overflow(r):
         assert value == pytest.approx(losses.sum(), rel=1e-12)
 
 
-@pytest.mark.skipif(_pair_sums.kernel is None, reason="needs the compiled kernel")
+@pytest.mark.skipif(_pair_sums.kernels.pair_sums is None, reason="needs the compiled kernel")
 @pytest.mark.parametrize(
     ("weight", "required"),
     [(None, None), *itertools.product(["binary", "difference"], [None, "binary", "difference"])],
@@ -227,7 +227,7 @@ def test_kernel_and_its_twin_agree(monkeypatch, margin, weight, required):
     arguments = v, s, queries, find_margin(margin)
     fast = _pair_sums.pair_sums(*arguments, weight=weight, required=required)
     shared = _pair_sums.pair_sums(*arguments, weight=weight, required=required, n_jobs=2)
-    monkeypatch.setattr(_pair_sums, "kernel", None)
+    monkeypatch.setattr(_pair_sums.kernels, "pair_sums", None)
     slow = _pair_sums.pair_sums(*arguments, weight=weight, required=required)
     for one, other, third in zip(fast, slow, shared, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
@@ -252,7 +252,7 @@ def test_numpy_sums_of_long_queries_take_little_memory(monkeypatch, working_memo
     random = np.random.default_rng(6)
     v, s, queries = draw(random, sizes=(3, 70, 31))
     whole = PairwiseMargin("squared_hinge").evaluate(v, s, queries)
-    monkeypatch.setattr(_pair_sums, "kernel", None)
+    monkeypatch.setattr(_pair_sums.kernels, "pair_sums", None)
     with config_context(working_memory=working_memory):
         parts = PairwiseMargin("squared_hinge").evaluate(v, s, queries)
     for a, b in zip(whole, parts, strict=True):

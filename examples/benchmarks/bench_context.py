@@ -34,9 +34,12 @@ from _harness import print_table
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal._kernels import _numpy_context
+from sklearn_rankcal._kernels import kernels as running
 from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import _context, _numpy_context, default_regressor
+from sklearn_rankcal.models import default_regressor
+from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
@@ -75,12 +78,12 @@ def processor_seconds(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict
 
 
 def time_columns(X: np.ndarray, queries: Queries, describe: Any, n_temporaries: int) -> Any:
-    kept = _context.describe, _context.N_TEMPORARIES
-    _context.describe, _context.N_TEMPORARIES = describe, n_temporaries
+    kept = running.describe, running.N_TEMPORARIES
+    running.describe, running.N_TEMPORARIES = describe, n_temporaries
     try:
-        return _context.add_context(X, queries, ("zscore",), dtype=np.float64)[0]
+        return add_context(X, queries, ("zscore",), dtype=np.float64)[0]
     finally:
-        _context.describe, _context.N_TEMPORARIES = kept
+        running.describe, running.N_TEMPORARIES = kept
 
 
 def time_copies(X: np.ndarray) -> np.ndarray:
@@ -110,7 +113,7 @@ def report_columns(arguments: argparse.Namespace) -> None:
     }
     kernels = {"NumPy": (_numpy_context.describe, _numpy_context.N_TEMPORARIES)}
     if KERNELS == "compiled":
-        kernels = {"compiled": (_context.describe, _context.N_TEMPORARIES), **kernels}
+        kernels = {"compiled": (running.describe, running.N_TEMPORARIES), **kernels}
     rows = []
     for dtype in (np.float32, np.float64):
         X = data.X.astype(dtype, copy=False)

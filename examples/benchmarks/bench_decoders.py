@@ -37,10 +37,10 @@ import numpy as np
 from _harness import interleaved, print_table
 from scipy.optimize import quadratic_assignment
 
+from sklearn_rankcal._kernels import _numpy
 from sklearn_rankcal.decoders import (
     KERNELS,
     _average_precision,
-    _kernels_numpy,
     _preferences,
     decode_average_precision,
     decode_preferences,
@@ -54,7 +54,7 @@ def numpy_kernels() -> Iterator[None]:
     """The NumPy twins in the place of the compiled kernels."""
     compiled = _preferences.kernels
     for module in (_preferences, _average_precision):
-        module.kernels = _kernels_numpy
+        module.kernels = _numpy
     try:
         yield
     finally:

@@ -5,8 +5,8 @@ classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name
 `KERNELS` is ``"compiled"`` or ``"numpy"`` and says which inner loops run.
 """
 
+from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._average_precision import decode_average_precision
-from sklearn_rankcal.decoders._backend import KERNELS
 from sklearn_rankcal.decoders._estimators import (
     AutoAveragePrecision,
     AutoPreferences,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.decoders._backend import KERNELS
+from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _average_precision, _preferences
-from sklearn_rankcal.decoders._backend import kernels
 from sklearn_rankcal.decoders._batches import collect_results, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options

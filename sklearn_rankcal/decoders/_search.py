@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.decoders._backend import warn_if_slow
+from sklearn_rankcal._kernels import warn_if_slow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.models._context_kernels import find_bins
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
 from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
@@ -152,7 +152,7 @@ def _differs(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
 def _bins(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Bins of the values. Quantiles are the bounds of the bins."""
     bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
-    return find_bins(bounds, values)
+    return kernels.find_bins(bounds, values)
 
 
 def _level_or_spread(bins: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.models._context_kernels import N_TEMPORARIES, describe
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import (
     append_columns,
@@ -160,7 +160,7 @@ def add_context(
     if "rank" in kinds:  # a larger block, because each call of a sort has a cost of its own
         step = rows_per_block(8 * n_columns)
     else:
-        step = rows_per_block(N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
+        step = rows_per_block(kernels.N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
     start = {kind: first + number * width for number, kind in enumerate(kinds)}
     places = start.get("zscore", -1), start.get("difference", -1)
     as_it_is = n_columns == width and _is_readable(values)
@@ -175,10 +175,12 @@ def add_context(
         if not frame and isinstance(rows, slice):
             table[rows, :n_columns] = values[rows]
         if as_it_is:
-            describe(values, rows, part.offsets, table, rows, *places, slopes)
+            kernels.describe(values, rows, part.offsets, table, rows, *places, slopes)
         else:
             copied = _copy_block(values, rows, some)
-            describe(copied, slice(0, part.n_rows), part.offsets, table, rows, *places, slopes)
+            kernels.describe(
+                copied, slice(0, part.n_rows), part.offsets, table, rows, *places, slopes
+            )
         if "rank" in kinds:
             copied = _copy_block(values, rows, some)
             own = slice(start["rank"], start["rank"] + width)

@@ -9,18 +9,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import _numpy_pair_sums
 from sklearn_rankcal.surrogates._margins import Margin
-from sklearn_rankcal.utils._kernels import WANTED
-
-kernel: Any = None
-if WANTED != "numpy":
-    try:
-        from sklearn_rankcal.surrogates import _compiled_pair_sums as kernel
-    except ImportError:
-        if WANTED == "compiled":
-            raise
 
 Floats = NDArray[np.float64]
 #: With fewer pairs, starting threads takes longer than adding the pairs.
@@ -76,7 +68,7 @@ def pair_sums(
     """
     by_name = not callable(weight) and not callable(required)
     overflows = margin.name == "exponential" and _overflows(v, s, queries, required)
-    if kernel is None or not by_name or overflows:
+    if kernels.pair_sums is None or not by_name or overflows:
         functions = (_function(weight), _function(required))
         return _numpy_pair_sums.pair_sums(v, s, queries, margin, *functions)
     codes = 0 if weight is None else _CODES[weight], -1 if required is None else _CODES[required]
@@ -88,7 +80,7 @@ def pair_sums(
     edges = np.unique(np.concatenate([[0], edges, [queries.n_queries]]))
 
     def add(first: int, last: int) -> None:
-        kernel.pair_sums(
+        kernels.pair_sums(
             v, s, queries.offsets, first, last, margin.code, *codes, value, gradient, curvature
         )
 

@@ -147,7 +147,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix; call its toarray() first.")
     if missing and isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     check_no_mask(values, name)
     if isinstance(values, list | tuple):
         kinds = set(map(type, values))

@@ -10,7 +10,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps
 
 cdef enum:
     REFRESHES = 8  # times r^2: steps of `eliminate` before `_eliminate_by_witness` takes over

@@ -11,7 +11,7 @@ from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memmove
 
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps, new_counter
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 cdef enum:
     POPULATION = 12  # largest number of orders that are kept to be perturbed and combined

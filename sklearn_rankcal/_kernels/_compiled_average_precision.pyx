@@ -7,7 +7,7 @@ import numpy as np
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps, new_counter
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 
 def average_precision_search(

@@ -1,7 +1,7 @@
 # cython: language_level=3
 from libc.stdint cimport int64_t, uint64_t
 
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter
 
 cdef int insert_equal_edges(
     const double *d, Py_ssize_t r, Py_ssize_t words, double threshold, const int64_t *order,

@@ -13,14 +13,14 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memmove, memset
 
-from sklearn_rankcal.decoders._bitsets cimport add_all, contains, lowest_bit
-from sklearn_rankcal.decoders._compiled_elimination cimport eliminate, sort_topologically
-from sklearn_rankcal.decoders._compiled_insertion cimport (
+from sklearn_rankcal._kernels._bitsets cimport add_all, contains, lowest_bit
+from sklearn_rankcal._kernels._compiled_elimination cimport eliminate, sort_topologically
+from sklearn_rankcal._kernels._compiled_insertion cimport (
     insert_equal_edges,
     insert_light_edges,
     smallest_topological_order,
 )
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps, new_counter
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 # ------------------------------------------------------------------ matrices
 

@@ -12,8 +12,8 @@ from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from sklearn_rankcal.decoders._bitsets cimport add_all, contains, count_bits, lowest_bit
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps
+from sklearn_rankcal._kernels._bitsets cimport add_all, contains, count_bits, lowest_bit
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps
 
 
 cdef Py_ssize_t insert_edge(

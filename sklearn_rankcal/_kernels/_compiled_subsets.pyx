@@ -10,8 +10,8 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 
-from sklearn_rankcal.decoders._bitsets cimport count_bits, lowest_bit
-from sklearn_rankcal.decoders._work_counter cimport WorkCounter, count_steps, new_counter
+from sklearn_rankcal._kernels._bitsets cimport count_bits, lowest_bit
+from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 
 def subset_dp(
