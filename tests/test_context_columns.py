@@ -12,6 +12,7 @@ from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._input import read_queries
 
 from . import oracles
 
@@ -99,7 +100,7 @@ def test_context_of_a_constant_column_is_zero_in_spite_of_rounding():
     values = np.column_stack([np.repeat([0.1, 1e15 / 3], 7), np.arange(14.0)])
     tree = DecisionTreeRegressor()
     ranker = CalibratedRanker(tree, context="zscore").fit(values, np.arange(14) % 3, groups)
-    table, inverse = ranker.model_._table(values, ranker._read_queries(values, groups)[1])
+    table, inverse = ranker.model_._table(values, read_queries(ranker, values, groups)[1])
     assert (table[:, 2] == 0).all() and inverse[0] == 0
 
 

@@ -28,6 +28,7 @@ from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import DocumentModel, PairwiseRidge, default_regressor
 from sklearn_rankcal.rankers import _reports
+from sklearn_rankcal.rankers._input import read_queries
 
 from . import oracles
 from .ranker_data import G, X, Y
@@ -91,7 +92,7 @@ def test_auto_context_only_for_known_queries_and_dense_numbers():
 def test_float32_stays_float32():
     ranker = CalibratedRanker(Ridge()).fit(X.astype(np.float32), Y, G)
     part = X[:5].astype(np.float32)
-    assert ranker.model_._table(part, ranker._read_queries(part, G[:5])[1])[0].dtype == np.float32
+    assert ranker.model_._table(part, read_queries(ranker, part, G[:5])[1])[0].dtype == np.float32
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])

@@ -1,18 +1,14 @@
-"""Saving rankers: pickles record their versions, and arrays do not depend on versions."""
+"""Saving rankers: pickles record their versions."""
 
-import io
-import json
 import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import (
     CalibratedLabelRanker,
@@ -21,7 +17,7 @@ from sklearn_rankcal import (
     LowRankClassifier,
 )
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.losses import MAP, PD
+from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import (
     BilinearPairs,
     BlendedRegressor,
@@ -109,94 +105,3 @@ def test_the_warning_comes_before_the_error_of_loading(monkeypatch):
         pytest.raises(ValueError, match="incompatible dtype"),
     ):
         pickle.loads(data)
-
-
-PORTABLE = {
-    "PairwiseRidge": (PairwiseRidge(alpha=0.1), PD(pair_weight="graded")),
-    "BilinearPairs": (BilinearPairs(n_components=3), "pd"),
-    "symmetric": (BilinearPairs(n_components=3, symmetric=True), MAP(threshold=2)),
-}
-
-
-def saved(ranker):
-    file = io.BytesIO()
-    np.savez(file, **ranker.to_arrays())
-    file.seek(0)
-    return np.load(file, allow_pickle=False)
-
-
-@pytest.mark.parametrize("name", PORTABLE)
-@pytest.mark.parametrize("frame", [False, True])
-def test_closed_forms_survive_as_arrays(name, frame):
-    regressor, loss = PORTABLE[name]
-    options = {"loss": loss, "group_column": "qid" if frame else None}
-    table = pd.DataFrame(X, columns=list("abcdef")).assign(qid=G) if frame else X
-    groups = None if frame else G
-    ranker = CalibratedRanker(regressor, **options).fit(table, Y, groups=groups)
-    again = CalibratedRanker(clone(regressor), **options).from_arrays(saved(ranker))
-    wanted, found = (one.predict_preferences(table, groups) for one in (ranker, again))
-    for one, other in zip(wanted, found, strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(again.predict(table, groups), ranker.predict(table, groups))
-    assert again.score(table, Y, groups) == ranker.score(table, Y, groups)
-    assert again.loss_.get_params() == ranker.loss_.get_params()
-    if name == "PairwiseRidge":
-        np.testing.assert_array_equal(again.coef_, ranker.coef_)
-    if not frame:
-        with pytest.raises(ValueError, match="fitted with query ids"):
-            again.predict(X)
-    else:
-        with pytest.raises(ValueError, match="feature names"):
-            again.predict(table.rename(columns={"a": "z"}))
-
-
-def test_the_arrays_are_those_of_their_docstrings():
-    ranker = CalibratedRanker(BilinearPairs(n_components=3), loss="pd").fit(X, Y, groups=G)
-    arrays = ranker.to_arrays()
-    first = np.flatnonzero(G == G[0])
-    z = (X[first] - arrays["center"]) @ arrays["axes"]
-    z = np.column_stack([np.ones(len(z)), z])
-    np.testing.assert_allclose(
-        z @ arrays["matrix"] @ z.T, ranker.predict_preferences(X, G)[0], atol=1e-12
-    )
-    ridge = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, Y, groups=G)
-    np.testing.assert_array_equal(ridge.to_arrays()["coef"], ridge.coef_)
-    header = json.loads(str(ridge.to_arrays()["ranker"]))
-    assert header["loss"] == "PD" and header["n_features_in_"] == 6
-
-
-def test_arrays_that_do_not_fit_are_refused():
-    ridge = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, Y, groups=G)
-    form = CalibratedRanker(BilinearPairs(n_components=3), loss="pd").fit(X, Y, groups=G)
-    arrays, of_form = ridge.to_arrays(), form.to_arrays()
-    with pytest.raises(TypeError, match="DocumentModel has no form as plain arrays"):
-        CalibratedRanker(Ridge()).fit(X, Y, groups=G).to_arrays()
-    with pytest.raises(TypeError, match="cannot be written as JSON"):
-        CalibratedRanker(PairwiseRidge(), loss=PD(pair_weight=np.sqrt)).fit(
-            X, Y, groups=G
-        ).to_arrays()
-    mapped = CalibratedRanker(BilinearPairs(StandardScaler()), loss="pd").fit(X, Y, groups=G)
-    with pytest.raises(ValueError, match="Transform X before the ranker"):
-        mapped.to_arrays()
-    new = CalibratedRanker(PairwiseRidge(), loss="pd")
-    for change, message in (
-        ({"ranker": None}, "'ranker' is absent"),
-        ({"coef": None}, "'coef' is absent"),
-        ({"coef": arrays["coef"][None]}, "'coef' has shape"),
-        ({"coef": arrays["coef"] * np.nan}, "NaN or infinity"),
-        ({"coef": arrays["coef"][:3]}, "of two rankers"),
-        ({"ranker": json.dumps({"format": 99})}, "later version"),
-    ):
-        given = {k: v for k, v in (arrays | change).items() if v is not None}
-        with pytest.raises(ValueError, match=message):
-            clone(new).from_arrays(given)
-    with pytest.raises(ValueError, match="regressor is PairwiseRidge, but this one has Bilinear"):
-        CalibratedRanker(BilinearPairs(), loss="pd").from_arrays(arrays)
-    with pytest.raises(ValueError, match="loss is PD, but this one has NDCG"):
-        CalibratedRanker(PairwiseRidge()).from_arrays(arrays)
-    with pytest.raises(ValueError, match="group_column is None"):
-        clone(new).set_params(group_column="qid").from_arrays(arrays)
-    with pytest.raises(ValueError, match="skew-symmetric"):
-        BilinearPairs().from_arrays(of_form | {"matrix": np.ones((4, 4))})
-    with pytest.raises(ValueError, match=r"'matrix' has shape \(5, 5\)"):
-        BilinearPairs().from_arrays(of_form | {"matrix": np.zeros((5, 5))})

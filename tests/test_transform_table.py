@@ -58,11 +58,11 @@ def test_centring_changes_targets_and_not_predictions():
 
 
 def test_extreme_targets_are_divided_by_a_power_of_two():
-    ranker = CalibratedRanker(HB, loss="dcg").fit(X, Y * 1e-200, groups=GROUPS)
+    ranker = CalibratedRanker(HB, loss="dcg").fit(X, Y * 1e-40, groups=GROUPS)
     table = ranker.transform_table(X, groups=GROUPS)
     scores = ranker.decision_function(X, groups=GROUPS)
     exponent = ranker.model_._exponent
-    assert exponent < -500
+    assert exponent < -100
     np.testing.assert_array_equal(
         np.ldexp(ranker.model_.regressor_.predict(table), exponent), scores
     )

@@ -15,11 +15,8 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BoostedModel
 from sklearn_rankcal.models._boosted import LIBRARIES, boosted_regressor
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.rankers._fitted_regressor import FittedRegressorMixin
 from sklearn_rankcal.rankers._models import chosen_context
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import TrainingData
-from sklearn_rankcal.rankers._validation import ValidatingRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
@@ -31,7 +28,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
 )
 
 
-class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
+class BoostedRanker(QueryRanker):
     """Rank the documents of each query by trees of LightGBM or XGBoost that minimise a surrogate.
 
     The ranker computes the utilities of the documents from the labels, grows trees on the gradients
@@ -50,29 +47,13 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
         number of trees on validation queries. It must be a loss on scores, as ``"ndcg@10"``,
         ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``.
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
-        The regressor, not fitted, which is cloned. Its parameters are those of the library, for
-        example ``LGBMRegressor(num_leaves=63, monotone_constraints=[1, 0, 0])``, and a search
-        reaches them as ``regressor__num_leaves``. The surrogate takes the place of its objective.
-        The names of libraries stand for 100 trees (with validation queries at most 1,000) of
-        learning rate 0.05 with ``reg_lambda=10``, which have 7 leaves up to 10,000 rows, 15 up to
-        100,000 and 31 above. None means LightGBM if it is installed, otherwise XGBoost. Both come
-        with ``pip install "sklearn_rankcal[boosting]"``.
-    context : "auto", None, str or list of str, default="auto"
-        Columns that are added for the regressor and compare a document with its query, as in
-        `CalibratedRanker`. Monotone constraints of a column also hold for its context columns.
-    group_column : str, default=None
-        Name of the column of a data frame X that contains the query ids. The regressor does not
-        see it.
-    validation_queries : float, default=None
-        Share of the queries, between 0 and 1, that `fit` holds out in order to choose the number of
-        trees, as in `CalibratedRanker`. Queries can also be passed to `fit` (``X_val``).
-    n_iter_no_change : int, default=50
-        With validation queries, training stops after this many iterations without a new best mean.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the ``random_state`` of the regressor, and of the draw of validation queries. None
-        leaves the parameter as it is.
-    verbose : int, default=0
-        With 1, `fit` and `predict` print what they do and how long each step takes.
+        The regressor, not fitted; the surrogate takes the place of its objective. The names of
+        libraries stand for 100 trees (with validation queries at most 1,000) of learning rate 0.05
+        with ``reg_lambda=10``, which have 7 leaves up to 10,000 rows, 15 up to 100,000 and 31
+        above. None means LightGBM if it is installed, otherwise XGBoost.
+    context, group_column, validation_queries, n_iter_no_change, random_state, verbose
+        As in `CalibratedRanker`. Monotone constraints of a column also hold for its context
+        columns.
 
     Attributes
     ----------
@@ -80,31 +61,13 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
         The fitted model; ``model_.regressor_`` is the fitted regressor.
     surrogate_ : Surrogate
         The surrogate, with parameters left to the data filled in.
-    loss_ : Loss
-        The loss, with parameters left to the data filled in.
-    decoder_ : decoder
-        Sorts documents by their scores.
     calibrated_over_ : str
         The distributions of the labels over which the surrogate is calibrated for the loss. If the
         surrogate is not order preserving, it says so, with the theorem.
-    grouped_ : bool
-        Whether `fit` knew the queries.
-    n_queries_ : int
-        Number of queries in X, including those that `validation_queries` holds out.
-    n_queries_dropped_ : int
-        Number of queries of X that are left out because the loss is undefined on them or because
-        all their weights are 0.
-    n_iter_ : int
-        Number of iterations of the fitted regressor. This attribute and the next two exist only if
-        there were validation queries.
-    validation_scores_ : ndarray of shape (n_iterations,)
-        Mean of the loss's measure over the validation queries after each iteration.
-    validation_queries_ : ndarray of shape (n_validation_queries,)
-        Ids of the validation queries on which the loss is defined.
-    n_features_in_ : int
-        Number of columns of X, the group column included.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X, where it has them.
+    loss_, decoder_, grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
+        As in `CalibratedRanker`.
+    n_iter_, validation_scores_, validation_queries_
+        As in `CalibratedRanker`, if there were validation queries.
 
     See Also
     --------
@@ -114,20 +77,12 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     Notes
     -----
     Missing values, categories of pandas, monotone constraints and sampling are those of the
-    library. A sparse X stays sparse, and then has no context columns; XGBoost reads the entries
-    that it does not store as missing values.
-
-    Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
-    start, so that ``reg_lambda`` and ``min_child_weight`` count documents for every surrogate and
-    every scale of the labels and weights. Where the curvature of a surrogate is 0 or negative, it
-    has a floor. `boosting.Derivatives` describes this.
+    library. A sparse X stays sparse, and then has no context columns. Gradients and curvatures are
+    scaled to a mean curvature of 1 at the start, so that ``reg_lambda`` and ``min_child_weight``
+    count documents for every surrogate (`boosting.Derivatives`).
 
     Gradients take O(r) or O(r log r) time for a query of r documents with pointwise surrogates,
-    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others. Those
-    use as many threads as a `joblib.parallel_config` says, by default 1.
-
-    Scores of softmax and of other surrogates with exponentials have no bound if a document's
-    utility is 0 in every query; the penalty ``reg_lambda`` and the number of trees keep them small.
+    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others.
 
     References
     ----------
@@ -144,6 +99,9 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
     BoostedRanker(loss='ndcg@10', surrogate='pairwise_logistic')
     >>> ranks = ranker.predict(data.X, groups=data.groups)  # doctest: +SKIP
     """
+
+    # Metadata routing passes these arguments to `fit` without a set_fit_request call.
+    __metadata_request__fit = {"X_val": True, "y_val": True, "groups_val": True}
 
     _weighs_queries = True
     _learns_targets = False
@@ -202,28 +160,13 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Relevance, larger is better; or the structured array of `relevance_labels`, or, for
-            surrogates of preferences, that of `preference_labels`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row: any type, in any order, not necessarily contiguous. None with
-            plain labels and no `group_column`: all rows are one query, with a warning.
+        X, y, groups
+            As in `CalibratedRanker`.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean of the weights of its
             rows, and only ratios of weights count. A row of weight 0 is left out.
-        X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features), \
-                default=None
-            Documents of validation queries, in the form of X, which determine the number of trees.
-            No validation query may be in X.
-        y_val : array-like of shape (n_validation,), default=None
-            Labels of `X_val`.
-        groups_val : array-like of shape (n_validation,), default=None
-            Query id of each row of `X_val`. It is not needed if `y_val` or `group_column` gives the
-            queries.
-        sample_weight_val : array-like of shape (n_validation,), default=None
-            Weight of each row of `X_val`, as in `score`.
+        X_val, y_val, groups_val, sample_weight_val
+            Validation queries, as in `CalibratedRanker`.
 
         Returns
         -------
@@ -233,28 +176,23 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
         Raises
         ------
         ValueError
-            If lengths differ, if y, groups or weights contain NaN, if the loss or the surrogate
-            does not take the labels, if the loss learns pairs of documents, or if the regressor has
-            an objective of its own. Also if validation queries leave no query to train on.
+            If data are not as described, if the loss or the surrogate does not take the labels, or
+            if the regressor has an objective of its own.
         TypeError
             If the regressor is not one of LightGBM or XGBoost.
         ImportError
             If `regressor` is None or a name, and the library is not installed.
         """
-        return self._fit(X, y, groups, sample_weight, (X_val, y_val, groups_val, sample_weight_val))
-
-    def _make_model(self, data: TrainingData, stops_early: bool) -> BoostedModel:
+        validation = (X_val, y_val, groups_val, sample_weight_val)
+        data, held_out = self._read_training(X, y, groups, sample_weight, validation)
         check_context(None if self.context == "auto" else self.context)
         regressor = self.regressor
         if regressor is None or isinstance(regressor, str):
-            regressor = boosted_regressor(regressor, data.X.shape[0], stops_early=stops_early)
+            early = held_out is not None
+            regressor = boosted_regressor(regressor, data.X.shape[0], stops_early=early)
         context = chosen_context(self.context, self.grouped_, data.X)
-        surrogate = clone(get_surrogate(self.surrogate))
-        return BoostedModel(surrogate, clone(regressor), context=context)
-
-    def _make_targets(self, model: BoostedModel, data: TrainingData) -> Any:
-        """Return the utilities, and set `surrogate_` and `calibrated_over_`."""
         surrogate = get_surrogate(self.surrogate)
+        model = BoostedModel(clone(surrogate), clone(regressor), context=context)
         targets = surrogate.targets(self.loss_, data.labels, data.queries)
         if not isinstance(targets, Preferences):
             check_unit(float(np.abs(targets).max()))
@@ -264,7 +202,7 @@ class BoostedRanker(FittedRegressorMixin, ValidatingRanker, QueryRanker):
             if self.surrogate_.order_preserving
             else f"no distributions in general, because the surrogate is {self.surrogate_.theorem}"
         )
-        return targets
+        return self._fit_model(model, targets, data, held_out)
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)

@@ -6,24 +6,15 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import (
-    DocumentModel,
-    StackedModel,
-    default_regressor,
-)
+from sklearn_rankcal.models import DocumentModel, StackedModel, default_regressor
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._arrays import PlainArraysMixin
-from sklearn_rankcal.rankers._fitted_regressor import FittedRegressorMixin
 from sklearn_rankcal.rankers._models import NAMES, make_model
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import TrainingData
-from sklearn_rankcal.rankers._validation import ValidatingRanker
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table
 from sklearn_rankcal.utils._names import checks_keywords
@@ -40,95 +31,67 @@ _NOT_LEARNED = (
 )
 
 
-class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker, QueryRanker):
+class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
     The ranker computes targets from the labels, fits the regressor to the targets, and decodes its
-    predictions into a ranking. The targets are calibrated for the loss: with enough data, the
-    rankings become the best possible ones for the loss if the regressor can express the expected
-    targets. This property is called surrogate consistency or calibration (definition 1 of [1]_). It
-    is not the calibration of probabilities. The regressor sees a row and its query context, not the
-    whole query; see the notes. `predict` returns positions, and `decision_function` returns scores.
+    predictions into a ranking. With enough data, the rankings become the best possible ones for the
+    loss if the regressor can express the expected targets: the surrogate is calibrated, or
+    consistent, which has nothing to do with calibrated probabilities. `predict` returns positions,
+    and `decision_function` returns scores.
 
     Parameters
     ----------
     regressor : estimator, "boosting", "stacked" or None, default=None
-        It can be one of the following.
-
-        - None: ``"stacked"`` from 5 training queries of several documents on, below 100,000 rows,
-          if the query ids are known, labels are a relevance of every row and there are no
-          validation queries. Otherwise ``"boosting"``.
         - ``"boosting"``: a `HistGradientBoostingRegressor` with settings for ranking data
           (`models.default_regressor`).
-        - ``"stacked"``: a `StackedModel` of three boosted regressors and a forest that learn
-          different targets, with weights learned on held-out queries (`models.default_members`).
-          It ranks better, and its fit takes about 15 times as long as that of ``"boosting"``, or 8
-          times above 20,000 rows, where it has 3 folds instead of 5. Each fold needs a query.
-
-          These three need a dense table, so that a sparse X is converted, up to 4 GiB. For
-          ``loss="pd"`` and ``"map"`` a `ResidualPairModel` or `ResidualProductModel` contains them.
-        - A regressor of scikit-learn or with its interface. `Ridge` and LightGBM take a sparse X
-          as it is. For ``loss="pd"`` and ``"map"`` it is fitted to pairs of documents
-          (`PairModel`).
-        - A classifier with `predict_proba`, or a linear one that is fitted by a squared loss, such
-          as `LinearSVC`. Targets that depend on the label of the document alone (``"dcg"``,
-          ``"precision"``, ``"wta"``, ``"eru"``, ``"err"``) are its classes, and the score is the
-          expected target. Targets of other losses on scores become weights of two classes, which
-          the classifier must take as ``sample_weight``. The rankings are calibrated over the same
-          distributions as with a regressor; `models.DocumentModel` describes both ways.
+        - ``"stacked"``: a `StackedModel` of boosted regressors and a forest
+          (`models.default_members`), which ranks better and takes 8 to 15 times as long.
+        - None: ``"stacked"`` for 5 and more queries, below 100,000 rows, if query ids are known,
+          labels are relevance, and there are no validation queries; otherwise ``"boosting"``.
+        - A regressor with scikit-learn's interface. For ``loss="pd"`` and ``"map"`` it is fitted to
+          pairs of documents (`models.PairModel`).
+        - A classifier, which learns the labels or weights of two classes (`models.DocumentModel`).
         - A model of `sklearn_rankcal.models`, which is fitted as it is.
+
+        A sparse X is converted to a dense one for the first three, up to 4 GiB.
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
         ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
         ``NDCG(k=10, gain="linear")`` (`losses`).
     decoder : str or decoder, default="auto"
-        How predictions become a ranking. ``"auto"`` is the default of the loss. For losses on
-        scores it is ``"sort"``, which is exact. For ``"pd"`` and ``"map"`` it is exact as long as
-        that is cheap; alternatives are ``"exact"`` and ``"local_search"``, for ``"pd"`` also
-        ``"greedy_dag"`` and for ``"map"`` also ``"diagonal"``, or an object of `decoders`.
+        How predictions become a ranking: ``"sort"`` for losses on scores, for which it is exact;
+        ``"exact"`` and ``"local_search"`` for losses on pairs, also ``"greedy_dag"`` for ``"pd"``
+        and ``"diagonal"`` for ``"map"``; or an object of `decoders`. ``"auto"`` is exact where
+        that is cheap.
     context : "auto", None, str or list of str, default="auto"
-        Columns that are added for the regressor and compare a document with its query:
-        ``"zscore"``, which is (x - mean of the query) / standard deviation of the query;
-        ``"difference"``, which is x - mean of the query; ``"rank"``, the rank in the query; or a
-        list of these. ``"auto"`` adds the z-scores of those numeric columns of a dense X whose
-        level or spread differs between the queries of `fit`, and none if `fit` does not know the
-        queries. `models.DocumentModel` describes how this is decided, and ``model_.context_`` lists
-        the columns. With None the regressor sees the columns of X only. For losses on pairs, only
-        the default regressor gets context columns.
+        Columns added for the regressor that compare a document with its query: ``"zscore"``,
+        ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
+        of the numeric columns whose level or spread differs between queries (``model_.context_``).
+        On pairs, only the default regressor gets them.
     center : bool, default=True
-        Whether to subtract from each target the mean of its query. This changes no ranking of the
-        targets. It is ignored for classifiers.
+        Whether to subtract from each target the mean of its query, which changes no ranking of the
+        targets. Ignored for classifiers.
     group_column : str, default=None
-        Name of the column of a data frame X that contains the query ids. The regressor does not
-        see it. This is the only way to pass queries to `cross_val_predict` and
-        ``search.predict(frame)``. No transformer before the ranker may change or drop the column.
+        Name of the column of a data frame X that contains the query ids, which the regressor does
+        not see. Only so can `cross_val_predict` and ``search.predict(frame)`` get the queries.
     validation_queries : float, default=None
-        Share of the queries, between 0 and 1, that `fit` holds out in order to choose the number of
-        iterations of a boosted regressor. Training stops early when the rankings of these queries
-        no longer improve, in the mean of the loss's measure. The regressor that is kept has the
-        number of iterations with the best mean, and is not fitted to the queries held out. Queries
-        can also be passed to `fit` (``X_val``). With validation queries the default regressor has
-        at most 1,000 trees; another one has at most those that its own parameter says. Boosting of
-        scikit-learn, LightGBM, XGBoost and CatBoost can stop early; other regressors, and
-        regressors inside a pipeline, raise an error.
+        Share of the queries, between 0 and 1, that `fit` holds out to choose the number of
+        iterations of a boosted regressor (scikit-learn, LightGBM, XGBoost, CatBoost) by the loss's
+        measure. Queries can also be passed to `fit` (``X_val``). The default regressor then has at
+        most 1,000 trees.
     n_iter_no_change : int, default=50
         With validation queries, training stops after this many iterations without a new best mean.
     random_state : int, RandomState instance or None, default=None
         Seed of every parameter ``random_state`` of the regressor, and of the draw of validation
-        queries. None leaves the parameters as they are. The default regressor is random only for
-        more than 200,000 rows, when it estimates its bins on a sample.
+        queries. None leaves the parameters as they are.
     n_jobs : int, default=None
-        How many queries are decoded at the same time by joblib if the loss is on pairs. None means
-        1, or the number of a `joblib.parallel_config`. A stack fits as many members at the same
-        time; see `models.StackedModel` for None. The regressor has an `n_jobs` of its own.
+        How many queries are decoded at the same time by joblib for losses on pairs, and how many
+        members of a stack are fitted. The regressor has an `n_jobs` of its own.
     verbose : int, default=0
-        With 1, `fit`, `predict` and the reports print what they do and how long each step takes.
-        With validation queries, `fit` prints the progress and the longest time that can remain.
-        If the loss is on pairs, a line is printed for each 2,000,000 predictions that are decoded.
-        With 2 or more, every parameter ``verbose`` of the regressor that is 0 is also set to this
-        number less 1, so that boosting prints its iterations, and a stack each fit of a member.
-        With 3 or more, the regressors of the members print, too.
+        With 1, `fit`, `predict` and the reports print what they do and how long it takes. Larger
+        numbers, less 1, are passed to every parameter ``verbose`` of the regressor.
 
     Attributes
     ----------
@@ -140,23 +103,20 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
     decoder_ : decoder
         The decoder.
     calibrated_over_ : str
-        The distributions of the labels over which the fitted model is calibrated for the loss. This
-        is ``loss_.calibrated_over``, unless no member of a stack learns the targets of the loss.
+        The distributions of the labels over which the fitted model is calibrated for the loss.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_ : int
-        Number of queries in X, including those that `validation_queries` holds out.
+        Number of queries in X.
     n_queries_dropped_ : int
-        Number of queries of X that are left out because the loss is undefined on them (for NDCG:
-        they have no document with gain) or because all their weights are 0.
+        Number of queries left out because the loss is undefined on them (for NDCG: they have no
+        document with gain) or because all their weights are 0.
     n_iter_ : int
         Number of iterations of the fitted regressor. This attribute and the next two exist only if
         there were validation queries.
     validation_scores_ : ndarray of shape (n_iterations,)
-        Mean of the loss's measure over the validation queries after each iteration, including those
-        after the best one. For losses on scores, the largest is the `score` of the validation
-        queries; for losses on pairs, the rankings are those by the scores of the documents, before
-        the model of pairs is fitted. `plotting.plot_validation_scores` plots them.
+        Mean of the loss's measure over the validation queries after each iteration; for losses on
+        pairs, of the rankings by the scores (`plotting.plot_validation_scores`).
     validation_queries_ : ndarray of shape (n_validation_queries,)
         Ids of the validation queries on which the loss is defined.
     n_features_in_ : int
@@ -171,17 +131,10 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
 
     Notes
     -----
-    Theorem 3 of [1]_ is about functions of the whole query. The regressor, however, receives a row
-    and its context columns, which depend on the mean, standard deviation and rank of each column in
-    the query. Documents that agree in these get the same score, whatever the other documents of
-    their queries are. For example, take two queries with the single column {10, 11, 0, 4, 5} and
-    {10, 11, 1, 2, 6}. The context columns of 10 and 11 agree in both. If the best order of 10 and
-    11 differs between the queries, one of them is ranked wrong. If expected targets depend on the
-    query in other ways, add columns that express this.
-
-    In addition to the regressor, `fit` and `predict` take O(n log r) time and O(n) memory for n
-    documents in queries of at most r documents. With context columns they also make a copy of X
-    with up to twice the columns. `predict` makes this copy for one block of rows at a time.
+    The theorems are about functions of the whole query. The regressor receives a row and its
+    context columns; if expected targets depend on the query in other ways, add columns that express
+    this. Besides the regressor, `fit` and `predict` take O(n log r) time and O(n) memory for n
+    documents in queries of at most r.
 
     References
     ----------
@@ -202,6 +155,8 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
     [1, 2, 3]
     """
 
+    # Metadata routing passes these arguments to `fit` without a set_fit_request call.
+    __metadata_request__fit = {"X_val": True, "y_val": True, "groups_val": True}
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, StrOptions(set(NAMES)), HasMethods(["fit", "predict"])],
         "loss": [str, Loss],
@@ -272,24 +227,19 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
             Query id of each row: any type, in any order, not necessarily contiguous. None with
             plain labels and no `group_column`: all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. A row of weight 0 is left out. For
-            the default regressor and for closed forms only ratios of weights count. A `regressor`
-            that you pass gets the weights as they are, so that its penalty can depend on their
-            scale; the largest must be between 1e-12 and 1e12.
+            Non-negative weight of each row in the regression. For the default regressor and closed
+            forms only ratios count. Another one gets them as they are, and the largest must be
+            between 1e-12 and 1e12.
         X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features), \
                 default=None
-            Documents of validation queries, in the form of X. They determine the number of
-            iterations of a boosted regressor, as the parameter `validation_queries` describes for
-            queries of X. No validation query may be in X. A pipeline with transformers needs
-            ``Pipeline(..., transform_input=["X_val"])``; nothing notices if it is missing.
+            Documents of validation queries, none of which is in X. A pipeline with transformers
+            needs ``Pipeline(..., transform_input=["X_val"])``; nothing notices if it is missing.
         y_val : array-like of shape (n_validation,), default=None
             Labels of `X_val`.
         groups_val : array-like of shape (n_validation,), default=None
-            Query id of each row of `X_val`. It is not needed if `y_val` or `group_column` gives the
-            queries.
+            Query id of each row of `X_val`, unless `y_val` or `group_column` gives it.
         sample_weight_val : array-like of shape (n_validation,), default=None
-            Weight of each row of `X_val`. As in `score`, the weight of a query is the mean of the
-            weights of its rows.
+            Weight of each row of `X_val`, as in `score`.
 
         Returns
         -------
@@ -299,49 +249,36 @@ class CalibratedRanker(PlainArraysMixin, FittedRegressorMixin, ValidatingRanker,
         Raises
         ------
         ValueError
-            If lengths differ, if y, groups or weights contain NaN, if labels are outside the range
-            of the loss, if structured labels lack rows of a query, or if the loss is undefined on
-            all queries. Also if validation queries leave no query to train on.
+            If data are not as described, or if the loss is undefined on all queries.
         TypeError
             If there are validation queries and the regressor cannot stop early, or if the regressor
             is a ranker, such as `LGBMRanker`.
         """
-        return self._fit(X, y, groups, sample_weight, (X_val, y_val, groups_val, sample_weight_val))
-
-    def _make_model(self, data: TrainingData, stops_early: bool) -> Any:
-        return make_model(self, self.loss_, data, stops_early)
-
-    def _make_targets(self, model: Any, data: TrainingData) -> Any:
-        """Return the targets of the model, and set `calibrated_over_`."""
+        validation = (X_val, y_val, groups_val, sample_weight_val)
+        data, held_out = self._read_training(X, y, groups, sample_weight, validation)
+        default = self.regressor is None or isinstance(self.regressor, str)
+        if default and data.weight is not None:
+            # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
+            data = data._replace(weight=mean_one(data.weight))
+        model = make_model(self, self.loss_, data, stops_early=held_out is not None)
         targets = self.loss_.training_targets(data.labels, data.queries)
+        pairwise = isinstance(targets, PairTargets)
+        check_unit(targets.largest() if pairwise else float(np.abs(targets).max()))
         # The members of a stack may all have other targets.
         learned = getattr(model, "learns_targets", True)
         self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
-        if isinstance(targets, PairTargets):
-            check_unit(targets.largest())
-        else:
-            check_unit(float(np.abs(targets).max()))
-        return targets
+        return self._fit_model(model, targets, data, held_out)
 
-    def _training_weight(self, data: TrainingData) -> NDArray[np.float64] | None:
-        if data.weight is None or not (self.regressor is None or isinstance(self.regressor, str)):
-            return data.weight
-        # The penalty of the default regressor has a fixed size. Weights of mean 1 let only the
-        # ratios of weights count against it.
-        return mean_one(data.weight)
+    # ---------------------------------------------------------------- what the model can take
 
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table, queries = super()._table_and_queries(X, groups, reset)
-        if self._needs_dense():
-            given = self.regressor
-            default = given is None or isinstance(given, str)
-            who = "the default regressor" if default else type(given).__name__
-            on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
-            check_no_text(table, who, takes_categories=default and on_scores)
-            table = dense_table(table)
-        return table, queries
+    def _check_table(self, table: Any) -> Any:
+        if not self._needs_dense():
+            return table
+        default = self.regressor is None or isinstance(self.regressor, str)
+        who = "the default regressor" if default else type(self.regressor).__name__
+        on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
+        check_no_text(table, who, takes_categories=default and on_scores)
+        return dense_table(table)
 
     def _needs_dense(self) -> bool:
         """Whether the model is one of this package that takes only dense tables of numbers."""

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,8 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel
 from sklearn_rankcal.models._linear import SOLVERS
 from sklearn_rankcal.models._stochastic import STEP_SIZES
-from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.rankers._training import TrainingData, warn_if_labels_are_amounts
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
@@ -82,7 +83,7 @@ class LinearRanker(QueryRanker):
         How many queries ``"sgd"`` takes for a step. With several thousand columns, more than one
         saves time.
     group_column : str, default=None
-        Name of the column of a data frame X that contains the query ids, as in `CalibratedRanker`.
+        As in `CalibratedRanker`.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last `fit`, if the objective is finite
         there.
@@ -127,26 +128,22 @@ class LinearRanker(QueryRanker):
     Notes
     -----
     *Weights.* The weight w_q of a query is the mean of the weights of its rows, without those of
-    weight 0, which are left out. A query of weight 2 counts as two equal queries.
+    weight 0, which are left out.
 
     *Units.* The solvers work in coordinates in which the second derivatives at w = 0 are about 1,
     so that neither the units of the columns nor, for up to 512 columns, their correlations slow
-    them down. The penalty is on the coefficients of X as given. X of float32 and sparse X are not
-    converted as a whole. The objective is computed in float64.
+    them down. The penalty is on the coefficients of X as given.
 
     *Stochastic gradients.* A step minimises the tangent of the surrogate at its queries, plus the
     penalty, plus the squared distance from the last iterate in these coordinates, divided by twice
-    the step size (equation (25) of [1]_). `fit` draws a new order of the queries for each pass.
+    the step size (equation (25) of [1]_).
 
-    *Not convex.* For ``"cosine"``, the scale of the scores does not matter, so that a penalty would
-    be made 0 by scaling w down. Its `fit` starts from the least squares solution with the penalty
-    alpha, and descends from there without a penalty: alpha determines the start only, and the
-    result is a local minimum. Other surrogates that are not convex, such as `Bregman` with
-    functions of your own, start from w = 0 and keep the penalty.
+    *Not convex.* ``"cosine"`` starts from the least squares solution with the penalty alpha, and
+    descends from there without a penalty to a local minimum. Other surrogates that are not convex
+    start from w = 0 and keep the penalty.
 
-    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS has no theory. It can need
-    many iterations there, or stop a little above the minimum. A squared hinge has no such problem:
-    ``WeightedComparisons("squared_hinge", "binary")``.
+    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS can need many iterations or
+    stop a little above the minimum; ``WeightedComparisons("squared_hinge", "binary")`` has none.
 
     References
     ----------
@@ -240,12 +237,8 @@ class LinearRanker(QueryRanker):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. All columns are finite numbers.
-        y : array-like of shape (n_documents,)
-            Relevance, larger is better; or the structured array of `relevance_labels`, or, for
-            ``"pd_by_scores"``, that of `preference_labels`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row: any type, in any order, not necessarily contiguous. None with
-            plain labels and no `group_column`: all rows are one query, with a warning.
+        y, groups
+            As in `CalibratedRanker`.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean of those of its rows
             that are not 0. The largest must be between 1e-12 and 1e12.
@@ -258,9 +251,7 @@ class LinearRanker(QueryRanker):
         Raises
         ------
         ValueError
-            If lengths differ, if X, y, groups or weights contain NaN, if labels are outside the
-            range of the loss, if the surrogate does not take the utilities of the loss or its name
-            is unknown, if a splitter cuts a query, or if the loss is undefined on all queries. Also
+            If data are not as described, if the surrogate does not take the utilities of the loss,
             if ``solver="sgd"`` diverges, or if a warm start has another number of columns.
 
         Warns
@@ -268,7 +259,10 @@ class LinearRanker(QueryRanker):
         ConvergenceWarning
             If `max_iter` iterations are too few.
         """
-        return self._keep_fit(self._fit(X, y, groups, sample_weight))
+        data, _ = self._read_training(X, y, groups, sample_weight)
+        model = self._make_model()
+        self._fit_model(model, self._make_targets(data), data)
+        return self._keep_fit()
 
     @available_if(_is_stochastic)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -282,30 +276,17 @@ class LinearRanker(QueryRanker):
     ) -> LinearRanker:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
-        The queries are taken in the order in which they first appear. Steps and averages continue
-        from earlier calls of `partial_fit` or from a `fit`: later batches have the same result
-        whether they come in one call or in several, if `batch_size` divides their numbers of
-        queries.
-
-        The coordinates, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are
-        those of the first call, which should have many more rows than columns. The penalty is
-        `alpha` for as many queries as the first call has: repeated calls with the same queries tend
-        to what `fit` finds for them. Divide `alpha` by the number of batches in order to find what
-        `fit` finds for all batches of equal size together.
-
-        Utilities are computed from the batch alone. Those of normalized losses depend on the number
-        of its queries, unless ``shrinkage=0`` (`losses.NormalizedLoss`).
+        Steps and averages continue from earlier calls of `partial_fit` or from a `fit`. The
+        coordinates, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are those
+        of the first call, which should have many more rows than columns. The penalty is `alpha` for
+        as many queries as the first call has: divide it by the number of batches to find what `fit`
+        finds for all of them. Utilities of normalized losses are computed from the batch alone.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            As in `fit`. All rows of a query must be in the same call.
-        y : array-like of shape (n_documents,)
-            As in `fit`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Ids of different calls are different queries.
-        sample_weight : array-like of shape (n_documents,), default=None
-            As in `fit`.
+        X, y, groups, sample_weight
+            As in `fit`. All rows of a query must be in the same call; ids of different calls are
+            different queries.
 
         Returns
         -------
@@ -318,44 +299,40 @@ class LinearRanker(QueryRanker):
         AttributeError
             If the solver is not ``"sgd"``.
         """
-        model = getattr(self, "model_", None)
-        state = getattr(model, "_state", None)
-        if state is None:
-            loss = get_loss(self.loss)
-            X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=5)
+        model: Any = getattr(self, "model_", None)
+        self._fitted_queries = None  # ids of different calls are different queries
+        if getattr(model, "_state", None) is None:
+            X, labels, queries = read_labelled(self, X, y, groups, reset=True)
             self._fitted_queries = None
+            loss = get_loss(self.loss)
             self.decoder_ = get_decoder(self.decoder, loss.space)
             loss = loss.resolve(labels)
-            warn_if_labels_are_amounts(loss, labels, stacklevel=5)
-            n_queries = n_dropped = 0
+            warn_if_labels_are_amounts(loss, labels)
+            model, n_queries, n_dropped = self._make_model(), 0, 0
         else:
-            self._fitted_queries = None  # ids of different calls are different queries
-            X, labels, queries, _ = self._read(X, y, groups, reset=False, stacklevel=5)
+            X, labels, queries = read_labelled(self, X, y, groups)
             loss = self.loss_
             loss.check(labels)
-            n_queries, n_dropped = self.n_queries_, self.n_queries_dropped_
+            # A call that fails leaves the state as it was.
+            model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_
         data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
-        n_queries += data.queries.n_queries
-        n_dropped += data.queries.n_queries
         data = data.without_zero_weights().without_undefined_queries(loss)
-        n_dropped -= data.queries.n_queries
+        n_dropped += queries.n_queries - data.queries.n_queries
         self.loss_ = loss
-        # A call that fails leaves the state as it was.
-        model = self._make_model(data, False) if model is None or state is None else deepcopy(model)
         data = data.weighted_by(loss).without_zero_weights()
-        model.partial_fit(data.X, self._make_targets(model, data), data.queries, data.weight)
+        model.partial_fit(data.X, self._make_targets(data), data.queries, data.weight)
         self.model_ = model
-        self.n_queries_, self.n_queries_dropped_ = n_queries, n_dropped
-        return self._keep_fit(self)
+        self.n_queries_, self.n_queries_dropped_ = n_queries + queries.n_queries, n_dropped
+        return self._keep_fit()
 
-    def _make_model(self, data: TrainingData, stops_early: bool) -> LinearModel:
+    def _make_model(self) -> LinearModel:
         names = set(LinearModel().get_params())
         model = LinearModel(**{k: v for k, v in self.get_params(deep=False).items() if k in names})
         if self.warm_start and hasattr(self, "model_"):
             model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
         return model
 
-    def _make_targets(self, model: Any, data: TrainingData) -> Any:
+    def _make_targets(self, data: TrainingData) -> Any:
         """Return the utilities, and set `calibrated_over_`."""
         surrogate = get_surrogate(self.surrogate)
         draws = self.loss_.draws(data.labels) if self.solver == "sgd" else None
@@ -374,25 +351,16 @@ class LinearRanker(QueryRanker):
             )
         return targets if draws is None else draws
 
-    def _keep_fit(self, fitted: Any) -> LinearRanker:
+    def _keep_fit(self) -> LinearRanker:
         self.n_iter_ = self.model_.n_iter_
         self.surrogate_ = self.model_.surrogate_
-        return fitted
+        return self
 
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table, queries = super()._table_and_queries(X, groups, reset)
+    def _check_table(self, table: Any) -> Any:
         check_no_text(table, type(self).__name__)
-        return table, queries
+        return table
 
     # ---------------------------------------------------------------- the fitted coefficients
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """The coefficient of each column of X, aligned with ``feature_names_in_``."""
-        check_is_fitted(self)
-        return self._with_group_column(self.model_.coef_)
 
     @property
     def intercept_(self) -> float:

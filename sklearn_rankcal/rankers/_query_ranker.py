@@ -1,9 +1,8 @@
-"""The base class of rankers of queries: fit a model to targets, and decode its predictions."""
+"""The base class of rankers of queries: read, fit a model to targets, decode its predictions."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -12,60 +11,426 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._base import QueryOrder, RankerMixin
-from sklearn_rankcal.rankers._fitted_table import FittedTableMixin
-from sklearn_rankcal.rankers._reports import ReportingRanker, predicts_scores
+from sklearn_rankcal.rankers import _reports, _table
+from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_table
+from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import (
     TrainingData,
     warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
     warn_if_split_cuts_queries,
 )
+from sklearn_rankcal.rankers._validation import (
+    hold_out,
+    keep_validation,
+    make_validation,
+    read_validation,
+)
+from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 
-class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickle, BaseEstimator):
-    """Base class of rankers that fit a model to targets and decode its predictions.
+class RankerMixin:
+    """Tags and metadata requests that all rankers of queries share.
 
-    A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. It
-    implements `fit`, which calls `_fit`, and the methods `_make_model` and `_make_targets`.
+    The `predict(X, groups=None)` of a ranker returns positions, 1 = top, not scores.
     """
 
-    random_state: Any
+    _estimator_type = "ranker"
+    # see utils/_wrapped.py
+    _predicts_positions = True
+    _takes_ranking_labels = True
+    # whether the mean of the weights of its rows is the weight of a query in `fit`
+    _weighs_queries = False
+    # Metadata routing passes groups to all of these methods without a set_*_request call.
+    __metadata_request__fit = {"groups": True}
+    __metadata_request__predict = {"groups": True}
+    __metadata_request__decision_function = {"groups": True}
+    __metadata_request__score = {"groups": True, "sample_weight": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
+
+class QueryRanker(RankerMixin, BaseEstimator):
+    """Base class of rankers that fit a model to targets and decode its predictions.
+
+    A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
+    reads the data (`_read_training`), makes a model and targets, and fits the model (`_fit_model`).
+    """
+
     decoder: Any = "auto"
     n_jobs: int | None = None
     regressor: Any = None
-    _group_place: int
-    # of `ValidatingRanker`; only rankers of this class pass validation data to `_fit`
-    _read_validation: Callable[..., TrainingData | None]
-    _hold_out: Callable[[TrainingData], tuple[TrainingData, TrainingData | None]]
-    _make_validation: Callable[[Any, TrainingData], Validation]
-    _keep_validation: Callable[[Validation | None], None]
+    validation_queries: float | None = None
+    # whether the predictions of the model estimate the expected targets of the loss
+    _learns_targets = True
+    # of the last fit; never pickled
+    _fitted_queries: Any = None
 
-    # ---------------------------------------------------------------- to be defined by a subclass
+    __reduce__ = reduce_with_versions
 
-    def _make_model(self, data: TrainingData, stops_early: bool) -> Any:
-        """Return the model to be fitted. `loss_` is set."""
-        raise NotImplementedError
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_fitted_queries"}
 
-    def _make_targets(self, model: Any, data: TrainingData) -> Any:
-        """Return the targets of the model, and set `calibrated_over_`."""
-        raise NotImplementedError
-
-    def _training_weight(self, data: TrainingData) -> NDArray[np.float64] | None:
-        """Return the weights with which the model is fitted."""
-        return data.weight
+    def _check_table(self, table: Any) -> Any:
+        """Refuse or convert a table that the model cannot take."""
+        return table
 
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         return False
+
+    # ---------------------------------------------------------------- fit
+
+    def _read_training(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        validation: tuple[Any, ...] | None = None,
+    ) -> tuple[TrainingData, TrainingData | None]:
+        """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
+
+        Parameters
+        ----------
+        validation : tuple or None
+            The arguments `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, all of
+            which may be None; or None if the ranker has no validation queries.
+
+        Returns
+        -------
+        data, held_out : TrainingData
+            The training queries, and the validation queries or None.
+        """
+        loss = get_loss(self.loss)
+        X, labels, queries = read_labelled(self, X, y, groups, reset=True)
+        data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
+        held_out = None
+        if validation is not None:
+            known = groups is not None or self.group_column is not None
+            held_out = read_validation(self, queries, *validation, ids_known=known)
+        self.decoder_ = get_decoder(self.decoder, loss.space)
+        self.n_queries_ = queries.n_queries
+        warn_if_rows_are_queries(queries)
+        warn_if_split_cuts_queries(self.regressor, queries)
+        data = data.without_zero_weights()
+        self.loss_ = loss.resolve(data.labels)
+        warn_if_labels_are_amounts(self.loss_, data.labels)
+        data = data.without_undefined_queries(self.loss_)
+        self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
+        if held_out is None:
+            data, held_out = hold_out(data, self.validation_queries, self.random_state)
+        return data.weighted_by(self.loss_).without_zero_weights(), held_out
+
+    def _fit_model(
+        self,
+        model: Any,
+        targets: Any,
+        data: TrainingData,
+        held_out: TrainingData | None = None,
+    ) -> Self:
+        """Fit the model to the targets, with early stopping if there are validation queries."""
+        started = time.perf_counter()
+        queries = data.queries
+        set_random_states(model, self.random_state)
+        set_verbose(model, self.verbose - 1)
+        validation = None if held_out is None else make_validation(self, model, held_out)
+        print_progress(
+            self,
+            f"{queries.n_rows} documents in {queries.n_queries} queries for "
+            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out"
+            + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
+        )
+        shown = getattr(model, "regressor", None)
+        shown = model if shown is None else shown
+        n_rows, n_columns = data.X.shape
+        print_progress(
+            self, f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
+        )
+        # Models have these parameters only if they use them.
+        extra: dict[str, Any] = {} if validation is None else {"validation": validation}
+        if has_fit_parameter(model, "labels"):
+            extra["labels"] = data.labels
+        if has_fit_parameter(model, "graded_targets"):
+            extra["graded_targets"] = self.loss_.graded_targets
+        self.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
+        fitted = getattr(self.model_, "regressor_", self.model_)
+        kept = "" if validation is None else f" with {validation.n_iter} iterations"
+        print_progress(self, f"fitted {type(fitted).__name__}{kept}", started)
+        keep_validation(self, validation)
+        return self
+
+    # ---------------------------------------------------------------- predict
+
+    @checks_keywords
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return the position of each row in its query, 1 = top.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. It is needed if the ranker was fitted with query ids, unless X has
+            the column `group_column`. Otherwise None ranks all rows as one query.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,)
+            Position of each row inside its query. Documents with equal scores are ordered by a hash
+            of their features, whatever the order of the rows.
+        """
+        X, queries = read_queries(self, X, groups)
+        return self._decode(X, queries)
+
+    @checks_keywords
+    def predict_order(
+        self, X: Any, groups: ArrayLike | None = None, k: int | None = None
+    ) -> QueryOrder:
+        """Return the row indices of each query, best first.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        k : int, default=None
+            List at most the first k rows of each query; None lists all.
+
+        Returns
+        -------
+        order : QueryOrder
+            Its attributes are ``rows`` (indices into X), ``offsets`` (where the rows of each query
+            begin and end) and ``queries`` (the group ids).
+        """
+        if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
+            raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
+        X, queries = read_queries(self, X, groups)
+        ranks = self._decode(X, queries)
+        rows = np.empty(queries.n_rows, dtype=np.int64)
+        rows[queries.broadcast(queries.offsets[:-1]) + ranks - 1] = np.arange(queries.n_rows)
+        offsets = queries.offsets
+        if k is not None:
+            rows = rows[queries.place < k]
+            offsets = np.append(0, np.cumsum(np.minimum(queries.sizes, k)))
+        return QueryOrder(rows, offsets, queries.ids)
+
+    @available_if(_reports.predicts_scores)
+    @checks_keywords
+    def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the predicted scores, larger is better, comparable inside a query.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`. `groups` is needed only if the scores depend on the queries, as with
+            context columns or a stack.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            For a `CalibratedRanker`, estimates of the expected targets, up to a shift per query.
+            For rankers with another surrogate, scores that minimise its expected value.
+        """
+        X, queries = read_queries(self, X, groups, required=self._needs_queries())
+        return self.model_.predict(X, queries)
+
+    @checks_keywords
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean over queries of the loss's measure, higher is better.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
+
+        Returns
+        -------
+        score : float
+            For pairwise disagreement, the share of the preference weight of all queries together
+            that is not contradicted, unless the loss has ``equal_queries=True``. NaN if the measure
+            is undefined on all queries.
+        """
+        check_is_fitted(self)
+        X, labels, queries = read_labelled(self, X, y, groups)
+        weight = check_weight(sample_weight, queries.n_rows)
+        values = self.loss_.metric(labels, self._decode(X, queries), queries)
+        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
+        return mean_over_queries(values, queries, weight, name, factor)
+
+    def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
+        if not self.loss_.space.is_pairwise:
+            started = time.perf_counter()
+            u = self.model_.predict(X, queries)
+            ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
+            print_progress(
+                self, f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started
+            )
+            return ranks
+        ranks = np.empty(queries.n_rows, dtype=np.int64)
+        for rows, part, u in _reports.predicted_pairs(self, X, queries):
+            ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
+        return ranks
+
+    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
+        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        X, queries = read_table(self, X, groups)
+        if self._fitted_queries is None or queries is None or not self.grouped_:
+            return None
+        return self._fitted_queries.describe_cut(queries, X, labels)
+
+    # ---------------------------------------------------------------- reports
+
+    @available_if(_reports.predicts_pairs)
+    @checks_keywords
+    def predict_preferences(
+        self, X: Any, groups: ArrayLike | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Return the predictions for every pair of documents, which the decoder receives.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        matrices : list of ndarray of shape (r, r)
+            One matrix per query, whose documents are in the order of the rows of X. For ``"pd"``
+            entry [i, j] estimates E[y_ij - y_ji], where y_ij is the weight of the preference for i
+            over j (see `decode_preferences`); for ``"map"`` it estimates E[y_i y_j / sum(y)], up to
+            a constant on the diagonal (see `decode_average_precision`).
+        """
+        X, queries = read_queries(self, X, groups)
+        return _reports.predict_preferences(self, X, queries)
+
+    @available_if(_reports.predicts_pairs)
+    @checks_keywords
+    def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
+        """Report how far the ranking of each query can be from the best one for its predictions.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``pandas.DataFrame(report)`` is a table. Its columns are ``query``, ``n_documents``,
+            ``objective`` (what the decoder minimises), ``lower_bound`` (no ranking has a smaller
+            objective), ``gap``, ``optimal`` (whether that is proved), ``method``, and for ``"pd"``
+            ``cyclic`` (whether the predicted preferences have a cycle).
+        """
+        X, queries = read_queries(self, X, groups)
+        return _reports.decode_report(self, X, queries)
+
+    @checks_keywords
+    def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
+        """Report whether the rankings are optimal, whether scores suffice, and regret bounds.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        y : array-like of shape (n_documents,) or (n_documents, m), or list, default=None
+            Labels of held-out queries, as in `score`, to bound the regret by theorem 3 of
+            Ramaswamy et al. (2013). Several judges are columns, or a list of structured labels;
+            their noise is estimated and removed. With one judge the bound contains the noise.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            ``print(diagnosis)`` shows a summary; :ref:`diagnosis` explains it.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import CalibratedRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> data = make_ranking(n_queries=80, n_documents=6, random_state=0)
+        >>> ranker = CalibratedRanker("boosting", loss="pd")
+        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+        >>> ranker.diagnose(data.X, data.groups, data.y).shares["optimal"]
+        1.0
+        """
+        check_is_fitted(self)
+        return _reports.diagnose(self, X, groups, y)
+
+    # ---------------------------------------------------------------- the fitted regressor
+
+    @checks_keywords
+    def transform_table(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """Return the table that the fitted regressor sees, for tools such as SHAP.
+
+        It has the columns of X without `group_column`, and the context columns. Tools that explain
+        a regressor take ``ranker.model_.regressor_`` and this table; see :ref:`explain`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `decision_function`.
+
+        Returns
+        -------
+        table : array, sparse matrix or data frame of shape (n_documents, n_columns)
+            In the container of X. `get_feature_names_out` returns the names of its columns. A
+            stack or a model of pairs has no such table (TypeError).
+        """
+        return _table.transform_table(self, X, groups)
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """Return the names of the columns of `transform_table`.
+
+        Returns
+        -------
+        names : ndarray of shape (n_columns,)
+            The names of the columns of X, ``x0``, ``x1`` and so on if they have none, and for each
+            context column ``<column>__<kind>``.
+        """
+        return _table.feature_names(self)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The regressor's importances per column of X, context columns folded in."""
+        check_is_fitted(self)
+        model = self.model_
+        stacked = isinstance(model, StackedModel)
+        values = model.feature_importances_ if stacked else model.own_importances()
+        return self._with_group_column(values)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The regressor's coefficients per column of X: average slopes inside a query."""
+        check_is_fitted(self)
+        model = self.model_
+        if isinstance(model, StackedModel):
+            raise AttributeError(
+                "A stack has no coef_. The models of its members are in model_.members_."
+            )
+        if isinstance(model, PairwiseRidge | LinearModel):
+            return self._with_group_column(model.coef_)
+        return self._with_group_column(model.column_coefficients(model.regressor_.coef_))
 
     @property
     def classes_(self) -> Any:
@@ -81,231 +446,3 @@ class QueryRanker(FittedTableMixin, ReportingRanker, RankerMixin, VersionedPickl
         if self.group_column is None:
             return values
         return np.insert(values, self._group_place, 0.0, axis=-1)
-
-    # ---------------------------------------------------------------- fit
-
-    def _table_and_queries(
-        self, X: Any, groups: ArrayLike | None, reset: bool
-    ) -> tuple[Any, Queries | None]:
-        table, queries = super()._table_and_queries(X, groups, reset)
-        if reset and self.group_column is not None:
-            self._group_place = list(X.columns).index(self.group_column)
-        return table, queries
-
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        validation_data: tuple[Any, ...] | None = None,
-    ) -> Self:
-        """Fit the model. `fit` of a subclass calls this method and returns what it returns.
-
-        Parameters
-        ----------
-        validation_data : tuple or None
-            The arguments `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, all of
-            which may be None; or None if the ranker has no validation queries.
-        """
-        started = time.perf_counter()
-        loss = get_loss(self.loss)
-        data = self._read_training_data(X, y, groups, sample_weight)
-        held_out = None
-        if validation_data is not None:
-            known = groups is not None or self.group_column is not None
-            held_out = self._read_validation(data.queries, *validation_data, ids_known=known)
-        self.decoder_ = get_decoder(self.decoder, loss.space)
-        self.n_queries_ = data.queries.n_queries
-        warn_if_rows_are_queries(data.queries, stacklevel=6)
-        warn_if_split_cuts_queries(self.regressor, data.queries, stacklevel=6)
-        data = data.without_zero_weights()
-        self.loss_ = loss.resolve(data.labels)
-        warn_if_labels_are_amounts(self.loss_, data.labels, stacklevel=6)
-        data = data.without_undefined_queries(self.loss_)
-        self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
-        if validation_data is not None and held_out is None:
-            data, held_out = self._hold_out(data)
-        data = data.weighted_by(self.loss_).without_zero_weights()
-        model = self._make_model(data, stops_early=held_out is not None)
-        set_random_states(model, self.random_state)
-        validation = None if held_out is None else self._make_validation(model, held_out)
-        targets = self._make_targets(model, data)
-        self._print_progress(
-            f"{data.queries.n_rows} documents in {data.queries.n_queries} queries for "
-            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out"
-            + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
-            started,
-        )
-        self.model_ = self._fit_model(model, targets, data, validation)
-        if validation_data is not None:
-            self._keep_validation(validation)
-        return self
-
-    def _read_training_data(
-        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> TrainingData:
-        X, labels, queries, self.grouped_ = self._read(X, y, groups, reset=True, stacklevel=7)
-        return TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
-
-    def _fit_model(
-        self, model: Any, targets: Any, data: TrainingData, validation: Validation | None
-    ) -> Any:
-        """Fit the model and print how long that takes."""
-        started = time.perf_counter()
-        weight = self._training_weight(data)
-        set_verbose(model, self.verbose - 1)
-        shown = getattr(model, "regressor", None)
-        shown = model if shown is None else shown
-        n_rows, n_columns = data.X.shape
-        self._print_progress(
-            f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
-        )
-        # Models have these parameters only if they use them.
-        extra: dict[str, Any] = {} if validation is None else {"validation": validation}
-        if has_fit_parameter(model, "labels"):
-            extra["labels"] = data.labels
-        if has_fit_parameter(model, "graded_targets"):
-            extra["graded_targets"] = self.loss_.graded_targets
-        model = model.fit(data.X, targets, data.queries, weight, **extra)
-        fitted = getattr(model, "regressor_", model)
-        kept = "" if validation is None else f" with {validation.n_iter} iterations"
-        self._print_progress(f"fitted {type(fitted).__name__}{kept}", started)
-        return model
-
-    # ---------------------------------------------------------------- predict
-
-    @checks_keywords
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return the position of each row in its query, 1 = top.
-
-        `decision_function` returns scores.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. It is needed if the ranker was fitted with query ids, unless X has
-            the column `group_column`. Otherwise None ranks all rows as one query.
-
-        Returns
-        -------
-        ranks : ndarray of shape (n_documents,)
-            Position of each row inside its query, as in `scipy.stats.rankdata`. Documents with
-            equal scores are ordered by a hash of their features, so that the ranking depends
-            neither on the order of the rows nor on other queries.
-        """
-        X, queries = self._read_queries(X, groups)
-        return self._decode(X, queries)
-
-    @checks_keywords
-    def predict_order(
-        self, X: Any, groups: ArrayLike | None = None, k: int | None = None
-    ) -> QueryOrder:
-        """Return the row indices of each query, best first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row, as in `predict`.
-        k : int, default=None
-            List at most the first k rows of each query; None lists all.
-
-        Returns
-        -------
-        order : QueryOrder
-            It has the attributes ``rows`` (indices into X), ``offsets`` (where the rows of each
-            query begin and end) and ``queries`` (the group ids).
-        """
-        if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
-            raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
-        X, queries = self._read_queries(X, groups)
-        ranks = self._decode(X, queries)
-        rows = np.empty(queries.n_rows, dtype=np.int64)
-        rows[queries.broadcast(queries.offsets[:-1]) + ranks - 1] = np.arange(queries.n_rows)
-        offsets = queries.offsets
-        if k is not None:
-            rows = rows[queries.place < k]
-            offsets = np.append(0, np.cumsum(np.minimum(queries.sizes, k)))
-        return QueryOrder(rows, offsets, queries.ids)
-
-    @available_if(predicts_scores)
-    @checks_keywords
-    def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return the predicted scores, larger is better.
-
-        Scores of different queries need not be comparable.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. A ranker with context columns, or with a stack, needs it unless X
-            has the column `group_column`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            For a `CalibratedRanker`, estimates of the expected targets, up to a shift per query.
-            For rankers with another surrogate, scores that minimise its expected value.
-        """
-        X, queries = self._read_queries(X, groups, required=self._needs_queries())
-        return self.model_.predict(X, queries)
-
-    @checks_keywords
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the mean over queries of the loss's measure, higher is better.
-
-        For `PD` and `PDByScores` without `equal_queries`, queries count by the weight of their
-        preferences, as in `fit`. The score is then the share of the preference weight of all
-        queries together that is not contradicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            As in `fit`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Needed if neither `y` nor `group_column` gives it.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
-
-        Returns
-        -------
-        score : float
-            Precision, DCG, NDCG, recall, AUC, ERR, average precision, ERU, Spearman's rho, or the
-            share of preference weight that is not contradicted, for the rankings that `predict`
-            returns. Queries on which the measure is undefined are left out. If it is undefined on
-            all queries, the score is NaN.
-        """
-        check_is_fitted(self)
-        X, labels, queries, _ = self._read(X, y, groups, reset=False)
-        weight = check_weight(sample_weight, queries.n_rows)
-        values = self.loss_.metric(labels, self._decode(X, queries), queries)
-        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
-        return mean_over_queries(values, queries, weight, name, factor)
-
-    def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
-        if not self.loss_.space.is_pairwise:
-            started = time.perf_counter()
-            u = self.model_.predict(X, queries)
-            ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
-            self._print_progress(
-                f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started
-            )
-            return ranks
-        ranks = np.empty(queries.n_rows, dtype=np.int64)
-        for rows, part, u in self._predicted_pairs(X, queries):
-            ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
-        return ranks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures._positional_graded import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._messages import warn
 
 #: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
 LARGEST_GRADE = 31
@@ -89,33 +89,29 @@ def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     )
 
 
-def warn_if_rows_are_queries(queries: Queries, stacklevel: int) -> None:
+def warn_if_rows_are_queries(queries: Queries) -> None:
     """Warn if every query has a single row, which has only one ranking."""
     if queries.n_queries > 1 and queries.sizes.max() == 1:
-        warnings.warn(
+        warn(
             f"Each of the {queries.n_queries} rows is a query of its own, so that there is "
             "nothing to rank. The parameter groups holds the query of each row, not the number "
-            "of the row.",
-            UserWarning,
-            stacklevel=stacklevel,
+            "of the row."
         )
 
 
-def warn_if_labels_are_amounts(loss: Loss, labels: Any, stacklevel: int) -> None:
+def warn_if_labels_are_amounts(loss: Loss, labels: Any) -> None:
     """Warn if the gain is 2**y - 1, and a label y is above `LARGEST_GRADE`."""
     if loss.takes != "relevance" or isinstance(labels, Preferences):
         return
     gain = getattr(loss, "gain", None)
     if isinstance(gain, str) and gain == "exp2" and labels.max() > LARGEST_GRADE:
-        warnings.warn(
+        warn(
             f"A label is above {LARGEST_GRADE}. With the gain 2**y - 1, the largest labels of a "
             f"query then count for everything. Are labels amounts? {LINEAR_GAIN}",
-            UserWarning,
-            stacklevel=stacklevel,
         )
 
 
-def warn_if_split_cuts_queries(regressor: Any, queries: Queries, stacklevel: int) -> None:
+def warn_if_split_cuts_queries(regressor: Any, queries: Queries) -> None:
     """Warn if the regressor, or one inside it, splits rows off for its own early stopping."""
     if queries.n_queries == 1 or not hasattr(regressor, "get_params"):
         return
@@ -130,13 +126,11 @@ def warn_if_split_cuts_queries(regressor: Any, queries: Queries, stacklevel: int
         if stops == "auto":  # histogram boosting of scikit-learn
             stops = queries.n_rows > 10_000
         if isinstance(stops, bool | np.bool_) and stops:
-            warnings.warn(
+            warn(
                 f"{type(part).__name__} stops early on rows that it splits off by itself. The "
                 "split cuts queries, so that rows of the same query are on both sides of it, and "
                 "it does not use the measure of the loss. Turn it off, for example with "
                 "early_stopping=False. The parameter validation_queries of CalibratedRanker holds "
                 "out whole queries for boosted regressors.",
-                UserWarning,
-                stacklevel=stacklevel,
             )
             return

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.rankers._base import QueryOrder
+from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,

@@ -1,4 +1,4 @@
-"""A base class that warns if an estimator is unpickled with other versions of packages."""
+"""Pickles that warn if an estimator is loaded with other versions of packages."""
 
 from __future__ import annotations
 
@@ -10,22 +10,14 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_rankcal._version import __version__
 
-_REMEDY = (
-    "Fit it again, or store it in a way that does not depend on versions: to_arrays or ONNX "
-    "(see 'Saving rankers' in the user guide)."
-)
 
-
-class VersionedPickle:
-    """Store the versions of scikit-learn and of this package in pickles, and check them on loading.
+def reduce_with_versions(self: Any) -> Any:
+    """The `__reduce__` of estimators: store the versions of scikit-learn and of this package.
 
     scikit-learn does this for its own classes only. The versions come first in the pickle, so that
     the warning appears before scikit-learn's own trees fail to load.
     """
-
-    def __reduce__(self) -> Any:
-        versions = sklearn.__version__, __version__
-        return _rebuild, (type(self), *versions), self.__getstate__()
+    return _rebuild, (type(self), sklearn.__version__, __version__), self.__getstate__()
 
 
 def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
@@ -42,8 +34,16 @@ def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
     if of_package != __version__:
         warnings.warn(
             f"This {kind.__name__} was pickled by sklearn_rankcal {of_package}, and this is "
-            f"{__version__}. It may fail or return other results. {_REMEDY}",
+            f"{__version__}. It may fail or return other results. Fit it again, or store it in a "
+            "way that does not depend on versions, such as ONNX (see 'Saving rankers' in the user "
+            "guide).",
             UserWarning,
             stacklevel=2,
         )
     return kind.__new__(kind)
+
+
+class VersionedPickle:
+    """A mix-in class with `reduce_with_versions`."""
+
+    __reduce__ = reduce_with_versions

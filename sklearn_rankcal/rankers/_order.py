@@ -1,4 +1,4 @@
-"""What all rankers share: their tags, their metadata requests and the result of `predict_order`."""
+"""The result of `predict_order`: the rows of each query, best first."""
 
 from __future__ import annotations
 
@@ -61,28 +61,3 @@ class QueryOrder(NamedTuple):
                 "row": self.rows,
             }
         )
-
-
-class RankerMixin:
-    """Tags and metadata requests that all rankers of queries share.
-
-    The `predict(X, groups=None)` of a ranker returns positions, 1 = top, not scores.
-    """
-
-    _estimator_type = "ranker"
-    # see utils/_wrapped.py
-    _predicts_positions = True
-    _takes_ranking_labels = True
-    # whether the mean of the weights of its rows is the weight of a query in `fit`
-    _weighs_queries = False
-    # Metadata routing passes groups to all of these methods without a set_*_request call.
-    __metadata_request__fit = {"groups": True}
-    __metadata_request__predict = {"groups": True}
-    __metadata_request__decision_function = {"groups": True}
-    __metadata_request__score = {"groups": True, "sample_weight": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.estimator_type = "ranker"
-        tags.target_tags.required = True
-        return tags

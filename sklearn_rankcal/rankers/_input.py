@@ -1,0 +1,113 @@
+"""Read the X, y and groups of a user into a table, labels and queries.
+
+The functions take the ranker first, as `sklearn.utils.validation.validate_data` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
+from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
+from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._fitted_queries import FittedQueries
+from sklearn_rankcal.utils._features import check_features, split_column
+from sklearn_rankcal.utils._messages import warn
+
+
+def read_table(
+    ranker: Any, X: Any, groups: ArrayLike | None, reset: bool = False
+) -> tuple[Any, Queries | None]:
+    """Return the table without `group_column`, and the queries of `groups` or of that column."""
+    table = check_features(X)
+    validate_data(ranker, X=table, reset=reset, skip_check_array=True)
+    queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
+    name = ranker.group_column
+    if name is not None:
+        whole = table
+        table, column = split_column(table, name)
+        if reset:
+            ranker._group_place = list(whole.columns).index(name)
+        of_column = Queries.from_groups(column, table.shape[0])
+        if queries is not None and not queries.same_partition(of_column):
+            raise ValueError(f"groups and the column {name!r} put the rows in different queries.")
+        queries = of_column
+    return ranker._check_table(table), queries
+
+
+def read_queries(
+    ranker: Any, X: Any, groups: ArrayLike | None, required: bool | None = None
+) -> tuple[Any, Queries]:
+    """Read X and groups, for `predict` and other methods without y.
+
+    Without groups all rows are one query, unless query ids are `required` (default: if `fit` had
+    them).
+    """
+    check_is_fitted(ranker)
+    X, queries = read_table(ranker, X, groups)
+    if queries is None:
+        if ranker.grouped_ if required is None else required:
+            raise ValueError(
+                "This ranker was fitted with query ids and needs them: pass groups=<query id "
+                "of each row>, for one query groups=numpy.zeros(len(X)). cross_val_predict and "
+                "the predict of a search cannot pass them: use group_column='qid' with data "
+                "frames, or search.best_estimator_.predict(X, groups=...). Scorers of "
+                "scikit-learn cannot either: pass scoring=get_ranking_scorer('ndcg@10')."
+            )
+        queries = Queries.single(X.shape[0])
+    return X, queries
+
+
+def read_labelled(
+    ranker: Any, X: Any, y: Any, groups: ArrayLike | None, reset: bool = False
+) -> tuple[Any, Any, Queries]:
+    """Read X, y and groups, for `fit` (with ``reset=True``, which sets `grouped_`) and `score`.
+
+    Returns
+    -------
+    X : array-like, sparse matrix or data frame
+        The table, without `group_column`.
+    labels : ndarray of shape (n_documents,), Preferences or Judgements
+        The relevance of every row, the preferences between rows, or judgements about them.
+    queries : Queries
+    """
+    X, given = read_table(ranker, X, groups, reset)
+    labels, of_labels = read_any_labels(y, X.shape[0], get_loss(ranker.loss).takes)
+    queries = agreed_queries(given, of_labels)
+    if not reset and queries is None and ranker.grouped_:
+        raise ValueError(
+            "This ranker was fitted with query ids and needs them. (With metadata routing off, "
+            "the score method of a Pipeline drops groups= even if you pass them. "
+            "get_ranking_scorer('ndcg@10')(pipe, X, y, groups=groups) passes them on.) "
+            f"{GROUPS_REMEDY}"
+        )
+    # The numbers that structured labels give to their queries are no ids: those of a part
+    # differ from those of the whole. Such labels know the sizes of their queries.
+    named = given or (Queries.single(X.shape[0]) if queries is None else None)
+    cut = None
+    if reset:
+        ranker._fitted_queries = None if named is None else FittedQueries(named, X, labels)
+        ranker.grouped_ = queries is not None
+    elif named is not None and ranker._fitted_queries and ranker.grouped_ == (given is not None):
+        cut = ranker._fitted_queries.describe_cut(named, X, labels)
+    if queries is not None:
+        if cut is not None:
+            warn(cut, CutQueriesWarning)
+        return X, labels, queries
+    if cut is not None:
+        raise ValueError(
+            "Query ids did not reach the ranker: fit saw none, and score would measure the "
+            "ranking of all other rows as ONE query. Inside a cross-validation, scikit-learn "
+            "passes groups= to the splitter only, unless metadata routing is on. "
+            f"{GROUPS_REMEDY} If all rows are one query, pass groups=numpy.zeros(len(X))."
+        )
+    warn(
+        f"No query ids: all {X.shape[0]} rows are ranked as ONE query. {GROUPS_REMEDY}",
+        MissingGroupsWarning,
+    )
+    return X, labels, Queries.single(X.shape[0])
