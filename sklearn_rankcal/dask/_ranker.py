@@ -270,7 +270,7 @@ class DaskCalibratedRanker(BaseEstimator):
         started = time.perf_counter()
         labels, ranges, fingerprints = self._read_labels(data, loss)
         loss = loss.resolve(np.array(ranges.labels))
-        warn_if_labels_are_amounts(loss, np.array(ranges.labels), stacklevel=4)
+        warn_if_labels_are_amounts(loss, np.array(ranges.labels))
         exponent = exponent_of(np.array(ranges.weights))
         count = partial(Counts.of, loss=loss, exponent=exponent)
         counts = _reduce(for_each(count, labels), Counts.plus)
