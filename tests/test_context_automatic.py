@@ -179,12 +179,12 @@ def test_the_model_says_what_it_added():
     np.testing.assert_array_equal(table, np.delete(context_columns(X, QUERIES.codes), [4, 7], 1))
     np.testing.assert_allclose(
         ranker.decision_function(X, groups=QUERIES.codes),
-        np.ldexp(model.regressor_.predict(table), model._exponent),
+        model.regressor_.predict(table) * model._unit,
     )
     # the coefficient of a column contains that of its z-score
     slopes = model.regressor_.coef_[:4].copy()
     slopes[[1, 2]] += model.regressor_.coef_[4:] * model._inverse_scale
-    np.testing.assert_allclose(ranker.coef_, np.ldexp(slopes, model._exponent))
+    np.testing.assert_allclose(ranker.coef_, slopes * model._unit)
     frame = pd.DataFrame(X, columns=list("abcd"))
     by_frame = CalibratedRanker(Ridge()).fit(frame, y, groups=QUERIES.codes)
     assert by_frame.model_.context_ == {"zscore": ["b", "c"]}

@@ -181,7 +181,7 @@ def test_members_that_rank_worse_than_chance_are_weighed_equally():
     np.testing.assert_allclose(model.predict(X, Q), 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("exponent", [-900, -60, 60, 900])
+@pytest.mark.parametrize("exponent", [-160, -60, 60, 160])
 def test_the_unit_of_the_targets_changes_no_share(exponent):
     members = [("linear", None, LINEAR), ("column", None, column(0))]
     usual = StackedModel(members).fit(X, TARGETS, Q)

@@ -9,7 +9,7 @@ import pytest
 from dask.distributed import Client, LocalCluster
 from sklearn.datasets import dump_svmlight_file
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,7 +27,9 @@ from sklearn_rankcal import (
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.decoders import decode_scores
+from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
+from sklearn_rankcal.models import BilinearPairs, BlendedRegressor, PairModel, PairwiseRidge
 
 from .few_trees import few_trees  # noqa: F401
 
@@ -40,6 +42,12 @@ RANKERS = [
     CalibratedRanker("boosting"),
     CalibratedRanker("stacked"),
     CalibratedRanker("boosting", loss="pd"),
+    CalibratedRanker(PairwiseRidge(), loss="pd"),
+    CalibratedRanker(BilinearPairs(StandardScaler()), loss="pd"),
+    CalibratedRanker(PairModel(Ridge(), symmetric=True), loss=MAP(threshold=2)),
+    CalibratedRanker("boosting", loss=MAP(threshold=2)),
+    CalibratedRanker(BlendedRegressor(n_estimators=20, random_state=0)),
+    CalibratedRanker(LogisticRegression(max_iter=1000)),
     LinearRanker(),
     make_pipeline(StandardScaler(), CalibratedRanker(Ridge())),
 ]

@@ -59,7 +59,7 @@ from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.dask._documents import add_up, read_collections
-from sklearn_rankcal.dask._learners import Tables, _document_moments
+from sklearn_rankcal.dask._learners import _read, _sums
 from sklearn_rankcal.dask._training import Counts, Plan, Ranges, TargetRange
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
@@ -362,32 +362,32 @@ def report_costs(arguments: argparse.Namespace) -> None:
         ranker.fit(X, y)
         local = ranker.ranker_
         data = read_collections(X, QUERY, None, y)
-        counts = [delayed(Counts.of)(part, local.loss_, 0) for part in data.frames(table=False)]
+        counts = [delayed(Counts.of)(part, local.loss_) for part in data.frames(table=False)]
         sums = dask.compute(add_up(counts, Counts.plus))[0].sums
-        tables = Tables(Plan(data.form, local.loss_, sums, None), local.model_)
-        report_stages(data, tables, local, arguments)
+        plan = Plan(data.form, local.loss_, sums, None)
+        report_stages(data, plan, local, arguments)
     report_cluster(train, arguments)
 
 
-def report_stages(data: Any, tables: Tables, local: Any, arguments: argparse.Namespace) -> None:
+def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespace) -> None:
     """Print seconds of the stages of a partition, in this process."""
     sgd = SGDRegressor(random_state=0, eta0=1e-3)
     columns = data.form.columns
 
     def labels(frame: pd.DataFrame) -> None:
         part = frame.drop(columns=columns)
-        Ranges.of(part, tables.plan.loss)
-        Counts.of(part, tables.plan.loss, 0)
-        TargetRange.of(part, tables.plan, True)
+        Ranges.of(part, plan.loss)
+        Counts.of(part, plan.loss)
+        TargetRange.of(part, plan, True)
 
     def learn(frame: pd.DataFrame) -> None:
-        table, targets, *_ = tables.rows(frame)
+        table, targets, *_ = _read(frame, plan, local.model_)
         sgd.partial_fit(table, targets)
 
     stages: dict[str, Callable[[pd.DataFrame], Any]] = {
         "reductions over labels": labels,
-        "targets and context": tables.rows,
-        "targets, context and moments": lambda frame: _document_moments(frame, tables),
+        "targets and context": lambda frame: _read(frame, plan, local.model_),
+        "targets, context and moments": lambda frame: _sums(frame, plan, local.model_),
         "targets, context and partial_fit": learn,
         "predict": lambda frame: local.predict(data.form.table(frame)),
     }

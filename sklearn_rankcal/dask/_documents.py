@@ -7,6 +7,7 @@ so that every query is in one partition.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -509,7 +510,7 @@ def in_one_layer(value: Delayed) -> Delayed:
     return Delayed(value.key, HighLevelGraph(layers, {value.key: set()}))
 
 
-def add_up(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+def add_up(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add) -> Any:
     """Return the delayed sum of delayed values, added a few at a time.
 
     Values can be None, which adds nothing.

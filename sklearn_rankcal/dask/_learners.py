@@ -1,6 +1,6 @@
 """How a model is fitted to training data in partitions.
 
-Each function returns the same model as on one machine: closed forms by adding moments, regressors
+Each function returns the same model as on one machine: closed forms by adding sums, regressors
 with `partial_fit` one partition after another, and regressors of dask by passing them a collection.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up, for_each
-from sklearn_rankcal.dask._training import Plan, centred
+from sklearn_rankcal.dask._training import Plan
 from sklearn_rankcal.dask._workers import (
     is_from,
     n_threads,
@@ -31,17 +30,14 @@ from sklearn_rankcal.dask._workers import (
     wait_less_long,
 )
 from sklearn_rankcal.models import (
-    BilinearMoments,
     BilinearPairs,
     DocumentModel,
-    DocumentMoments,
     LinearModel,
-    PairMoments,
     PairwiseRidge,
     is_model,
 )
 from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._document_moments import has_closed_form
+from sklearn_rankcal.models._document_sums import has_closed_form
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.queries import Queries
@@ -140,123 +136,45 @@ def _is_text_or_time(dtype: Any) -> bool:
     return isinstance(dtype, pd.StringDtype) or getattr(dtype, "kind", "O") in "mMSU"
 
 
-@dataclass(frozen=True)
-class Tables:
-    """The rows that a regressor of documents is fitted to.
-
-    Attributes
-    ----------
-    plan : Plan
-    model : DocumentModel
-        It knows the context columns, and centres and scales targets.
-    """
-
-    plan: Plan
-    model: DocumentModel
-
-    def rows(self, frame: pd.DataFrame) -> tuple[Any, Floats, Floats | None, Floats, int] | None:
-        """Return the table, the targets and the weights of a partition.
-
-        The last two entries are the mean slopes of z-scores and the number of queries.
-        """
-        data = self.plan.data(frame)
-        if data is None:
-            return None
-        targets = self.plan.targets(data)
-        targets = centred(targets, data) if self.model.center else targets
-        table, slopes = self.model._table(data.X, data.queries)
-        targets = np.ldexp(targets, -self.model._exponent)
-        slopes = np.zeros(len(self.model._columns)) if slopes is None else slopes
-        return table, targets, data.weight, slopes, data.queries.n_queries
-
-
-@dataclass(frozen=True, eq=False)  # pandas compares the attributes of frames that it joins
-class _Slopes:
-    """The sum over queries of the slopes of z-scores."""
-
-    total: Floats
-    n_queries: int
-
-    def plus(self, other: _Slopes) -> _Slopes:
-        return _Slopes(self.total + other.total, self.n_queries + other.n_queries)
-
-
-def _keep_slopes(model: DocumentModel, slopes: _Slopes) -> None:
-    model._inverse_scale = slopes.total / slopes.n_queries if model._kinds else None
-
-
 # ---------------------------------------------------------------- closed forms
 
 
-def fit_closed_form(tables: Tables, frames: list[Any], regressor: Any) -> Any:
-    """Fit `Ridge` or `LinearRegression` by adding the moments of partitions."""
-    parts = for_each(partial(_document_moments, tables=tables), frames)
-    summed = add_up(parts, _add_pairs)
-    moments, slopes = dask.compute(summed)[0]
-    _keep_slopes(tables.model, slopes)
-    return moments.fit(regressor)
+def fit_closed_form(plan: Plan, frames: list[Any], model: Any) -> Any:
+    """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
+    parts = for_each(partial(_sums, plan=plan, model=model), frames)
+    return model.solve(dask.compute(add_up(parts))[0])
 
 
-def _document_moments(frame: pd.DataFrame, tables: Tables) -> tuple[Any, _Slopes] | None:
-    rows = tables.rows(frame)
-    if rows is None:
+def _sums(frame: pd.DataFrame, plan: Plan, model: Any) -> Any:
+    data = plan.data(frame)
+    if data is None:
         return None
-    table, targets, weight, slopes, n_queries = rows
-    moments = DocumentMoments.of(numeric_table(table), targets, weight)
-    return moments, _Slopes(slopes * n_queries, n_queries)
-
-
-def _add_pairs(one: tuple[Any, _Slopes], two: tuple[Any, _Slopes]) -> tuple[Any, _Slopes]:
-    return one[0] + two[0], one[1].plus(two[1])
-
-
-def fit_pairwise_ridge(plan: Plan, frames: list[Any], model: PairwiseRidge) -> PairwiseRidge:
-    """Fit `PairwiseRidge` by adding the moments of partitions."""
-    model = clone(model)
-    model._check_parameters()
-    parts = for_each(partial(_pair_moments, plan=plan), frames)
-    moments = dask.compute(add_up(parts, _add))[0]
-    model.coef_ = moments.solve(model.alpha)
-    return model
+    return model.sums(data.X, plan.targets(data), data.queries, data.weight)
 
 
 def fit_bilinear_pairs(
     plan: Plan, frames: list[Any], model: BilinearPairs, n_queries: int
 ) -> BilinearPairs:
-    """Fit `BilinearPairs` in two passes: the features, and the moments of pairs of features."""
-    model = clone(model)
-    model._check_parameters()
-    n_folds = model._n_folds(n_queries)
+    """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
+    n_folds = model.n_folds(n_queries)
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
-    spread = for_each(partial(_pair_moments, plan=plan, targets=False), frames)
+    spread = for_each(partial(_spread, plan=plan, model=model), frames)
     keys = for_each(partial(_query_keys, plan=plan, n_columns=FIRST_COLUMNS), frames)
-    moments, keys = dask.compute(add_up(spread, _add), keys)
-    model._set_axes(moments)
+    total, keys = dask.compute(add_up(spread), keys)
+    model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
         of_all = partial(_query_keys, plan=plan, n_columns=None)
         keys = dask.compute(for_each(of_all, frames))[0]
-    folds = _split(folds_of_keys(np.concatenate(keys), n_folds), keys) if n_folds > 1 else keys
+    folds = folds_of_keys(np.concatenate(keys), n_folds)
+    folds = np.split(folds, np.cumsum([len(part) for part in keys])[:-1])
     # Pass 2
-    moments_of = partial(_bilinear_moments, plan=plan, model=model, n_folds=n_folds)
-    parts = for_each(moments_of, frames, folds)
-    model._solve(dask.compute(add_up(parts, _add_lists))[0], n_queries)
-    return model
+    sums = for_each(partial(_fold_sums, plan=plan, model=model, n_folds=n_folds), frames, folds)
+    return model.solve(dask.compute(add_up(sums))[0])
 
 
-def _add(one: Any, two: Any) -> Any:
-    return one + two
-
-
-def _add_lists(one: list[Any], two: list[Any]) -> list[Any]:
-    return [first + second for first, second in zip(one, two, strict=True)]
-
-
-def _pair_moments(frame: pd.DataFrame, plan: Plan, targets: bool = True) -> PairMoments | None:
+def _spread(frame: pd.DataFrame, plan: Plan, model: BilinearPairs) -> Any:
     data = plan.data(frame)
-    if data is None:
-        return None
-    of_pairs = plan.targets(data) if targets else None
-    return PairMoments.of(numeric_table(data.X), of_pairs, data.queries, data.weight)
+    return None if data is None else model.spread(data.X, data.queries, data.weight)
 
 
 def _query_keys(frame: pd.DataFrame, plan: Plan, n_columns: int | None) -> NDArray[np.uint64]:
@@ -268,39 +186,37 @@ def _query_keys(frame: pd.DataFrame, plan: Plan, n_columns: int | None) -> NDArr
     return hash_queries(X[:, :n_columns], places, data.queries)[0]
 
 
-def _split(values: NDArray[Any], like: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    return np.split(values, np.cumsum([len(part) for part in like])[:-1])
-
-
-def _bilinear_moments(
-    frame: pd.DataFrame, fold_of: NDArray[Any], plan: Plan, model: BilinearPairs, n_folds: int
-) -> list[BilinearMoments] | None:
+def _fold_sums(
+    frame: pd.DataFrame, folds: NDArray[Any], plan: Plan, model: BilinearPairs, n_folds: int
+) -> Any:
     data = plan.data(frame)
     if data is None:
         return None
-    if n_folds == 1:
-        fold_of = np.zeros(data.queries.n_queries, dtype=np.int64)
-    X = numeric_table(data.X)
-    return model._moments_in_folds(
-        X, plan.targets(data), data.queries, data.weight, fold_of, n_folds
-    )
+    targets = plan.targets(data)
+    return model.sums(data.X, targets, data.queries, data.weight, folds, n_folds)
 
 
 # ---------------------------------------------------------------- one partition after another
 
 
 def fit_partially(
-    tables: Tables, frames: list[Any], regressor: Any, n_passes: int, apart: bool
-) -> Any:
+    plan: Plan, frames: list[Any], model: DocumentModel, n_passes: int, apart: bool
+) -> DocumentModel:
     """Call `partial_fit` with one partition after another, `n_passes` times.
 
     `apart` is whether each frame can be computed without the others, see `_learn_in_turn`.
     """
-    prepared = for_each(tables.rows, frames)
-    first = (clone(regressor), None)
-    fitted, slopes = _learn_in_turn(prepared, first, _learn_rows, n_passes, apart)
-    _keep_slopes(tables.model, slopes)
-    return fitted
+    prepared = for_each(partial(_read, plan=plan, model=model), frames)
+    first = (clone(model.regressor), None)
+    return model.finish(*_learn_in_turn(prepared, first, _learn_rows, n_passes, apart))
+
+
+def _read(frame: pd.DataFrame, plan: Plan, model: DocumentModel) -> Any:
+    """Return what `DocumentModel.read` does, and the weights of the rows."""
+    data = plan.data(frame)
+    if data is None:
+        return None
+    return *model.read(data.X, plan.targets(data), data.queries, data.weight), data.weight
 
 
 def fit_linear_model(
@@ -341,15 +257,14 @@ def _learn_in_turn(
     return dask.compute(model)[0]
 
 
-def _learn_rows(state: tuple[Any, _Slopes | None], rows: Any) -> tuple[Any, _Slopes | None]:
+def _learn_rows(state: tuple[Any, Any], rows: Any) -> tuple[Any, Any]:
     if rows is None:
         return state
-    table, targets, weight, slopes, n_queries = rows
+    table, targets, slopes, weight = rows
     # A task that runs twice, because a worker was lost, must not change what it was given.
     regressor, total = copy.deepcopy(state[0]), state[1]
     regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
-    part = _Slopes(slopes * n_queries, n_queries)
-    return regressor, part if total is None else total.plus(part)
+    return regressor, slopes if total is None else total + slopes
 
 
 def _learn_queries(model: LinearModel, frame: pd.DataFrame, *, plan: Plan) -> LinearModel:
@@ -366,25 +281,17 @@ _SLOPES = "sklearn_rankcal slopes"  # an attribute of the frames
 
 
 def fit_collection(
-    tables: Tables, frames: list[Any], regressor: Any, weighted: bool, meta: pd.DataFrame
-) -> Any:
-    """Fit a regressor of dask to the tables of all partitions, and return one for one machine.
+    plan: Plan, frames: list[Any], model: DocumentModel, regressor: Any, meta: pd.DataFrame
+) -> DocumentModel:
+    """Fit a regressor of dask to the tables of all partitions, and keep one for one machine.
 
-    The workers hold the tables while it is fitted.
-
-    Parameters
-    ----------
-    tables : Tables
-    frames : list of delayed frames
-    regressor : estimator
-    weighted : bool
-        Whether the rows have weights.
-    meta : pandas.DataFrame
-        Some rows of any values, in the form of `frames`.
+    The workers hold the tables while it is fitted. `meta` has some rows of any values, in the form
+    of `frames`.
     """
-    one = tables.model._table(tables.plan.form.features(meta), Queries.single(len(meta)))[0]
-    meta = _one_frame(one, np.zeros(len(meta)), np.ones(len(meta)) if weighted else None).iloc[:0]
-    parts = for_each(partial(_table_frame, tables=tables, meta=meta), frames)
+    weighted = plan.weight_unit is not None
+    some = model.read(plan.form.features(meta), np.zeros(len(meta)), Queries.single(len(meta)))
+    meta = _one_frame(some[0], some[1], np.ones(len(meta)) if weighted else None).iloc[:0]
+    parts = for_each(partial(_table_frame, plan=plan, model=model, meta=meta), frames)
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
@@ -393,25 +300,27 @@ def fit_collection(
         if 0 in lengths:  # LightGBM fails on a worker without rows
             parts = [part for part, length in zip(parts, lengths, strict=True) if length]
             frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
-        slopes = for_each(_slopes_of_frame, parts)
-        _keep_slopes(tables.model, dask.compute(add_up(slopes, _Slopes.plus))[0])
+        slopes = dask.compute(add_up(for_each(_slopes_of_frame, parts)))[0]
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
-        if tables.plan.form.is_array or _wants_arrays(regressor):
+        if plan.form.is_array or is_from(regressor, "dask_ml."):
+            # dask_ml refuses data frames, and partitions of unknown length
             collections = [each.to_dask_array(lengths=True) for each in collections]
         table, targets, *weights = collections
         regressor.fit(table, targets, **({"sample_weight": weights[0]} if weights else {}))
-    return on_one_machine(regressor)
+    return model.finish(on_one_machine(regressor), slopes)
 
 
-def _table_frame(frame: pd.DataFrame, tables: Tables, meta: pd.DataFrame) -> pd.DataFrame:
+def _table_frame(
+    frame: pd.DataFrame, plan: Plan, model: DocumentModel, meta: pd.DataFrame
+) -> pd.DataFrame:
     """Return the table of a partition with its targets and weights in one frame."""
-    rows = tables.rows(frame)
+    rows = _read(frame, plan, model)
     if rows is None:
         return meta
-    table, targets, weight, slopes, n_queries = rows
+    table, targets, slopes, weight = rows
     joined = _one_frame(table, targets, weight)
-    joined.attrs[_SLOPES] = _Slopes(slopes * n_queries, n_queries)
+    joined.attrs[_SLOPES] = slopes
     return joined
 
 
@@ -421,13 +330,8 @@ def _one_frame(table: Any, targets: Floats, weight: Floats | None) -> pd.DataFra
     return joined if weight is None else joined.assign(**{WEIGHT: weight})
 
 
-def _slopes_of_frame(frame: pd.DataFrame) -> _Slopes | None:
+def _slopes_of_frame(frame: pd.DataFrame) -> Any:
     return frame.attrs.get(_SLOPES)
-
-
-def _wants_arrays(regressor: Any) -> bool:
-    """Whether the regressor refuses data frames, or partitions of unknown length."""
-    return is_from(regressor, "dask_ml.")
 
 
 def on_one_machine(regressor: Any) -> Any:

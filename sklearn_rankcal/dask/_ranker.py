@@ -36,14 +36,12 @@ from sklearn_rankcal.dask._documents import (
     read_collections,
 )
 from sklearn_rankcal.dask._learners import (
-    Tables,
     check_columns,
     check_regressor,
     fit_bilinear_pairs,
     fit_closed_form,
     fit_collection,
     fit_linear_model,
-    fit_pairwise_ridge,
     fit_partially,
     takes_collections,
     unfitted_on_one_machine,
@@ -68,7 +66,7 @@ from sklearn_rankcal.models._automatic_context import (
 )
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._document_moments import has_closed_form
+from sklearn_rankcal.models._document_sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._reports import predicts_scores
@@ -77,7 +75,7 @@ from sklearn_rankcal.utils._features import numeric_columns, take_rows
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
-from sklearn_rankcal.utils._scales import check_unit, exponent_of, target_exponent
+from sklearn_rankcal.utils._scales import check_unit
 
 
 class DaskCalibratedRanker(BaseEstimator):
@@ -271,12 +269,10 @@ class DaskCalibratedRanker(BaseEstimator):
         labels, ranges, fingerprints = self._read_labels(data, loss)
         loss = loss.resolve(np.array(ranges.labels))
         warn_if_labels_are_amounts(loss, np.array(ranges.labels))
-        exponent = exponent_of(np.array(ranges.weights))
-        count = partial(Counts.of, loss=loss, exponent=exponent)
-        counts = _reduce(for_each(count, labels), Counts.plus)
+        counts = _reduce(for_each(partial(Counts.of, loss=loss), labels), Counts.plus)
         self._check_counts(counts, loss)
         weighted = sample_weight is not None
-        unit = self._weight_unit(regressor, ranges, counts, exponent) if weighted else None
+        unit = self._weight_unit(regressor, ranges, counts) if weighted else None
         plan = Plan(data.form, loss, counts.sums, unit)
         ranges_of = partial(TargetRange.of, plan=plan, center=self.center)
         sizes = _reduce(for_each(ranges_of, labels), TargetRange.plus)
@@ -367,15 +363,13 @@ class DaskCalibratedRanker(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _weight_unit(
-        self, regressor: Any, ranges: Ranges, counts: Counts, exponent: int
-    ) -> float | None:
+    def _weight_unit(self, regressor: Any, ranges: Ranges, counts: Counts) -> float | None:
         """Return the number by which weights are divided; None leaves them out."""
         smallest, largest = ranges.weights
         if self.regressor is None:  # only ratios of weights count
             if smallest == largest:
                 return None
-            return float(np.ldexp(counts.weight / counts.n_rows, exponent))
+            return counts.weight / counts.n_rows
         if smallest == largest == 1:
             return None
         if not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel):
@@ -410,24 +404,18 @@ class DaskCalibratedRanker(BaseEstimator):
         )
         started = time.perf_counter()
         if isinstance(regressor, PairwiseRidge):
-            model = fit_pairwise_ridge(plan, frames, regressor)
+            model = fit_closed_form(plan, frames, regressor)
         elif isinstance(regressor, BilinearPairs):
             model = fit_bilinear_pairs(plan, frames, regressor, counts.n_kept)
         elif isinstance(regressor, LinearModel):
             model = fit_linear_model(plan, frames, regressor, self.n_passes, self.whole_queries)
+        elif has_closed_form(regressor):
+            model = fit_closed_form(plan, frames, model)
+            _name_columns(model, data)
+        elif takes_collections(regressor):
+            model = fit_collection(plan, frames, model, regressor, meta_nonempty(data.meta_of()))
         else:
-            tables = Tables(plan, model)
-            if has_closed_form(regressor):
-                fitted = fit_closed_form(tables, frames, regressor)
-            elif takes_collections(regressor):
-                weighted = plan.weight_unit is not None
-                template = meta_nonempty(data.meta_of())
-                fitted = fit_collection(tables, frames, regressor, weighted, template)
-            else:
-                fitted = fit_partially(tables, frames, regressor, self.n_passes, self.whole_queries)
-            model.regressor_ = fitted
-            if has_closed_form(regressor):
-                _name_columns(fitted, model, data)
+            model = fit_partially(plan, frames, model, self.n_passes, self.whole_queries)
         self._print_progress(f"fitted {type(regressor).__name__}", started)
         return model
 
@@ -445,10 +433,7 @@ class DaskCalibratedRanker(BaseEstimator):
         )
         if isinstance(context, str) and context == "auto":
             columns = self._columns_that_differ(columns, data, plan, counts)
-        model._set_columns(template, columns)
-        model._reader, model._dtype = None, None
-        model._exponent = target_exponent(np.array([sizes.largest_centred]))
-        return model
+        return model.prepare(template, columns, sizes.largest_centred)
 
     def _columns_that_differ(
         self, columns: list[Any], data: Collections, plan: Plan, counts: Counts
@@ -672,12 +657,12 @@ def _table_without_rows(data: Collections) -> Any:
     return data.form.features(data.meta)
 
 
-def _name_columns(fitted: Any, model: DocumentModel, data: Collections) -> None:
+def _name_columns(model: DocumentModel, data: Collections) -> None:
     """Set `feature_names_in_` as `fit` on a data frame does."""
     template = _table_without_rows(data)
     names = list(getattr(template, "columns", []))
     if names and all(isinstance(name, str) for name in names):
-        fitted.feature_names_in_ = np.array(model.table_names(names), dtype=object)
+        model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
 
 
 def _rows_of(frame: pd.DataFrame, ids: pd.Index) -> pd.DataFrame:

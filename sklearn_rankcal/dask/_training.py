@@ -20,7 +20,6 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._row_hashes import hash_values
-from sklearn_rankcal.utils._scales import below_one
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +94,7 @@ class Counts:
     sums : LabelSums
         Sums over these queries.
     weight : float
-        Sum of the weights of these rows, which were divided by a power of two.
+        Sum of the weights of these rows.
     sample : tuple of ndarray
         Hashes of ids, sizes and ids of the queries that `sampled_queries` chooses.
     """
@@ -110,8 +109,8 @@ class Counts:
     sample: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[Any]]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, loss: Loss, exponent: int) -> Counts | None:
-        """Return the sums of a partition; weights are divided by 2^exponent."""
+    def of(cls, frame: pd.DataFrame, loss: Loss) -> Counts | None:
+        """Return the sums of a partition."""
         if not len(frame):
             return None
         every = queries_of(frame)
@@ -121,7 +120,7 @@ class Counts:
             nothing = (np.empty(0, np.uint64), np.empty(0, np.int64), every.ids[:0])
             return cls(n_queries, len(frame), longest, 0, 0, LabelSums(), 0.0, nothing)
         queries = data.queries
-        weight = queries.n_rows if data.weight is None else np.ldexp(data.weight, -exponent).sum()
+        weight = queries.n_rows if data.weight is None else data.weight.sum()
         hashes = hash_values(queries.ids)
         chosen = sampled_queries(hashes, queries.sizes)
         return cls(
@@ -234,7 +233,7 @@ class TargetRange:
             return cls(float(targets.largest()), 0.0)
         largest = float(np.abs(targets).max())
         if center:
-            targets = centred(targets, data)
+            targets = data.queries.center(targets, data.weight)
         return cls(largest, float(np.abs(targets).max()))
 
     def plus(self, other: TargetRange) -> TargetRange:
@@ -242,9 +241,3 @@ class TargetRange:
         return TargetRange(
             max(self.largest, other.largest), max(self.largest_centred, other.largest_centred)
         )
-
-
-def centred(targets: Floats, data: TrainingData) -> Floats:
-    """Subtract from each target the weighted mean of its query, as `DocumentModel` does."""
-    weight = data.weight
-    return data.queries.center(targets, None if weight is None else below_one(weight))

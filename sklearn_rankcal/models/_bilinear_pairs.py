@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.models._bilinear_moments import BilinearMoments, best_penalty
+from sklearn_rankcal.models._bilinear_sums import (
+    BilinearSums,
+    best_penalty,
+    solve_documents,
+    solve_pairs,
+)
 from sklearn_rankcal.models._folds import query_folds
-from sklearn_rankcal.models._moments import PairMoments
-from sklearn_rankcal.models._pairwise_ridge import check_penalty
+from sklearn_rankcal.models._sums import PairSums
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
-from sklearn_rankcal.utils._arrays import read_arrays
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods, check_number
 from sklearn_rankcal.utils._pickles import VersionedPickle
 
 Floats = NDArray[np.float64]
@@ -71,10 +70,6 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         The coefficients w if `symmetric`, else None.
     feature_map_ : transformer or None
         The fitted feature map.
-
-    See Also
-    --------
-    BilinearMoments : The sums over queries through which this model is fitted.
 
     Notes
     -----
@@ -142,141 +137,142 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         """
         self._check_parameters()
         X = self._table(X)
-        # Step 1: the features z, which the moments need before they can be summed.
         if self.feature_map is None:
-            self._set_axes(PairMoments.of(X, None, queries, sample_weight))
+            self.set_features(self.spread(X, queries, sample_weight))
         else:
             self.feature_map_ = clone(self.feature_map).fit(X)
-            self._check_memory(self._features(X, np.zeros(1, dtype=np.int64)).shape[1])
-        # Step 2: the moments of each fold of queries; their sum holds those of all queries.
-        n_folds = self._n_folds(queries.n_queries)
-        fold_of = query_folds(X, queries, n_folds)
-        parts = self._moments_in_folds(X, targets, queries, sample_weight, fold_of, n_folds)
-        self._solve(parts, queries.n_queries)
-        return self
+            _check_memory(self._features(X, np.zeros(1, dtype=np.int64)).shape[1])
+        n_folds = self.n_folds(queries.n_queries)
+        folds = query_folds(X, queries, n_folds)
+        return self.solve(self.sums(X, targets, queries, sample_weight, folds, n_folds))
 
-    # The steps of `fit`, for data whose moments are summed by parts.
-
-    def _check_parameters(self) -> None:
-        check_penalty(self.alpha, auto=True)
-        check_flag(self.symmetric, "symmetric")
-        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
-        if self.feature_map is None:
-            check_count(self.n_components, "n_components")
-
-    def _set_axes(self, differences: PairMoments) -> None:
-        """Set the features to the principal components of these moments."""
-        self.feature_map_ = None
-        self._center = differences.center
-        self._axes = differences.principal_axes(self.n_components)
-        self._check_memory(self._axes.shape[1] + 1)
-
-    def _check_memory(self, m: int) -> None:
-        """Raise an error if the moments of m features z do not fit in memory."""
-        n_products = m * (m + 1) // 2
-        check_memory(
-            8 * 8 * n_products**2,
-            f"A form of {m - 1} features",
-            "Lower n_components, or the number of columns of the feature_map.",
-        )
-
-    def _n_folds(self, n_queries: int) -> int:
-        """Return the number of folds that choose the penalty; 1 if it is not chosen by folds."""
-        chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
-        return _N_FOLDS if chosen else 1
-
-    def _moments_in_folds(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None,
-        fold_of: NDArray[np.int64],
-        n_folds: int,
-    ) -> list[BilinearMoments]:
-        """Compute the moments of each fold of the queries of a table."""
-        return BilinearMoments.in_folds(
-            lambda rows: self._features(X, rows), targets, queries, sample_weight, fold_of, n_folds
-        )
-
-    def _solve(self, parts: list[BilinearMoments], n_queries: int) -> None:
-        """Set the penalty and the coefficients, given the moments of each fold."""
-        moments = reduce(add, parts)
-        # Principal components have mean square 1 already.
-        m = len(moments.moment)
-        sizes = np.ones(m) if self.feature_map is None else moments.feature_sizes()
-        if len(parts) > 1:
-            same_unit = [part.scaled_to(moments.weight_exponent) for part in parts]
-            self.alpha_ = best_penalty(same_unit, sizes, _PENALTIES)
-        elif self.alpha == "auto":
-            self.alpha_ = _PENALTY_TIMES_QUERIES / n_queries
-        else:
-            self.alpha_ = float(self.alpha)
-        self.matrix_, self.diagonal_ = moments.solve(self.alpha_, sizes)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the fitted model as plain arrays, which any version of any software can read.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            ``"center"`` c of shape (n_features,), ``"axes"`` V (n_features, m), ``"matrix"`` A
-            (m + 1, m + 1) and, where symmetric, ``"diagonal"`` w (m + 1,). With z = [1, (x - c) V]
-            the prediction for the pair i, j is z_i' A z_j, and for a document z_i'w.
-
-        Raises
-        ------
-        ValueError
-            If the model has a `feature_map`, which plain arrays cannot represent.
-        """
-        check_is_fitted(self)
-        if self.feature_map is not None:
-            raise ValueError(
-                f"The feature_map {self.feature_map!r} cannot be written as plain arrays. "
-                "Transform X before the ranker instead, and use feature_map=None."
-            )
-        arrays = {"center": self._center, "axes": self._axes, "matrix": self.matrix_}
-        if self.diagonal_ is not None:
-            arrays["diagonal"] = self.diagonal_
-        return {name: array.copy() for name, array in arrays.items()}
-
-    def from_arrays(self, arrays: Mapping[str, Any]) -> BilinearPairs:
-        """Restore the model from the arrays that `to_arrays` returned.
-
-        The arrays do not contain `alpha_`, so that attribute is not set.
+    def spread(self, X: Any, queries: Queries, sample_weight: Floats | None = None) -> PairSums:
+        """Compute what `set_features` needs of some queries, which is the first step of `fit`.
 
         Parameters
         ----------
-        arrays : mapping of str to array-like
+        X, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        spread : object
+            The sums of two parts of the queries, added by ``+``, are those of both.
+        """
+        self._check_parameters()
+        return PairSums.of(self._table(X), None, queries, sample_weight)
+
+    def set_features(self, spread: PairSums) -> BilinearPairs:
+        """Set phi to the principal components of the columns.
+
+        Parameters
+        ----------
+        spread : object
+            What `spread` returned for all queries, or for each part of them, added.
 
         Returns
         -------
         self : BilinearPairs
+        """
+        self.feature_map_ = None
+        self._center = spread.total / (spread.mass or 1.0)
+        scale = spread.scale()
+        values, vectors = np.linalg.eigh(spread.scaled_gram(scale))
+        kept = np.argsort(-values)[: self.n_components]
+        kept = kept[values[kept] > 1e-10]
+        self._axes = vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+        _check_memory(len(kept) + 1)
+        return self
+
+    def n_folds(self, n_queries: int) -> int:
+        """Return the number of folds by which the penalty is chosen.
+
+        Parameters
+        ----------
+        n_queries : int
+            The number of all training queries.
+
+        Returns
+        -------
+        n_folds : int
+            1 if the penalty is not chosen by folds.
+        """
+        chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
+        return _N_FOLDS if chosen else 1
+
+    def sums(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+        folds: NDArray[np.int64] | None = None,
+        n_folds: int = 1,
+    ) -> BilinearSums:
+        """Compute what `solve` needs of some queries, given the features.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `fit`.
+        folds : ndarray of shape (n_queries,), default=None
+            The fold of each query, from 0 to ``n_folds - 1``. Queries of all parts with equal
+            documents should share a fold. None puts all queries into the first.
+        n_folds : int, default=1
+            The number of folds of all queries, see the method `n_folds`.
+
+        Returns
+        -------
+        sums : object
+            The sums of two parts of the queries, added by ``+``, are those of both.
 
         Raises
         ------
         ValueError
-            If the model has a `feature_map`, if an array is absent, has another shape or is not
-            finite, or if the arrays belong to a model of the other symmetry.
+            If fourth powers of the features would overflow.
         """
-        if self.feature_map is not None:
-            raise ValueError("from_arrays needs feature_map=None, as to_arrays does.")
-        shapes: dict[str, tuple[str, ...]] = {
-            "center": ("d",),
-            "axes": ("d", "m"),
-            "matrix": ("m + 1", "m + 1"),
-        }
-        if self.symmetric:
-            shapes["diagonal"] = ("m + 1",)
-        read = read_arrays(arrays, shapes)
-        A = read["matrix"]
-        if not np.array_equal(A, A.T if self.symmetric else -A.T):
-            kind = "symmetric" if self.symmetric else "skew-symmetric"
-            raise ValueError(f"The array 'matrix' must be {kind}, as symmetric={self.symmetric}.")
-        self.feature_map_ = None
-        self._center, self._axes, self.matrix_ = read["center"], read["axes"], A
-        self.diagonal_ = read.get("diagonal")
+        X = self._table(X)
+        if folds is None:
+            folds = np.zeros(queries.n_queries, dtype=np.int64)
+        return BilinearSums.of(
+            lambda rows: self._features(X, rows), targets, queries, sample_weight, folds, n_folds
+        )
+
+    def solve(self, sums: BilinearSums) -> BilinearPairs:
+        """Set the penalty and the coefficients to those that fit the queries of the sums best.
+
+        Parameters
+        ----------
+        sums : object
+            What `sums` returned for all queries, or for each part of them, added.
+
+        Returns
+        -------
+        self : BilinearPairs
+        """
+        m = sums.moment.shape[1]
+        sizes = np.ones(m)
+        if self.feature_map is not None:  # principal components have mean square 1 already
+            diagonals = np.diagonal(sums.diagonal_gram.sum(axis=0))
+            sizes = np.sqrt(diagonals / (float(sums.mass.sum()) or 1.0))
+            sizes[sizes == 0] = 1.0
+        if len(sums.mass) > 1:
+            self.alpha_ = best_penalty(sums, sizes, _PENALTIES)
+        elif self.alpha == "auto":
+            self.alpha_ = _PENALTY_TIMES_QUERIES / sums.n_queries
+        else:
+            self.alpha_ = float(self.alpha)
+        self.matrix_ = solve_pairs(sums, self.alpha_, sizes, self.symmetric)
+        self.diagonal_ = solve_documents(sums, self.alpha_, sizes) if self.symmetric else None
         return self
+
+    def _check_parameters(self) -> None:
+        if self.alpha != "auto":
+            check_number(self.alpha, "alpha", positive=False, also="'auto' or")
+        check_flag(self.symmetric, "symmetric")
+        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
+        if self.feature_map is None:
+            check_count(self.n_components, "n_components")
 
     def _table(self, X: Any) -> Any:
         return numeric_table(X) if self.feature_map is None else check_features(X)
@@ -308,6 +304,15 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
             In the order of `PairTargets.flat`.
         """
         return _BilinearForm(self, X, queries).flat()
+
+
+def _check_memory(m: int) -> None:
+    """Raise an error if the sums of m features z do not fit in memory."""
+    check_memory(
+        8 * 8 * (m * (m + 1) // 2) ** 2,
+        f"A form of {m - 1} features",
+        "Lower n_components, or the number of columns of the feature_map.",
+    )
 
 
 class _BilinearForm(PairTargets):

@@ -24,7 +24,7 @@ from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import rows_per_prediction
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import exponent_of, mean_one
+from sklearn_rankcal.utils._scales import mean_one, target_unit
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
@@ -132,8 +132,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Weights of the trees, of the Gaussian kernel, of the Laplacian kernel and of the logistic
         regression.
     forest_ : ExtraTreesRegressor
-        The trees. They are fitted to targets that are divided by a power of two, so that the
-        largest is between 0.5 and 1.
+        The trees. Very small or large targets are divided by a power of two before they are fitted.
     scaler_ : StandardScaler
         The scaler that is applied to X before the kernels and the logistic regression.
 
@@ -222,11 +221,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
-        # Targets are scaled so that the largest is between 0.5 and 1, which is exact by a power of
-        # two. The squared errors of tiny targets would underflow; and the unit of the targets would
-        # matter to scikit-learn's trees, which do not split a node of variance 2e-16.
-        self._exponent = exponent_of(y)
-        y = np.ldexp(y, -self._exponent)
+        self._unit = target_unit(float(np.abs(y).max()))
+        y = y / self._unit
         scaled = mean_one(weight)
         weight = np.ones(len(X)) if scaled is None else scaled
         rng = check_random_state(self.random_state)
@@ -280,7 +276,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             oob = self.forest_.oob_prediction_.reshape(-1, y.shape[1])[rows]
             U = np.stack([oob, *held_out])
             self.weights_ = self._blend(U, y, weight)
-            blended[rows] = np.ldexp(np.tensordot(self.weights_, U, axes=1), self._exponent)
+            blended[rows] = np.tensordot(self.weights_, U, axes=1) * self._unit
         return blended.ravel() if self._flat else blended
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
@@ -328,7 +324,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             ):
                 u[batch] += w * (features.transform(scaled) @ coef + intercept)
             u[batch] += self.weights_[-1] * self.logistic_.predict(self.columns_.transform(scaled))
-        u = np.ldexp(u, self._exponent)
+        u *= self._unit
         return u.ravel() if self._flat else u
 
     def __sklearn_tags__(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from sklearn_rankcal.models._classes import Levels, Shares, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
+from sklearn_rankcal.models._document_sums import DocumentSums
 from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
+from sklearn_rankcal.models._sums import Sums
+from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
@@ -21,7 +25,7 @@ from sklearn_rankcal.utils._features import note_text_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import below_one, check_weight_range, mean_one, target_exponent
+from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._threads import threads_for
 
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
@@ -68,6 +72,22 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Slopes(Sums):
+    """The sum over queries of the slopes of z-scores, one for each described column."""
+
+    total: NDArray[np.float64]
+    n_queries: int
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedFormSums(Sums):
+    """What `DocumentModel.solve` needs of some queries."""
+
+    documents: DocumentSums
+    slopes: Slopes
+
+
 class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     """Fit a regressor to one row per document, and predict a score for each document.
 
@@ -83,10 +103,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         is ignored for classifiers.
     context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
         Context columns to add, which compare a document with the other documents of its query.
-        "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, where
-        the mean, the standard deviation and the rank are those within the query. ``"auto"`` adds
-        the z-scores of those columns whose level or spread differs between the queries of `fit`;
-        see the notes.
+        "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
+        within the query. ``"auto"`` adds the z-scores of those columns whose level or spread
+        differs between the queries of `fit`, see the notes.
 
     Attributes
     ----------
@@ -102,34 +121,17 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    If a column has the same distribution in every query, its z-score says nearly the same as the
-    column, and costs trees as much time as any other column. ``context="auto"`` leaves it out. The
-    measure is the intraclass correlation, which is the share of a variance that lies between
-    queries: that of the ranks of the column among all rows (its level), and that of the distances
-    of these ranks from their middle (its spread). A column is left out if both are below 0.02 by
-    more than two standard errors. So small tables keep the z-scores of all columns, except of those
-    that are constant in every query. On MQ2008, ``"auto"`` keeps every column that varies.
+    ``context="auto"`` leaves out a column if the share of its variance that lies between queries
+    (the intraclass correlation), of its ranks among all rows and of their distances from the
+    middle, is below 0.02 by more than two standard errors. Its z-scores then say nearly the same as
+    the column itself. In small tables all columns stay, except those constant in every query.
 
-    A classifier learns targets in one of two ways. If `fit` is told that each target depends on the
-    label of its document alone, and if there are at most 100 distinct targets, each of them is a
-    class, and the score is the expected target under `predict_proba`.
-
-    Otherwise each document has class 1 with the weight v / eta, and class 0 with the weight
-    1 - v / eta. Here v is its target, and eta is the largest target. If a query has negative
-    targets, its least target is subtracted from its targets first, which changes no order inside
-    the query. Only documents for which both weights are positive enter twice, so that few rows are
-    copied if most targets are 0. The score is eta times the predicted probability of class 1. It
-    estimates the expected target whatever the target depends on, also if it contains a normalizer
-    of the query. The surrogate that is minimised is v phi(s) + (eta - v) phi(-s), where phi is the
-    loss of the classifier (Calauzènes, Usunier and Gallinari, 2013, table 2 and theorem 5.2). The
-    classifier must take `sample_weight`. The scores of `LinearSVC`, of `RidgeClassifier` and of an
-    `SGDClassifier` with a squared loss are computed from their decision functions, which estimate
-    the same probability. Other classifiers without `predict_proba` are refused, because the
-    decision function of one that is fitted by the hinge does not estimate it. So is `SVC`, whose
-    probabilities are fitted without weights.
-
-    If the classifier splits off rows by itself, for early stopping or inside a `GridSearchCV`, the
-    two copies of a document can be on different sides. A search should be around the ranker.
+    A classifier learns targets in one of two ways, which :ref:`classifiers` describes. If `fit` is
+    told that each target depends on the label of its document alone, and if there are at most 100
+    distinct targets, each of them is a class. Otherwise each document has class 1 with the weight
+    v / eta, and class 0 with the weight 1 - v / eta, where v is its target and eta the largest one.
+    The surrogate that is minimised is v phi(s) + (eta - v) phi(-s), where phi is the loss of the
+    classifier (Calauzènes, Usunier and Gallinari, 2013, table 2 and theorem 5.2).
 
     Examples
     --------
@@ -191,9 +193,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If `context` is given for a table without numeric columns, or if weights are needed and
-            the regressor does not take weights. Also if a classifier would have a single class, or
-            if expected targets cannot be computed from its predictions.
+            If `context` is given for a table without numeric columns, if weights are needed and the
+            regressor does not take them, or if a classifier would have a single class or predicts
+            nothing from which expected targets can be computed.
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
@@ -212,25 +214,130 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         self._choose_columns(X, queries)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
-        table, self._inverse_scale = self._table(X, queries)
+        table, slopes = self._table(X, queries)
         if rows is not None:
             table = take_rows(table, rows)
         try:
             with threads_for(len(fitted)):
                 if validation is None:
-                    self.regressor_ = regressor.fit(table, fitted, **weights)
+                    regressor.fit(table, fitted, **weights)
                 else:
                     held_out, _ = self._table(validation.X, validation.queries)
-                    as_scores = (
-                        self._scaled_back if self._reader is None else self._reader.as_scores
-                    )
-                    self.regressor_ = fit_until_best(
+                    reader = self._reader
+                    as_scores = self._scaled_back if reader is None else reader.as_scores
+                    regressor = fit_until_best(
                         regressor, table, fitted, weights, validation, held_out, as_scores
                     )
         except (TypeError, ValueError) as error:
             note_text_columns(error, table)
             raise
+        self.regressor_, self._inverse_scale = regressor, slopes
         return self
+
+    # ---------------------------------------------------------------- fit by parts
+
+    def prepare(self, X: Any, columns: list[Any], largest: float) -> DocumentModel:
+        """Set what all data together determine, so that parts of them can be read one by one.
+
+        Parameters
+        ----------
+        X : array or data frame
+            A table of the form of all parts; it may have no rows.
+        columns : list
+            The columns of X that context columns describe.
+        largest : float
+            The largest absolute value of a (centred) target.
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        self._set_columns(X, columns)
+        self._reader, self._dtype, self._unit = None, None, target_unit(largest)
+        return self
+
+    def read(
+        self,
+        X: Any,
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> tuple[Any, NDArray[np.float64], Slopes]:
+        """Return the rows that the regressor sees of some queries, after `prepare`.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        table : array or data frame of shape (n_documents, n_columns)
+        targets : ndarray of shape (n_documents,)
+        slopes : Slopes
+            Those of all parts, added by ``+``, are needed by `finish`.
+        """
+        if self.center:
+            targets = queries.center(targets, sample_weight)
+        table, mean = self._table(X, queries)
+        mean = np.zeros(len(self._columns)) if mean is None else mean
+        slopes = Slopes(mean * queries.n_queries, queries.n_queries)
+        return table, targets / self._unit, slopes
+
+    def finish(self, regressor: Any, slopes: Slopes) -> DocumentModel:
+        """Predict from now on by a regressor that was fitted to what `read` returned.
+
+        Parameters
+        ----------
+        regressor : estimator
+        slopes : Slopes
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        self.regressor_ = regressor
+        self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
+        return self
+
+    def sums(
+        self,
+        X: Any,
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> ClosedFormSums:
+        """Compute what `solve` needs of some queries, after `prepare`.
+
+        It is for the regressors `Ridge` and `LinearRegression`.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        sums : object
+            The sums of two parts of the queries, added by ``+``, are those of both.
+        """
+        table, targets, slopes = self.read(X, targets, queries, sample_weight)
+        documents = DocumentSums.of(numeric_table(table), targets, sample_weight)
+        return ClosedFormSums(documents, slopes)
+
+    def solve(self, sums: ClosedFormSums) -> DocumentModel:
+        """Fit the regressor in closed form.
+
+        Parameters
+        ----------
+        sums : object
+            What `sums` returned for all queries, or for each part of them, added.
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(
         self,
@@ -248,12 +355,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         for name in ("levels_", "eta_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if not is_classifier(regressor):
-            # Scaling by powers of two is exact. It keeps weighted means from overflowing, and
-            # tiny targets from vanishing inside the regressor.
-            mass = None if sample_weight is None else below_one(sample_weight)
-            centred = queries.center(targets, mass) if self.center else targets
-            self._exponent = target_exponent(centred)
-            return None, np.ldexp(centred, -self._exponent), sample_weight
+            centred = queries.center(targets, sample_weight) if self.center else targets
+            self._unit = target_unit(float(np.abs(centred).max()))
+            return None, centred / self._unit, sample_weight
         task = make_task(regressor, targets, queries, sample_weight, graded_targets)
         self._reader = task.reader
         if isinstance(task.reader, Levels):
@@ -288,7 +392,7 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
 
     def _scaled_back(self, predicted: Any) -> NDArray[np.float64]:
         """Scores from what the regressor predicts."""
-        return np.ldexp(np.asarray(predicted, dtype=np.float64).reshape(-1), self._exponent)
+        return np.asarray(predicted, dtype=np.float64).reshape(-1) * self._unit
 
     def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
         """Compute the slope of each input column inside a query from the regressor's coefficients.
@@ -304,7 +408,6 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         Returns
         -------
         slopes : ndarray of shape (..., n_features)
-            The slopes of the columns of X.
 
         Raises
         ------
@@ -317,34 +420,18 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
                 "of the regressor are in model_.regressor_.coef_."
             )
         slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
-        return slopes if is_classifier(self.regressor_) else np.ldexp(slopes, self._exponent)
+        return slopes if is_classifier(self.regressor_) else slopes * self._unit
 
 
 def weight_arguments(
     regressor: Any, sample_weight: NDArray[np.float64] | None, is_default: bool = False
 ) -> dict[str, Any]:
-    """Return the keyword arguments that pass `sample_weight` to `regressor.fit`.
+    """Return the keyword arguments that pass `sample_weight` to `regressor.fit`; maybe none.
 
-    Parameters
-    ----------
-    regressor : estimator
-    sample_weight : ndarray of shape (n_rows,) or None
-    is_default : bool, default=False
-        Whether the regressor is the default of this package. If it is, the weights are scaled to
-        mean 1, so that its penalty does not depend on their scale, and they are left out if all are
-        equal. A regressor of the user gets the weights unchanged; they are left out if all are 1.
-
-    Returns
-    -------
-    arguments : dict
-        Empty if the weights are left out. Otherwise its only key is ``"sample_weight"``, or
-        ``"<step>__sample_weight"`` for a pipeline.
-
-    Raises
-    ------
-    ValueError
-        If the regressor does not take weights, or if the regressor is the user's and the largest
-        weight is not between 1e-12 and 1e12.
+    If the regressor is the default of this package, the weights are scaled to mean 1, so that its
+    penalty does not depend on their scale, and are left out if all are equal. A regressor of the
+    user gets them unchanged; they are left out if all are 1, and refused (ValueError) if it takes
+    no weights or if the largest one is not between 1e-12 and 1e12.
     """
     if sample_weight is None or (sample_weight == 1).all():
         return {}

@@ -14,7 +14,6 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
-from sklearn_rankcal.utils._scales import below_one, exponent_of
 
 Floats = NDArray[np.float64]
 
@@ -122,22 +121,5 @@ def part_of_weights(weight: Floats | None, rows: Any) -> Floats | None:
 
     Only ratios of weights count. But a regressor with a penalty learns less from smaller weights,
     so that its scores would differ in scale between the folds if their weights do.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n_documents,) or None
-    rows : slice or ndarray of shape (n,)
-
-    Returns
-    -------
-    part : ndarray of shape (n,) or None
-        None if all weights of the rows are 0, which can only be because they underflowed.
     """
-    if weight is None:
-        return None
-    part = below_one(weight[rows])
-    if not part.any():
-        return None
-    exponent = exponent_of(weight)  # a mean of huge weights would overflow
-    mean = float(np.ldexp(np.ldexp(weight, -exponent).mean(), exponent))
-    return part * (mean / part.mean())
+    return None if weight is None else weight[rows] * (weight.mean() / weight[rows].mean())

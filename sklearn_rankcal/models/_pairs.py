@@ -18,7 +18,7 @@ from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._scales import below_one, check_weight_range, target_exponent
+from sklearn_rankcal.utils._scales import check_weight_range, target_unit
 from sklearn_rankcal.utils._threads import threads_for
 
 Floats = NDArray[np.float64]
@@ -142,17 +142,13 @@ class PairModel(VersionedPickle, BaseEstimator):
         # Step 3: the weight of a pair is the product of the weights of its documents.
         weight = None
         if sample_weight is not None:
-            if self.regressor is None:
-                # The default regressor gets weights of mean 1 in any case.
-                sample_weight = below_one(sample_weight)
-            else:
-                # Check before the products: those of extreme weights may become 0 or infinite.
+            if self.regressor is not None:  # the default regressor gets weights of mean 1
                 check_weight_range(sample_weight, type(self.regressor).__name__)
             weight = sample_weight[first] * sample_weight[second]
         # Step 4: fit a regressor to the pairs and, if symmetric, another one to the diagonal.
         self.n_pairs_ = len(target)
         own = targets.diagonal() if self.symmetric else np.empty(0)
-        self._exponent = target_exponent(np.append(target, own))
+        self._unit = target_unit(float(np.abs(np.append(target, own)).max()))
         self.regressor_ = self._fit_one(
             self._pair_features(table[first], table[second]), target, weight
         )
@@ -169,7 +165,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         )
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         with threads_for(len(target)):
-            return regressor.fit(table, np.ldexp(target, -self._exponent), **weights)
+            return regressor.fit(table, target / self._unit, **weights)
 
     def _draw(
         self,
@@ -260,7 +256,7 @@ class PairModel(VersionedPickle, BaseEstimator):
                 alone = first == second
                 documents = np.asarray(self.diagonal_.predict(table)).reshape(-1)
                 values[alone] = documents[first[alone]]
-        return np.ldexp(values, self._exponent)
+        return values * self._unit
 
 
 def _mixed(keys: Keys) -> Keys:

@@ -1,41 +1,29 @@
-"""Linear scores fitted to all pairs of every query in closed form, without forming the pairs."""
+"""Ridge regression on all pairs of every query in closed form, without forming the pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.models._moments import PairMoments
+from sklearn_rankcal.models._sums import PairSums, solve_ridge
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, PairSpace, PairTargets
-from sklearn_rankcal.utils._arrays import read_arrays
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import VersionedPickle
 
 Floats = NDArray[np.float64]
-
-
-def check_penalty(alpha: Any, auto: bool = False) -> None:
-    """Check that `alpha` is a finite number >= 0 or, if `auto` is true, the string "auto"."""
-    if auto and isinstance(alpha, str) and alpha == "auto":
-        return
-    if isinstance(alpha, str) or not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
-        known = "'auto' or a finite number >= 0" if auto else "a finite number >= 0"
-        raise ValueError(f"alpha must be {known}; got {alpha!r}.")
 
 
 class PairwiseRidge(VersionedPickle, BaseEstimator):
     """Ridge regression of pairwise targets on the differences of the documents' features.
 
     The model is a score s(x) = w'x for each document, and predicts u_ij = s(x_i) - s(x_j) for a
-    pair. It is fitted to all pairs of every query in one pass over the documents. Because the
-    prediction is a difference of scores, the model cannot express a cycle of preferences.
+    pair. Because the prediction is a difference of scores, it cannot express a cycle of
+    preferences.
 
     The slopes w minimise the mean over all ordered pairs (i, j) of (w'(x_i - x_j) - t_ij)^2, plus
     ``alpha * sum_k (w_k sd_k)^2``, where sd_k is the root mean square of the differences in column
@@ -51,16 +39,29 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
     coef_ : ndarray of shape (n_features,)
         The slopes w.
 
-    See Also
-    --------
-    PairMoments : The sums over queries through which this model is fitted.
-
     Notes
     -----
     For a query q with r_q documents and the feature matrix X_q, the Gram matrix of all differences
     is 2 r_q X_q'X_q - 2 (sum x)(sum x)'. The product of the differences and the targets is
     2 sum_i x_i b_i, where b_i = sum_j t_ij are the row sums of the targets. Fitting takes O(n d^2)
     time, and O(d^2) memory in addition to a block of rows.
+
+    Examples
+    --------
+    Two queries are summed separately, as on two machines, and the sum is solved:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.models import PairwiseRidge
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.targets import RelevanceDifferences
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [5.0]]), np.array([0.0, 1.0, 0.0, 3.0])
+    >>> query, model = Queries.single(2), PairwiseRidge(alpha=0.0)
+    >>> parts = [
+    ...     model.sums(X[rows], RelevanceDifferences(y[rows], query, "graded", np.ones(1)), query)
+    ...     for rows in (slice(0, 2), slice(2, 4))
+    ... ]
+    >>> model.solve(parts[0] + parts[1]).coef_.round(6)
+    array([1.])
     """
 
     space: PairSpace = PAIRS
@@ -98,42 +99,45 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         ValueError
             If `alpha` is not a finite number >= 0, or if X is not numeric and finite.
         """
-        self._check_parameters()
-        moments = PairMoments.of(numeric_table(X), targets, queries, sample_weight)
-        self.coef_ = moments.solve(self.alpha)
-        return self
+        return self.solve(self.sums(X, targets, queries, sample_weight))
 
-    def _check_parameters(self) -> None:
-        check_penalty(self.alpha)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the fitted model as plain arrays, which any version of any software can read.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            ``"coef"``, the slopes w of shape (n_features,).
-        """
-        check_is_fitted(self)
-        return {"coef": self.coef_.copy()}
-
-    def from_arrays(self, arrays: Mapping[str, Any]) -> PairwiseRidge:
-        """Restore the model from the arrays that `to_arrays` returned.
+    def sums(
+        self,
+        X: Any,
+        targets: PairTargets,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> PairSums:
+        """Compute what `solve` needs of some queries. Such sums can be added.
 
         Parameters
         ----------
-        arrays : mapping of str to array-like
+        X, targets, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        sums : object
+            The sums of two parts of the queries, added by ``+``, are those of both.
+        """
+        check_number(self.alpha, "alpha", positive=False)
+        return PairSums.of(numeric_table(X), targets, queries, sample_weight)
+
+    def solve(self, sums: PairSums) -> PairwiseRidge:
+        """Set the slopes to those that fit the queries of the sums best.
+
+        Parameters
+        ----------
+        sums : object
+            What `sums` returned for all queries, or for each part of them, added.
 
         Returns
         -------
         self : PairwiseRidge
-
-        Raises
-        ------
-        ValueError
-            If an array is absent, has another shape or is not finite.
         """
-        (self.coef_,) = read_arrays(arrays, {"coef": ("d",)}).values()
+        scale = sums.scale()
+        moment = sums.moment / (sums.pair_mass or 1.0) / scale
+        self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
         return self
 
     def predict_scores(self, X: Any) -> Floats:
@@ -161,8 +165,7 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         Returns
         -------
         u : ndarray of shape (n_pairs,)
-            One query after another. In a query of r documents the pairs have the order of
-            ``numpy.triu_indices(r, 1)``.
+            One query after another, the pairs of each in the order of ``numpy.triu_indices(r, 1)``.
         """
         return ScoreDifferences(self.predict_scores(X), queries).flat()
 

@@ -27,7 +27,6 @@ from sklearn_rankcal.targets import (
 )
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import below_one
 
 Floats = NDArray[np.float64]
 # The penalty times the number of queries: ten times that of `BilinearPairs`, because products are
@@ -89,9 +88,8 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         if pairs.space != self.space:
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
-        mass = None if sample_weight is None else below_one(sample_weight)
         # Step 1: fit the scores.
-        own = self._score_targets(targets, mass)
+        own = self._score_targets(targets, sample_weight)
         # What the scores take beside targets and weights: a boosted regressor may stop early, and
         # the members of a stack may learn the labels.
         extra = {"labels": labels} if has_fit_parameter(model, "labels") else {}
@@ -105,7 +103,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         # Step 2: fit the relation between the scores and the targets of pairs.
         scores = self.scores_.predict(X, queries)
-        self._fit_relation(targets, scores, queries, mass)
+        self._fit_relation(targets, scores, queries, sample_weight)
         # Step 3: fit the model of pairs to what the scores leave.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
         self.pairs_ = pairs.fit(X, rest, queries, sample_weight)

@@ -31,7 +31,6 @@ from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import below_one, exponent_of
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 Floats = NDArray[np.float64]
@@ -331,7 +330,7 @@ class StackedModel(VersionedPickle, _BaseComposition):
         sample_weight: Floats | None,
     ) -> None:
         """Least squares of the targets on the held-out scores, both centred in each query."""
-        mass = np.ones(queries.n_rows) if sample_weight is None else below_one(sample_weight)
+        mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
         # Every query counts the same, or, with weights, by the mean of the weights of its rows.
         share = mass / queries.broadcast(queries.sizes)
         share /= share.sum()
@@ -481,12 +480,11 @@ def _standardized(
 
     Values that are constant in every query become 0, and 0 is returned.
     """
-    exponent = exponent_of(values)  # scaling by a power of two keeps squares from overflowing
-    centered = queries.center(np.ldexp(values, -exponent), mass)
+    centered = queries.center(values, mass)
     spread = float(np.sqrt(share @ centered**2))
-    if spread <= 1e-12:  # the largest value is between 0.5 and 1: this is rounding error
+    if spread <= 1e-12 * np.abs(values).max():  # this is rounding error
         return np.zeros_like(centered), 0.0
-    return centered / spread, float(np.ldexp(spread, exponent))
+    return centered / spread, spread
 
 
 def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty: float) -> Floats:

@@ -48,6 +48,16 @@ def target_exponent(targets: Floats) -> int:
     return exponent_of(targets)
 
 
+def target_unit(largest: float) -> float:
+    """Return the power of two by which targets are divided for regressors; 1 if they are moderate.
+
+    `largest` is the largest absolute value of a target.
+    """
+    if largest == 0 or _SMALLEST_TARGET <= largest <= _LARGEST_TARGET:
+        return 1.0
+    return 2.0 ** np.ceil(np.log2(largest))
+
+
 def check_unit(largest: float) -> None:
     """Raise an error if predictions in the unit of the targets would lose digits or overflow.
 

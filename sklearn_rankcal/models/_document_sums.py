@@ -17,12 +17,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class DocumentMoments:
+class DocumentSums:
     """The means and the products of the columns of a table and its targets.
 
-    Moments can be added: those of some rows plus those of others are the moments of all rows, up to
-    rounding. They contain products of differences from the mean, and not of the columns themselves,
-    so that columns with a large mean lose no digits.
+    The products are those of differences from the mean, and not of the columns themselves, so that
+    columns with a large mean lose no digits.
 
     Attributes
     ----------
@@ -32,49 +31,17 @@ class DocumentMoments:
         Weighted mean of z_i = (x_i, t_i), the columns of row i followed by its target.
     products : ndarray of shape (n_columns + 1, n_columns + 1)
         Sum of v_i (z_i - mean)(z_i - mean)'.
-    n_rows : int
-        The number of rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn_rankcal.models import DocumentMoments
-    >>> X, t = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0])
-    >>> moments = DocumentMoments.of(X[:1], t[:1]) + DocumentMoments.of(X[1:], t[1:])
-    >>> fitted = moments.fit(Ridge(alpha=1e-9))
-    >>> fitted.coef_.round(3).tolist(), round(fitted.intercept_, 3)
-    ([2.0], 1.0)
     """
 
     mass: float
     mean: Floats
     products: Floats
-    n_rows: int
 
     @classmethod
-    def of(cls, X: NDArray[Any], targets: Floats, weight: Floats | None = None) -> DocumentMoments:
-        """Compute the moments of some rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            Finite numbers.
-        targets : ndarray of shape (n_rows,)
-        weight : ndarray of shape (n_rows,), default=None
-            Weights v_i of the rows; None means that all are 1.
-
-        Returns
-        -------
-        moments : DocumentMoments
-
-        Notes
-        -----
-        The time is O(n d^2) for n rows of d columns, and the memory is O(d^2) in addition to a
-        block of rows.
-        """
+    def of(cls, X: NDArray[Any], targets: Floats, weight: Floats | None = None) -> DocumentSums:
+        """Add up rows in O(n d^2) time, and in O(d^2) memory in addition to a block of rows."""
         d = X.shape[1] + 1
-        total = cls(0.0, np.zeros(d), np.zeros((d, d)), 0)
+        total = cls(0.0, np.zeros(d), np.zeros((d, d)))
         for rows in row_blocks(len(X), d):
             z = np.column_stack([X[rows], targets[rows]]).astype(np.float64, copy=False)
             v = np.ones(len(z)) if weight is None else weight[rows]
@@ -82,15 +49,13 @@ class DocumentMoments:
             mean = v @ z / (mass or 1.0)
             z -= mean
             z *= np.sqrt(v)[:, None]
-            total = total + cls(mass, mean, z.T @ z, len(z))
+            total = total + cls(mass, mean, z.T @ z)
         return total
 
-    def __add__(self, other: DocumentMoments) -> DocumentMoments:
-        if not isinstance(other, DocumentMoments):
-            return NotImplemented
+    def __add__(self, other: DocumentSums) -> DocumentSums:
         if len(self.mean) != len(other.mean):
             raise ValueError(
-                f"Moments of {len(self.mean) - 1} columns cannot be added to moments of "
+                f"Sums of {len(self.mean) - 1} columns cannot be added to sums of "
                 f"{len(other.mean) - 1} columns."
             )
         mass = self.mass + other.mass
@@ -99,22 +64,10 @@ class DocumentMoments:
         # (Chan, Golub and LeVeque, 1979): products of two parts around their common mean
         products = self.products + other.products
         products += (self.mass * share) * np.outer(apart, apart)
-        return DocumentMoments(
-            mass, self.mean + share * apart, products, self.n_rows + other.n_rows
-        )
+        return DocumentSums(mass, self.mean + share * apart, products)
 
-    def fit(self, regressor: Ridge | LinearRegression) -> Any:
-        """Fit a clone of the regressor, as its `fit` would on all rows.
-
-        Parameters
-        ----------
-        regressor : Ridge or LinearRegression
-            See `has_closed_form`.
-
-        Returns
-        -------
-        fitted : Ridge or LinearRegression
-        """
+    def solve(self, regressor: Ridge | LinearRegression) -> Any:
+        """Return a clone of the regressor, fitted as its `fit` would be on all rows."""
         fitted = clone(regressor)
         mean, products = self.mean, self.products
         if not fitted.fit_intercept:
@@ -144,7 +97,7 @@ class DocumentMoments:
 
 
 def has_closed_form(regressor: Any) -> bool:
-    """Return whether `DocumentMoments` determine the fit of the regressor.
+    """Return whether `DocumentSums` determine the fit of the regressor.
 
     This is so for `Ridge` with one number as `alpha`, and for `LinearRegression`, unless
     coefficients must be positive.

@@ -1,4 +1,4 @@
-"""Moments of models in closed form: adding those of parts of the data equals fitting the whole."""
+"""Models in closed form: solving the sums of parts, added, equals fitting the whole."""
 
 from functools import reduce
 from operator import add
@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 
-from sklearn_rankcal.models import (
-    BilinearMoments,
-    BilinearPairs,
-    DocumentMoments,
-    PairMoments,
-    PairwiseRidge,
-)
-from sklearn_rankcal.models._document_moments import has_closed_form
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models._document_sums import DocumentSums, has_closed_form
+from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
 
@@ -29,7 +25,7 @@ def make_data(seed):
     n = sum(SIZES)
     groups = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES))
     X, y = rng.normal(size=(n, 3)) + groups[:, None], rng.integers(0, 3, size=n).astype(float)
-    weight = rng.uniform(0.1, 3.0, size=n) * 10.0 ** rng.integers(-20, 20)
+    weight = rng.uniform(0.1, 3.0, size=n) * 10.0 ** rng.integers(-48, 49)
     weight[0] = 0.0
     return X, y, groups, weight
 
@@ -51,76 +47,73 @@ def relative_error(found, wanted):
     part_of=st.lists(st.integers(0, 3), min_size=len(SIZES), max_size=len(SIZES)),
     seed=st.integers(0, 100),
     weighted=st.booleans(),
-    model=st.sampled_from(["pairwise ridge", "skew-symmetric", "symmetric"]),
+    model=st.sampled_from(
+        [PairwiseRidge(0.01), BilinearPairs(alpha=0.01), BilinearPairs(symmetric=True, alpha=0.01)]
+    ),
 )
 def test_parts_add_up_to_the_whole(part_of, seed, weighted, model):
-    """Queries are split into parts, and each part scales its weights by its own power of two."""
+    """Models are fitted to four parts of the queries, one after another, and to all at once."""
     X, y, groups, weight = make_data(seed)
-    symmetric = model == "symmetric"
-
-    def moments_of(rows):
-        queries, targets = make_targets(y[rows], groups[rows], symmetric)
-        v = weight[rows] if weighted else None
-        if model == "pairwise ridge":
-            return PairMoments.of(X[rows], targets, queries, v)
-        Z = np.c_[np.ones(len(rows)), X[rows]]
-        return BilinearMoments.of(Z.__getitem__, targets, queries, v)
-
+    symmetric = model.space.symmetric
     parts = [
         np.flatnonzero(np.isin(groups, np.flatnonzero(np.equal(part_of, k)))) for k in range(4)
     ]
-    added = reduce(add, [moments_of(rows) for rows in parts if len(rows)])
-    whole = moments_of(np.arange(len(groups)))
-    if model == "pairwise ridge":
-        assert relative_error(added.solve(0.01), whole.solve(0.01)) < 1e-9
-        np.testing.assert_allclose(added.center, whole.center, rtol=1e-9)
-        np.testing.assert_allclose(added.scale, whole.scale, rtol=1e-9)
+    data = []
+    for rows in [part for part in parts if len(part)]:
+        queries, targets = make_targets(y[rows], groups[rows], symmetric)
+        data.append((X[rows], targets, queries, weight[rows] if weighted else None))
+    whole_queries, whole_targets = make_targets(y, groups, symmetric)
+    whole = clone(model).fit(X, whole_targets, whole_queries, weight if weighted else None)
+    model = clone(model)
+    if isinstance(model, PairwiseRidge):
+        model.solve(reduce(add, [model.sums(*part) for part in data]))
+        assert relative_error(model.coef_, whole.coef_) < 1e-9
         return
-    sizes = whole.feature_sizes()
-    np.testing.assert_allclose(added.feature_sizes(), sizes, rtol=1e-9)
-    for found, wanted in zip(added.solve(0.01, sizes), whole.solve(0.01, sizes), strict=True):
-        assert (found is None and wanted is None) or relative_error(found, wanted) < 1e-8
+    model.set_features(reduce(add, [model.spread(x, q, v) for x, _, q, v in data]))
+    model.solve(reduce(add, [model.sums(*part) for part in data]))
+    found, wanted = (one.predict(X, whole_queries) for one in (model, whole))
+    assert relative_error(found, wanted) < 1e-7
 
 
-def test_the_models_are_fitted_through_the_moments():
-    X, y, groups, weight = make_data(0)
-    queries, targets = make_targets(y, groups, symmetric=False)
-    found = PairMoments.of(X, targets, queries, weight).solve(0.1)
-    np.testing.assert_array_equal(PairwiseRidge(0.1).fit(X, targets, queries, weight).coef_, found)
-    for symmetric in (False, True):
-        queries, targets = make_targets(y, groups, symmetric)
-        model = BilinearPairs(symmetric=symmetric, alpha=0.1).fit(X, targets, queries, weight)
-        moments = BilinearMoments.of(
-            lambda rows, model=model: model._features(X, rows), targets, queries, weight
-        )
-        A, w = moments.solve(0.1)
-        np.testing.assert_array_equal(model.matrix_, A)
-        np.testing.assert_array_equal(model.diagonal_, w)
+def test_the_penalty_is_chosen_by_the_folds_of_all_parts():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 6)
+    X, y = rng.normal(size=(180, 4)), rng.integers(0, 3, size=180).astype(float)
+    queries, targets = make_targets(y, groups, False)
+    whole = BilinearPairs().fit(X, targets, queries)
+    folds, model = query_folds(X, queries, 5), BilinearPairs()
+    assert (model.n_folds(30), model.n_folds(9)) == (5, 1)
+    data = []
+    for some in (slice(0, 10), slice(10, 30)):
+        rows = slice(some.start * 6, some.stop * 6)
+        part_queries, part_targets = make_targets(y[rows], groups[rows], False)
+        data.append((X[rows], part_targets, part_queries, None, folds[some], 5))
+    model.set_features(reduce(add, [model.spread(x, q) for x, _, q, *_ in data]))
+    model.solve(reduce(add, [model.sums(*part) for part in data]))
+    assert model.alpha_ == whole.alpha_
+    found, wanted = (one.predict(X, queries) for one in (model, whole))
+    assert relative_error(found, wanted) < 1e-9
 
 
 def test_a_part_of_weight_zero_adds_nothing():
-    """The exponent of weights that are all 0 must not push the other part out of range."""
     X, y, groups, weight = make_data(0)
     queries, targets = make_targets(y, groups, symmetric=False)
-    whole = PairMoments.of(X, targets, queries, weight * 1e-300)
-    nothing = PairMoments.of(X, targets, queries, 0.0 * weight)
+    whole = PairwiseRidge().sums(X, targets, queries, weight * 1e-30)
+    nothing = PairwiseRidge().sums(X, targets, queries, 0.0 * weight)
     np.testing.assert_array_equal((nothing + whole).gram, whole.gram)
     np.testing.assert_array_equal((whole + nothing).moment, whole.moment)
     assert (nothing + nothing).pair_mass == 0
 
 
-def test_moments_of_different_models_are_refused():
+def test_sums_of_different_models_are_refused():
     X, y, groups, _ = make_data(0)
     queries, targets = make_targets(y, groups, symmetric=False)
-    one = PairMoments.of(X, targets, queries)
-    with pytest.raises(ValueError, match="Moments of 3 columns cannot be added to moments of 2"):
-        one + PairMoments.of(X[:, :2], targets, queries)
-    skew = BilinearMoments.of(X.__getitem__, targets, queries)
+    one = PairwiseRidge().sums(X, targets, queries)
+    with pytest.raises(ValueError, match=r"cannot be added: gram has the shapes \(3, 3\) and \(2"):
+        one + PairwiseRidge().sums(X[:, :2], targets, queries)
+    form = BilinearPairs().fit(X, targets, queries)
     with pytest.raises(TypeError):
-        one + skew
-    symmetric = BilinearMoments.of(X.__getitem__, make_targets(y, groups, True)[1], queries)
-    with pytest.raises(ValueError, match="3 features with symmetric=False, and 3 features with s"):
-        skew + symmetric
+        one + form.sums(X, targets, queries)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -149,8 +142,8 @@ def test_linear_regressors_of_scikit_learn(part_of, seed, weighted, shift, regre
     if weighted:
         v[:6] = 1.0  # there are more rows than columns
     parts = [np.flatnonzero(np.equal(part_of, k)) for k in range(4)]
-    moments = [DocumentMoments.of(X[p], t[p], None if v is None else v[p]) for p in parts]
-    found = reduce(add, moments).fit(regressor)
+    sums = [DocumentSums.of(X[p], t[p], None if v is None else v[p]) for p in parts]
+    found = reduce(add, sums).solve(regressor)
     wanted = regressor.fit(X, t, sample_weight=v)
     tolerance = 1e-6 if shift else 1e-9
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), atol=tolerance)
@@ -160,12 +153,12 @@ def test_linear_regressors_of_scikit_learn(part_of, seed, weighted, shift, regre
     assert found.n_features_in_ == 4
 
 
-def test_moments_of_dependent_columns():
+def test_sums_of_dependent_columns():
     """LinearRegression finds the coefficients of the smallest norm."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(50, 2))
     X, t = np.c_[x, x.sum(axis=1), np.ones(50)], rng.normal(size=50)
-    found = DocumentMoments.of(X, t).fit(LinearRegression())
+    found = DocumentSums.of(X, t).solve(LinearRegression())
     wanted = LinearRegression().fit(X, t)
     np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-9)
     assert found.rank_ == wanted.rank_ == 2
@@ -182,7 +175,7 @@ def test_which_regressors_have_a_closed_form():
     assert not any(map(has_closed_form, others))
 
 
-def test_moments_of_other_columns_cannot_be_added():
-    one, two = (DocumentMoments.of(np.ones((3, d)), np.ones(3)) for d in (1, 2))
-    with pytest.raises(ValueError, match="1 columns cannot be added to moments of 2 columns"):
+def test_sums_of_other_columns_cannot_be_added():
+    one, two = (DocumentSums.of(np.ones((3, d)), np.ones(3)) for d in (1, 2))
+    with pytest.raises(ValueError, match="1 columns cannot be added to sums of 2 columns"):
         one + two
