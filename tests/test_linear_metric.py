@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.models import _linear_metric, _query_batches
-from sklearn_rankcal.models._lbfgs import minimize_smooth
+from sklearn_rankcal.models._linear_descent import minimize_smooth
 from sklearn_rankcal.models._linear_objective import LinearObjective
 from sklearn_rankcal.models._query_batches import QueryBatches
 from sklearn_rankcal.queries import Queries

@@ -113,19 +113,7 @@ def describe(
 
 
 def find_bins(bounds: Floats, values: Floats) -> NDArray[np.int64]:
-    """Return the number of bounds that are not above each value.
-
-    Parameters
-    ----------
-    bounds : ndarray of shape (n_bounds,)
-        At least one, in ascending order.
-    values : ndarray of shape (n_values,)
-        Contiguous, without NaN.
-
-    Returns
-    -------
-    bins : ndarray of shape (n_values,)
-    """
+    """Return the number of ascending bounds (at least one) that are not above each value."""
     return np.searchsorted(bounds, values, side="right")
 
 
@@ -147,10 +135,6 @@ def _exact_sum(values: Floats, bits: NDArray[np.int32], by_query: Any) -> Floats
     The last digit of a floating-point sum depends on the order of its terms, and a tree may split
     at exactly that digit. Therefore values in [0, 1] of queries of fewer than 2^bits rows are first
     rounded to 51 - bits binary places. Every partial sum of the rounded values is exact.
-
-    Rounding the finished columns to float32 instead would not make them independent of the order.
-    Where x - mean is 0 up to rounding, all digits depend on the order: 8,626 of 40 million cells
-    still differed for values with one decimal.
     """
     # Adding 1.5 * 2^(bits + 1) leaves 51 - bits binary places; subtracting it again is exact.
     constant = by_query.repeat(np.ldexp(1.5, bits + 1))

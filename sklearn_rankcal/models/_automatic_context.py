@@ -35,28 +35,14 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     The intraclass correlation of a quantity is the share of its variance that lies between queries.
     It is estimated for the ranks of the column among all rows (the level), and for the distances of
     these ranks from their middle (the spread). If more than a tenth of the rows have the same
-    value, both are also estimated from the other rows alone. A column is left out if all
-    estimates, plus two standard errors each, are below `SMALLEST_SHARE`. It is also left out if it
-    is constant in every query, because its z-scores are then 0. In a small table the standard
-    errors are large, and all other columns stay.
+    value, both are also estimated from the other rows alone. A column is left out if all estimates,
+    plus two standard errors each, are below `SMALLEST_SHARE`, and if it is constant in every query,
+    because its z-scores are then 0. In a small table the standard errors are large, and all other
+    columns stay.
 
-    Parameters
-    ----------
-    X : array or data frame of shape (n_rows, n_features)
-    columns : list
-        The candidates, as `numeric_columns` names them.
-    queries : Queries
-
-    Returns
-    -------
-    chosen : list
-        Some of `columns`, in the same order.
-
-    Notes
-    -----
-    A table of more than 50,000 rows is judged by about 50,000 rows, see `sampled_queries` and
-    `thinned_rows`. One thread then takes about 1 ms per column with the compiled kernel, and 3 ms
-    with NumPy. If there are more than 10,000 rows, several threads judge a column each.
+    The candidates `columns` are named as `numeric_columns` names them. A table of more than 50,000
+    rows is judged by about 50,000, see `sampled_queries` and `thinned_rows`. One thread then takes
+    about 1 ms per column with the compiled kernel, and 3 ms with NumPy.
     """
     if not columns:
         return []
@@ -85,24 +71,11 @@ def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) 
 
 
 def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Choose queries with about `SAMPLE_ROWS` rows.
+    """Choose the fewest queries with `SAMPLE_ROWS` rows, but at least 50 if there are so many.
 
-    They are the queries with the smallest hashes of their ids, so that the choice depends neither
-    on the order of the queries nor on the parts in which they are stored. Of the queries chosen
-    from each of several parts, the same function chooses those of all queries.
-
-    Parameters
-    ----------
-    hashes : ndarray of shape (n_queries,)
-        The hash of the id of each query.
-    sizes : ndarray of shape (n_queries,)
-        The number of rows of each query.
-
-    Returns
-    -------
-    chosen : ndarray of shape (n_chosen,)
-        Numbers of queries, in the order of their hashes. They are the fewest that have
-        `SAMPLE_ROWS` rows, but at least 50, or all queries if these are fewer.
+    They are the queries with the smallest hashes of their ids, in this order, so that the choice
+    depends neither on the order of the queries nor on the parts in which they are stored. Of the
+    queries chosen from each of several parts, the same function chooses those of all queries.
     """
     order = np.lexsort((sizes, hashes))
     enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS)) + 1
@@ -110,22 +83,10 @@ def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDA
 
 
 def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[NDArray[np.int64], Queries]:
-    """Keep one of `step` rows of each query, and at least one.
+    """Keep one of `step` rows of each query, and at least one; return them and their queries.
 
     The rows of a query are counted in the order of hashes of their contents, so that the choice
     does not depend on the order of the rows.
-
-    Parameters
-    ----------
-    X : array or data frame of shape (n_rows, n_features)
-    queries : Queries
-    step : int
-
-    Returns
-    -------
-    rows : ndarray of shape (n_kept,)
-    queries : Queries
-        The partition of these rows.
     """
     order = np.lexsort((hash_rows(X, np.arange(queries.n_rows)), queries.codes))
     rows = order[queries.place % step == 0]

@@ -31,27 +31,11 @@ _NO_COLUMNS = "(train_data->num_features()) > (0)"  # in an error of LightGBM
 def boosted_regressor(
     library: str | None, n_rows: int, *, stops_early: bool = False
 ) -> Any:  # the type belongs to an optional library
-    """Return the default regressor of `BoostedModel`.
+    """Return the default regressor of `BoostedModel`; None means LightGBM if it is installed.
 
-    It has 100 trees with learning rate 0.05, and as many leaves as `default_regressor`.
-
-    Parameters
-    ----------
-    library : {"lightgbm", "xgboost"} or None
-        None means LightGBM if it is installed, otherwise XGBoost.
-    n_rows : int
-        Number of training rows.
-    stops_early : bool, default=False
-        Whether validation queries determine the number of trees. If so, there are at most 1,000.
-
-    Returns
-    -------
-    regressor : LGBMRegressor or XGBRegressor
-
-    Raises
-    ------
-    ImportError
-        If the library is not installed.
+    It has 100 trees, or at most 1,000 if validation queries determine the number (`stops_early`),
+    with learning rate 0.05, and as many leaves as `default_regressor`. An ImportError says if the
+    library is not installed.
     """
     if library is None:
         library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
@@ -286,12 +270,8 @@ class _HeldDerivatives:
 def check_boosted_regressor(regressor: Any) -> str:
     """Return the library of a regressor, "lightgbm" or "xgboost".
 
-    Raises
-    ------
-    TypeError
-        If the regressor is another one.
-    ValueError
-        If it has an objective of its own, which the surrogate would replace.
+    Any other regressor is a TypeError, and one with an objective of its own, which the surrogate
+    would replace, a ValueError.
     """
     library = ""
     for kind in type(regressor).__mro__:

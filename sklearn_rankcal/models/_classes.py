@@ -1,7 +1,6 @@
 """How a classifier learns the targets of documents, and how its predictions become scores.
 
-Targets and weights come in, and a `ClassTask` comes out: the rows, classes and weights to which the
-classifier is fitted, and what computes scores from its predictions. There are two ways:
+There are two ways:
 
 - *Levels.* Each distinct target is a class. The score is the expected target under the predicted
   probabilities. This is for targets that depend on the label of the document alone, because they
@@ -9,12 +8,8 @@ classifier is fitted, and what computes scores from its predictions. There are t
 - *Shares.* Every other target v is written as a share of the largest target eta. The document
   enters with class 1 and weight v / eta, and again with class 0 and weight 1 - v / eta. This
   minimises v phi(s) + (eta - v) phi(-s), divided by eta, where phi is the loss of the classifier.
-  It is a pointwise surrogate of Calauzènes, Usunier and Gallinari (2013): `PointwiseLogistic` for
-  `LogisticRegression` and most boosting, `PointwiseExponential` for boosting with
-  ``loss="exponential"``, and `PointwiseSquaredHinge`, up to a shift of its scores, for `LinearSVC`.
-  The score is eta times the predicted probability of class 1, which estimates E[v]. The target v is
-  a gain that was already divided by the normalizer of its query. So the probability contains the
-  normalizer, which the probabilities of labels do not.
+  It is a pointwise surrogate of Calauzènes, Usunier and Gallinari (2013). The score is eta times
+  the predicted probability of class 1, which estimates E[v].
 """
 
 from __future__ import annotations
@@ -59,13 +54,7 @@ _FITS_PROBABILITIES_WITHOUT_WEIGHTS = (SVC, NuSVC)
 
 
 class Levels:
-    """Computes expected targets from the probabilities of distinct targets.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_levels,)
-        The distinct targets, in ascending order.
-    """
+    """Computes expected targets from the probabilities of distinct targets, in ascending order."""
 
     def __init__(self, levels: Floats) -> None:
         self.levels = levels
@@ -83,14 +72,10 @@ class Levels:
 
 
 class Shares:
-    """Computes expected targets from the probability of class 1, the share of the largest target.
+    """Computes expected targets from the probability of class 1, the share of the largest target
+    eta.
 
-    Parameters
-    ----------
-    eta : float
-        The largest target.
-    by_margins : bool
-        Whether the probability is computed from the decision function.
+    If `by_margins`, the probability is computed from the decision function.
     """
 
     def __init__(self, eta: float, by_margins: bool) -> None:
@@ -139,27 +124,11 @@ def make_task(
     sample_weight: Floats | None,
     graded_targets: bool,
 ) -> ClassTask:
-    """Convert targets of documents to a task for a classifier.
+    """Convert targets of documents to a task for a classifier that is not fitted yet.
 
-    Parameters
-    ----------
-    classifier : estimator
-        The classifier, not fitted.
-    targets : ndarray of shape (n_documents,)
-    queries : Queries
-    sample_weight : ndarray of shape (n_documents,) or None
-    graded_targets : bool
-        Whether each target depends on the label of its document alone.
-
-    Returns
-    -------
-    task : ClassTask
-
-    Raises
-    ------
-    ValueError
-        If all targets are equal, if the classifier needs weights and does not take them, or if it
-        has neither probabilities nor a decision function that estimates them.
+    `graded_targets` is whether each target depends on the label of its document alone. A ValueError
+    is raised if all targets are equal, if the classifier needs weights and does not take them, or
+    if it has neither probabilities nor a decision function that estimates them.
     """
     by_margins = _estimates_by_margins(classifier)
     if not by_margins and not hasattr(classifier, "predict_proba"):

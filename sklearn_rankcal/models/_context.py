@@ -2,8 +2,7 @@
 
 A calibrated surrogate maps a whole query to scores, but a regressor sees one row at a time. Context
 columns give any regressor a part of the query: the mean, the standard deviation and the ranks of
-each column. They contain neither higher moments nor what columns have in common.
-`tests/test_calibration.py` shows two queries that context columns cannot tell apart.
+each column, but neither higher moments nor what columns have in common.
 """
 
 from __future__ import annotations
@@ -31,13 +30,7 @@ CONTEXTS = ("zscore", "difference", "rank")
 
 
 def check_context(context: Any) -> tuple[str, ...]:
-    """Return the requested kinds of context as a tuple without repetitions; empty for None.
-
-    Raises
-    ------
-    ValueError
-        If a kind is unknown.
-    """
+    """Return the requested kinds of context as a tuple without repetitions; empty for None."""
     if context is None:
         return ()
     if not isinstance(context, str | list | tuple):
@@ -110,36 +103,15 @@ def add_context(
     one half, minus one half. NaN and infinite values are kept as they are and are left out of the
     means. NaN is left out of the ranks.
 
-    Parameters
-    ----------
-    X : array or data frame of shape (n_rows, n_features)
-    queries : Queries
-    kinds : tuple of str
-    columns : list, default=None
-        The columns to describe, named as `numeric_columns` names them, in the order of `X`. None
-        means the numeric columns of `X`.
-    dtype : dtype, default=None
-        The dtype of the table. None means float32 if the numbers of `X` are float32, and otherwise
-        float64.
+    `columns` are those to describe, in the order of `X`, by default its numeric columns. The dtype
+    is by default float32 if the numbers of `X` are float32, and otherwise float64. A data frame
+    keeps its columns, and its new columns are named ``<column>__<kind>``.
 
-    Returns
-    -------
-    table : ndarray of shape (n_rows, n_features + len(columns) * len(kinds)), or a data frame
-        A data frame keeps its columns, and its new columns are named ``<column>__<kind>``.
-    slope : ndarray of shape (len(columns),)
-        Mean over queries of 1 / sd_q, where a query with sd_q = 0 contributes 0. This is the mean
-        slope of "zscore".
+    The second result is the mean slope of "zscore" for each described column: the mean over queries
+    of 1 / sd_q, where a query with sd_q = 0 contributes 0.
 
-    Raises
-    ------
-    ValueError
-        If there is no numeric column, or if `X` has a column with the name of a new one.
-
-    Notes
-    -----
-    The time is O(n_rows * n_features), plus one sort per column for "rank". The memory in addition
-    to the result is one block of rows for each thread. There are several threads for large tables
-    without "rank"; see `allowed_threads`. The columns of a row depend neither on the order of the
+    The memory in addition to the result is one block of rows for each thread. There are several
+    threads for large tables without "rank". The columns of a row depend neither on the order of the
     rows nor on other queries nor on the number of threads, not even in the last digit.
     """
     columns = numeric_columns(X) if columns is None else columns

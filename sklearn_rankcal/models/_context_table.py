@@ -56,7 +56,6 @@ class ContextTableMixin:
         Parameters
         ----------
         names : list of str
-            The names of the columns of X.
 
         Returns
         -------
@@ -73,20 +72,10 @@ class ContextTableMixin:
         predict: Callable[[Any], NDArray[np.float64]],
         rows_of: Callable[[int], int] = rows_per_prediction,
     ) -> NDArray[np.float64]:
-        """Predict the score of each document, one block of rows at a time.
+        """Predict the score of each document by the scores that `predict` returns of blocks of a
+        table.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        queries : Queries
-        predict : callable
-            Returns the scores of the rows of a table.
-        rows_of : callable
-            Returns how many rows of so many columns a block should have.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
+        `rows_of` returns how many rows of so many columns a block should have.
         """
         scores = np.empty(queries.n_rows)
         # Without context columns, the score of a document does not depend on its query. A block

@@ -1,12 +1,8 @@
 """Fit boosted regressors with as many iterations as rank validation queries best.
 
-Boosting adds one tree (for several outputs, a group of trees) in each iteration. After every
-iteration the regressor so far predicts the validation rows, and a `Validation` computes what the
-rankings of these predictions are worth. The regressor that is kept has the number of iterations
-with the best value.
-
-How iterations are followed depends on the library. The dictionary `_FITS` holds a function for each
-class of regressor:
+After every iteration the regressor so far predicts the validation rows, and a `Validation` computes
+what the rankings of these predictions are worth. How iterations are followed depends on the
+library, see `_FITS`:
 
 - Histogram and gradient boosting of scikit-learn are fitted in steps by warm start, and evaluated
   by their staged predictions. The steps grow, because each step repeats the binning.
@@ -22,6 +18,7 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -35,50 +32,30 @@ from sklearn_rankcal.models._validation import Validation
 Floats = NDArray[np.float64]
 
 
+@dataclass
 class _Run:
     """One regressor that is to be fitted, its data, and the validation queries.
 
-    Parameters
-    ----------
-    regressor : estimator
-        The regressor, not fitted. Its parameters may be changed.
-    table, targets : array-like
-        What it is fitted to.
-    weights : dict
-        The keyword arguments of its `fit` that pass weights.
-    validation : Validation
-    validation_table : array-like
-        The rows of the validation queries, with the columns of `table`.
-    as_scores : callable
-        Converts what the regressor predicts for these rows to scores of documents.
+    `weights` are the keyword arguments of `fit` that pass weights, and `as_scores` converts what
+    the regressor predicts, or the probabilities of a classifier, to scores of documents.
     """
 
-    def __init__(
-        self,
-        regressor: Any,
-        table: Any,
-        targets: NDArray[Any],
-        weights: dict[str, Any],
-        validation: Validation,
-        validation_table: Any,
-        as_scores: Callable[[Any], Floats],
-    ) -> None:
-        self.regressor = regressor
-        self.table = table
-        self.targets = targets
-        self.weights = weights
-        self.validation = validation
-        self.validation_table = validation_table
-        self._as_scores = as_scores
-        self._started = time.perf_counter()
+    regressor: Any
+    table: Any
+    targets: NDArray[Any]
+    weights: dict[str, Any]
+    validation: Validation
+    validation_table: Any
+    as_scores: Callable[[Any], Floats]
+    started: float = field(default_factory=time.perf_counter)
 
     def record(self, predicted: Any) -> None:
         """Evaluate what the regressor predicts for the validation rows after one more iteration."""
-        self.validation.record(self._as_scores(predicted))
+        self.validation.record(self.as_scores(predicted))
 
     def report(self, n_max: int) -> None:
         """Show the progress of at most `n_max` iterations."""
-        self.validation.report(n_max, time.perf_counter() - self._started)
+        self.validation.report(n_max, time.perf_counter() - self.started)
 
     def fit(self, regressor: Any, **arguments: Any) -> Any:
         """Fit a regressor to the data."""
@@ -289,12 +266,8 @@ def _how_to_fit(regressor: Any) -> Callable[[_Run], Any] | None:
 def check_stops_early(regressor: Any) -> None:
     """Check that a regressor can be fitted with validation queries.
 
-    Raises
-    ------
-    TypeError
-        If its class is not one whose iterations can be evaluated.
-    ValueError
-        If its parameters request another early stopping, or boosting that changes earlier trees.
+    A TypeError says that its iterations cannot be evaluated, and a ValueError that its parameters
+    request another early stopping, or boosting that changes earlier trees.
     """
     name = type(regressor).__name__
     if _how_to_fit(regressor) is None:
@@ -339,26 +312,8 @@ def fit_until_best(
 ) -> Any:
     """Fit a regressor with as many iterations as rank the validation queries best.
 
-    Parameters
-    ----------
-    regressor : estimator
-        The regressor, not fitted, which `check_stops_early` accepts. It may be changed.
-    table : array-like of shape (n_documents, n_columns)
-    targets : ndarray of shape (n_documents,)
-    weights : dict
-        The keyword arguments of its `fit` that pass weights.
-    validation : Validation
-        Records the value after each iteration.
-    validation_table : array-like of shape (n_validation_documents, n_columns)
-    as_scores : callable
-        Converts what the regressor predicts, or the probabilities of a classifier, to scores.
-
-    Returns
-    -------
-    regressor : estimator
-        The fitted regressor.
+    The arguments are those of `_Run`. The regressor may be changed; `check_stops_early` accepts it.
     """
     how = _how_to_fit(regressor)
     assert how is not None  # see check_stops_early
-    run = _Run(regressor, table, targets, weights, validation, validation_table, as_scores)
-    return how(run)
+    return how(_Run(regressor, table, targets, weights, validation, validation_table, as_scores))

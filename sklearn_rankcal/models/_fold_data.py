@@ -1,8 +1,4 @@
-"""The rows and weights that a member of a stack is fitted to, and a forest that reads any number.
-
-A part of the rows can be harder to learn from than all rows. It may lack every number of a column,
-or all rows of noticeable weight.
-"""
+"""The rows and weights that a member of a stack is fitted to, and a forest that reads any number."""
 
 from __future__ import annotations
 
@@ -76,15 +72,6 @@ def part_of_table(X: Any, rows: Any) -> Any:
 
     scikit-learn's histogram boosting refuses a column that contains only NaN. A constant column
     tells no regressor anything.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n_documents, n_features)
-    rows : slice or ndarray of shape (n,)
-
-    Returns
-    -------
-    part : of the type of X, of shape (n, n_features)
     """
     part = take_rows(X, rows)
     if hasattr(part, "iloc"):

@@ -18,28 +18,14 @@ FIRST_COLUMNS = 8
 def query_folds(
     X: Any, queries: Queries, n_folds: int, labels: NDArray[np.float64] | None = None
 ) -> NDArray[np.int64]:
-    """Assign each query to a fold.
+    """Assign each query to one of `n_folds` folds, at most the number of queries.
 
     The folds depend on hashes of the contents of the queries, and thus not on the order of the
     queries or of their rows. Queries with equal documents share a fold, so that no held-out query
     was seen in training. But if more than ``n_queries // n_folds`` queries have equal documents,
-    these are distributed over the folds, because a fold cannot hold them all. If no two queries
-    have equal documents, the numbers of queries in two folds differ by at most one.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n_documents, n_features)
-    queries : Queries
-    n_folds : int
-        At most the number of queries.
-    labels : ndarray of shape (n_documents,), default=None
-        They determine the order in which queries with equal documents are distributed. Without
-        them, it is the order of the queries.
-
-    Returns
-    -------
-    folds : ndarray of shape (n_queries,)
-        Numbers from 0 to ``n_folds - 1``. No fold is empty.
+    these are distributed over the folds, because a fold cannot hold them all; `labels` of the rows
+    then determine the order in which they are. If no two queries have equal documents, the numbers
+    of queries in two folds differ by at most one. No fold is empty.
     """
     n = queries.n_queries
     if n_folds == 1:
@@ -66,17 +52,7 @@ def folds_of_keys(
 ) -> NDArray[np.int64]:
     """Assign queries to folds by hashes of their contents, as `query_folds` does.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n_queries,)
-        Equal keys mean equal documents.
-    n_folds : int
-    ties : ndarray of shape (n_queries,), default=None
-        They determine the order in which queries with equal keys are distributed.
-
-    Returns
-    -------
-    folds : ndarray of shape (n_queries,)
+    `ties` determine the order in which queries with equal keys are distributed.
     """
     n = len(keys)
     folds = np.empty(n, dtype=np.int64)

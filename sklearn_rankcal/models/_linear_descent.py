@@ -8,21 +8,38 @@ set and penalty.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
-from sklearn_rankcal.models._lbfgs import Minimum, minimize_smooth
 from sklearn_rankcal.models._linear_metric import Metric
 from sklearn_rankcal.models._linear_objective import LinearObjective
 
 Floats = NDArray[np.float64]
 #: Coefficients and intercept.
 Point = tuple[Floats, float]
+Function = Callable[[Floats], tuple[float, Floats]]
+#: Called with the number of an iteration, the value and the largest entry of the scaled gradient.
+Progress = Callable[[int, float, float], None]
 #: Rounding hides a relative change of the objective of this size.
 _ROUNDING = 64 * np.finfo(np.float64).eps
 #: How exactly the intercept of constant scores is found, and in how many iterations.
 _INTERCEPT_TOLERANCE, _INTERCEPT_ITERATIONS = 1e-6, 100
+#: A trial point is replaced if its value is this many times farther above that of the iterate than
+#: the tangent falls.
+_STEEP = 100.0
+
+
+class Minimum(NamedTuple):
+    """The last iterate, its value, the number of iterations, and whether a criterion was met."""
+
+    x: Floats
+    value: float
+    n_iter: int
+    converged: bool
+    message: str
 
 
 def find_origin(
@@ -30,24 +47,13 @@ def find_origin(
 ) -> tuple[Point, Metric]:
     """Return the point to start from, and the coordinates that the curvature there defines.
 
-    Parameters
-    ----------
-    objective : LinearObjective
-    alpha : float
-        A positive number that is added to the curvature by each coefficient.
-    origin : tuple of ndarray and float, default=None
-        The point. None means coefficients of 0, and the best intercept for them.
-
-    Raises
-    ------
-    ValueError
-        If the objective is not finite at the origin.
+    The origin is by default coefficients of 0, with the best intercept. `alpha` is added to the
+    curvature by each coefficient. If the objective is not finite there, a ValueError is raised.
     """
     if origin is None:
         coef = np.zeros(objective.data.n_features)
         origin = coef, _best_constant(objective) if objective.fits_intercept else 0.0
-    value = objective.evaluate(*origin)
-    if not value.finite:
+    if not objective.evaluate(*origin).finite:
         raise ValueError(
             f"{type(objective.surrogate).__name__} or its gradient is not finite for equal scores. "
             "Scale the labels, the weights or the columns of X."
@@ -83,30 +89,11 @@ def descend(
     *,
     tol: float,
     max_iter: int,
-    progress: Callable[[int, float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Point, Minimum]:
-    """Minimise the objective.
+    """Minimise the objective from a start, until no entry of the scaled gradient is above `tol`.
 
-    Parameters
-    ----------
-    objective : LinearObjective
-    origin : tuple of ndarray and float
-        The point at which the length of the gradient is taken as the unit.
-    metric : Metric
-        That at the origin.
-    start : tuple of ndarray and float
-        The first iterate.
-    tol : float
-        The largest entry of the gradient at the end, in scaled coordinates.
-    max_iter : int
-    progress : callable, default=None
-        Called after each iteration with its number, the objective and the largest entry of the
-        scaled gradient.
-
-    Returns
-    -------
-    point : tuple of ndarray and float
-    minimum : Minimum
+    `metric` and the unit of the gradient are those at the origin.
     """
     n_features = objective.data.n_features
     by_intercept = np.sqrt(metric.intercept)
@@ -115,12 +102,10 @@ def descend(
         found = objective.evaluate(*point)
         if not found.finite:
             return np.inf, np.full(n_features + objective.fits_intercept, np.nan)
-        slopes = found.of_coef
-        if objective.fits_intercept:
-            slopes = slopes - metric.center * found.of_intercept
-            scaled_slope = found.of_intercept / by_intercept
-            return found.value, np.append(metric.slopes(slopes), scaled_slope)
-        return found.value, metric.slopes(slopes)
+        if not objective.fits_intercept:
+            return found.value, metric.slopes(found.of_coef)
+        slopes = metric.slopes(found.of_coef - metric.center * found.of_intercept)
+        return found.value, np.append(slopes, found.of_intercept / by_intercept)
 
     base, slopes = scaled_gradient(origin)
     unit = float(np.linalg.norm(slopes[:n_features]))
@@ -155,3 +140,82 @@ def descend(
         progress=shown,
     )
     return to_point(found.x), found
+
+
+class _LineGuard:
+    """A function whose values are moderate on the segment from the last iterate.
+
+    Where the function is infinite, NaN or very large, the line search of L-BFGS would compute NaN,
+    or a step that is far too small. There, a parabola along the segment replaces it, which falls
+    like the function at the iterate, and has its minimum at a tenth of the step. It lies above the
+    iterate at the trial point, so that this point is never accepted.
+    """
+
+    def __init__(self, function: Function, start: Floats) -> None:
+        self.function = function
+        self.iterate = start
+        self.value, self.slope = function(start)
+        self._latest = (start, self.value, self.slope)
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        if np.array_equal(x, self.iterate):
+            return self.value, self.slope
+        value, slope = self.function(x)
+        fall = abs(float(self.slope @ (x - self.iterate)))
+        wild = not (np.isfinite(value) and np.isfinite(slope).all())
+        if wild or value - self.value > _STEEP * fall > 0:
+            return self.value + 4 * fall, -9 * self.slope
+        self._latest = (x.copy(), value, slope)
+        return value, slope
+
+    def accept(self, x: Floats) -> None:
+        """Note that L-BFGS moved to x, which is the point that was evaluated last."""
+        if np.array_equal(x, self._latest[0]):
+            self.iterate, self.value, self.slope = self._latest
+
+    def largest_slope(self) -> float:
+        return float(np.abs(self.slope).max(initial=0.0))
+
+
+def minimize_smooth(
+    function: Function,
+    start: Floats,
+    *,
+    max_iter: int,
+    gradient_tolerance: float,
+    value_tolerance: float,
+    progress: Progress | None = None,
+) -> Minimum:
+    """Minimise a function, which may be infinite or NaN, from a start at which it is finite.
+
+    The iterations end when no entry of the gradient is above `gradient_tolerance`, or when one
+    lowers the value by less than `value_tolerance`, times the value if that is above 1.
+    """
+    guard = _LineGuard(function, start)
+    count = 0
+
+    def after_iteration(x: Floats) -> None:
+        nonlocal count
+        count += 1
+        guard.accept(x)
+        if progress is not None:
+            progress(count, guard.value, guard.largest_slope())
+
+    result = minimize(
+        guard,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=after_iteration,
+        options={
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter + 100,
+            "gtol": gradient_tolerance,
+            "ftol": value_tolerance,
+        },
+    )
+    # The line search also ends where rounding hides a further fall. The gradient tells.
+    small = guard.largest_slope() <= gradient_tolerance
+    return Minimum(
+        guard.iterate, guard.value, int(result.nit), bool(result.success or small), result.message
+    )

@@ -1,8 +1,6 @@
 """Coordinates of linear models in which second derivatives are about 1.
 
-Batches of queries and the curvature of the surrogate at given scores come in. A linear map from
-coordinates to coefficients goes out, with which solvers converge whatever the units of the columns
-and their correlations are.
+With them, solvers converge whatever the units of the columns and their correlations are.
 """
 
 from __future__ import annotations
@@ -66,30 +64,12 @@ def make_metric(
     penalty: float,
     fits_intercept: bool,
 ) -> Metric:
-    """Compute the metric from the curvature by each score.
+    """Compute the metric from the weighted curvature by the score of each row of a batch.
 
     Second derivatives by two scores are left out, but columns are centred in each query without an
-    intercept, and on all rows with one. The sums of squares of the columns are those of all rows.
-    For up to 512 columns, their correlations are those of about 200 rows for each column.
-
-    Parameters
-    ----------
-    data : QueryBatches
-    batches : sequence of Batch
-    curvature : callable
-        Returns the weighted curvature of each row of a batch.
-    penalty : float
-        A positive number that is added to the second derivatives by the coefficients.
-    fits_intercept : bool
-
-    Returns
-    -------
-    metric : Metric
-
-    Raises
-    ------
-    ValueError
-        If the square of a column or the curvature overflows.
+    intercept, and on all rows with one. The sums of squares of the columns are those of all rows,
+    plus `penalty`. For up to 512 columns, their correlations are those of about 200 rows for each
+    column. A ValueError is raised if the square of a column or the curvature overflows.
     """
     n_features = data.n_features
     first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0

@@ -1,8 +1,4 @@
-"""The objective of linear models: a surrogate of linear scores, summed over queries, and a penalty.
-
-Batches of queries come in. The value and the gradient at given coefficients go out, and coordinates
-in which solvers converge.
-"""
+"""The objective of linear models: a surrogate of linear scores, and a penalty."""
 
 from __future__ import annotations
 
@@ -33,15 +29,8 @@ class Value(NamedTuple):
 class LinearObjective:
     """f(w, b) = sum over queries of w_q psi(v_q, X_q w + b) + alpha / 2 ||w||^2.
 
-    Parameters
-    ----------
-    data : QueryBatches
-    surrogate : Surrogate
-        psi, with all parameters set by `Surrogate.resolve`.
-    alpha : float
-        The weight of the penalty. It is 0 if there is none.
-    n_jobs : int or None
-        How many threads share the queries.
+    The parameters of the surrogate psi are those that `Surrogate.resolve` set, and `n_jobs` threads
+    share the queries.
     """
 
     def __init__(
@@ -92,15 +81,7 @@ class LinearObjective:
         return value, slope
 
     def metric(self, coef: Floats, intercept: float, penalty: float) -> Metric:
-        """Return coordinates for solvers, from the curvature at given coefficients.
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_features,)
-        intercept : float
-        penalty : float
-            A positive number that is added to the second derivative by each coefficient.
-        """
+        """Return coordinates for solvers, from the curvature at a point plus a positive penalty."""
 
         def curvature(batch: Batch) -> Floats:
             own = _curvature(self.data, self.surrogate, batch, coef, intercept)
@@ -125,14 +106,9 @@ def _add(
 def batch_gradient(
     data: QueryBatches, surrogate: Surrogate, batch: Batch, coef: Floats, intercept: float
 ) -> tuple[float, Floats, float]:
-    """Compute the weighted sum of a surrogate over the queries of a batch, with its gradient.
+    """Return the weighted sum of a surrogate over a batch, and its slopes by w and b.
 
-    Returns
-    -------
-    value : float
-    of_coef : ndarray of shape (n_features,)
-    of_intercept : float
-        Numbers are infinite or NaN if exponentials overflow.
+    Numbers are infinite or NaN if exponentials overflow.
     """
     blocks = list(data.blocks(batch))
     # Rows that fit in one block are read once for both products.

@@ -1,8 +1,4 @@
-"""Logistic regression of many outputs between bounds, with leave-one-out predictions.
-
-An array of features and targets in an interval come in. The predictions of the conditional means of
-the targets go out, in the unit of the targets.
-"""
+"""Logistic regression of many outputs between bounds, with leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -70,26 +66,9 @@ def fit_logistic(
     linear function of them is dominated by a few rows, and one of their arcsinh is not. The fit
     with the smaller leave-one-out error is kept.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised features. If d > 100, they are projected on their first 100 principal
-        components.
-    y : ndarray of shape (n, n_outputs)
-    weight : ndarray of shape (n,)
-        Positive, of mean 1.
-    seed : int
-        Seed of the principal components, which may be computed by a random method.
-    search : ndarray of int, default=None
-        The rows on which to choose between the features and their arcsinh. On all rows, only
-        penalties near the one that is best on these rows are then tried. None means all rows.
-
-    Returns
-    -------
-    held_out : ndarray of shape (n, n_outputs)
-        The leave-one-out predictions.
-    columns : Columns
-    model : Logistic
+    X (n, d) are standardised features, y (n, n_outputs) and `weight` (n,) is of mean 1. If `search`
+    lists rows, the choice is made on them, and then only penalties near the one that is best there
+    are tried on all rows. The results are the leave-one-out predictions, the columns and the model.
     """
     rows = slice(None) if search is None else search
     fits = []
@@ -112,33 +91,14 @@ def logistic_leave_one_out(
 
     The interval of an output is that of its targets. A target inside it counts as a probability:
     the expected cross-entropy has its minimum at the conditional mean whatever the distribution of
-    the target is, so that predictions estimate conditional means as those of least squares do
-    [1]_. scikit-learn's `LogisticRegression` takes classes only, and is fitted to one output at a
-    time.
+    the target is, so that predictions estimate conditional means as those of least squares do [1]_.
+    scikit-learn's `LogisticRegression` takes classes only, and is fitted to one output at a time.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, m)
-        Standardised features.
-    y : ndarray of shape (n, n_outputs)
-    weight : ndarray of shape (n,)
-        Positive, of mean 1.
-    penalties : ndarray, default=None
-        The penalties to try, in descending order. None means `PENALTIES`.
-
-    Returns
-    -------
-    error : float
-        Weighted mean squared leave-one-out error of the chosen penalty.
-    held_out : ndarray of shape (n, n_outputs)
-        Approximate leave-one-out predictions: without a row, the solution is a Newton step away
-        from that of all rows, to first order in the leverage of the row [2]_.
-    model : Logistic
-
-    Notes
-    -----
-    All outputs are solved at the same time. A Newton step takes O(n m^2) time per output in one
-    product of matrices.
+    Z (n, m) and y (n, n_outputs) come in, weights of mean 1, and the penalties to try in descending
+    order. The results are the weighted mean squared leave-one-out error of the chosen penalty, the
+    approximate leave-one-out predictions (without a row, the solution is a Newton step away from
+    that of all rows, to first order in the leverage of the row [2]_), and the model. A Newton step
+    takes O(n m^2) time per output.
 
     References
     ----------

@@ -178,9 +178,8 @@ class PairModel(VersionedPickle, BaseEstimator):
         """Return the rows of the pairs to use, their targets and their keys, by increasing key.
 
         `keys` holds a hash of each document. Each pair gets a random key, which depends on its
-        content, its query and the seed, and the pairs with the smallest keys are drawn. Each pair
-        occurs once, in the order that `_all_pairs` determines. Pairs with equal keys have the same
-        content, so it does not matter which of them are drawn.
+        content, its query and the seed, and the pairs with the smallest keys are drawn. Pairs with
+        equal keys have the same content, so it does not matter which of them are drawn.
         """
         n_pairs = int(PAIRS.n_entries(queries.sizes).sum())
         if n_pairs == 0:

@@ -1,8 +1,4 @@
-"""The documents of some queries at a time, as linear models read them.
-
-A checked table, targets and weights come in, and batches of whole queries go out, with their rows
-as float64 or as a sparse matrix.
-"""
+"""The documents of some queries at a time, as linear models read them."""
 
 from __future__ import annotations
 
@@ -51,17 +47,7 @@ def row_scores(X: Any, coef: Floats) -> Floats:
 
 
 class Batch(NamedTuple):
-    """Some queries with their targets and weights, in grouped layout.
-
-    Attributes
-    ----------
-    rows : slice or ndarray
-        The rows of the table.
-    queries : Queries
-        The partition of these rows. They are contiguous in each query.
-    targets : ndarray of shape (n_rows,) or Preferences
-    weight : ndarray of shape (n_queries,)
-    """
+    """Some queries in grouped layout: their rows of the table, targets, and a weight for each."""
 
     rows: slice | Ints
     queries: Queries
@@ -76,15 +62,8 @@ class Batch(NamedTuple):
 class QueryBatches:
     """Checked training data, of which runs or lists of queries can be taken.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        What `linear_table` returned. It is not copied, and read as float64 in blocks.
-    targets : ndarray of shape (n_rows,), Preferences or RedrawnTargets
-        In row layout.
-    queries : Queries
-    sample_weight : ndarray of shape (n_rows,) or None
-        The weight of a query is the mean of the weights of its rows.
+    X is what `linear_table` returned. It is not copied, and read as float64 in blocks. Targets are
+    in row layout, and the weight of a query is the mean of the weights of its rows.
     """
 
     def __init__(
@@ -205,15 +184,7 @@ class QueryBatches:
         return part if sparse.issparse(part) else np.asarray(part, dtype=np.float64)
 
     def blocks(self, batch: Batch) -> Iterator[tuple[slice, slice | Ints]]:
-        """Split the rows of a batch, which are many if a query is long, into blocks.
-
-        Yields
-        ------
-        inside : slice
-            The places of the block in the batch.
-        rows : slice or ndarray
-            Its rows of the table.
-        """
+        """Yield the places in a batch and the rows of the table of each block of the batch."""
         step, n_rows = self._block_rows, batch.queries.n_rows
         for first in range(0, n_rows, step):
             inside = slice(first, min(first + step, n_rows))

@@ -1,7 +1,4 @@
-"""Models that fit a score for each document first, and then a model of pairs to the residuals.
-
-They are the default models of pairwise disagreement and of average precision.
-"""
+"""Models that fit a score for each document first, and then a model of pairs to the residuals."""
 
 from __future__ import annotations
 

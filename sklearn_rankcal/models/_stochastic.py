@@ -47,24 +47,6 @@ class StochasticGradient:
     approximates the second derivatives of the objective, so that units and correlations of the
     columns do not matter. The state has the coordinates y of a `Metric`, in which H and the penalty
     are diagonal.
-
-    Parameters
-    ----------
-    surrogate : Surrogate
-        With all parameters set.
-    metric : Metric
-        That of the sum over queries.
-    total_weight : float
-        The sum of the weights of the queries that count the penalty once.
-    n_queries : int
-        Their number.
-    alpha : float
-    rule : str
-        A key of `STEP_SIZES`.
-    largest_step : float
-    coef : ndarray of shape (n_features,)
-    intercept : float
-        The start.
     """
 
     def __init__(
@@ -110,12 +92,8 @@ class StochasticGradient:
     ) -> None:
         """Make steps with the queries in this order, `batch_size` of them at a time.
 
-        If `redraw`, the targets of a query are drawn anew before its step.
-
-        Raises
-        ------
-        Diverged
-            If the coefficients overflow.
+        If `redraw`, the targets of a query are drawn anew before its step. `Diverged` is raised if
+        the coefficients overflow.
         """
         together = batch_size * max(1, _DRAWN_TOGETHER // batch_size)
         for first in range(0, len(order), batch_size):
@@ -149,22 +127,10 @@ class StochasticGradient:
 def choose_largest_step(
     data: QueryBatches, order: Ints, alpha: float, batch_size: int, make: Any
 ) -> float:
-    """Try steps on some of the queries, and return the one after which their objective is least.
+    """Try steps on the first 200 queries, and return the one after which their objective is least.
 
-    Parameters
-    ----------
-    data : QueryBatches
-    order : ndarray
-        The queries in the order of the steps, of which the first 200 are tried.
-    alpha : float
-    batch_size : int
-    make : callable
-        Makes a `StochasticGradient` from the largest step.
-
-    Returns
-    -------
-    largest_step : float
-        A power of 4. The objective is that of the averaged coefficients after some passes.
+    The objective is that of the averaged coefficients after some passes. `make` makes a
+    `StochasticGradient` from the largest step, which is a power of 4.
     """
     tried = order[: max(_TRIAL_QUERIES, batch_size)]
     batches = [data.take(tried[first : first + 20]) for first in range(0, len(tried), 20)]
@@ -200,12 +166,7 @@ def choose_largest_step(
 
 
 def refuse_divergence(state: StochasticGradient, objective: LinearObjective, start: float) -> None:
-    """Raise an error if the objective at the averaged coefficients is far above that at the start.
-
-    Raises
-    ------
-    Diverged
-    """
+    """Raise `Diverged` if the objective at the average is far above that at the start."""
     value = objective.evaluate(*state.result()).value
     if not value <= start + abs(start):
         raise Diverged

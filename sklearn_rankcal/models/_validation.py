@@ -17,22 +17,16 @@ _N_REPORTS = 20  # about how many lines of progress are printed if training is n
 class Validation:
     """Validation queries, and how good their rankings are after each iteration of a regressor.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        The documents of the validation queries.
-    queries : Queries
-        The queries of these documents.
-    evaluate : callable
-        ``evaluate(scores)`` returns what the rankings by these scores of the documents are worth,
-        averaged over the queries; larger is better.
-    n_iter_no_change : int
-        Training stops after this many iterations in a row without a new best value.
-    show : callable, default=None
-        ``show(line)`` receives lines about the progress of training.
+    Training stops after `n_iter_no_change` iterations in a row without a new best value.
 
     Attributes
     ----------
+    X, queries : table and Queries
+        The documents of the validation queries.
+    evaluate : callable
+        ``evaluate(scores)`` returns the worth of the rankings by these scores; larger is better.
+    show : callable or None
+        ``show(line)`` receives lines about the progress of training.
     scores : list of float
         The value after each iteration so far.
     n_iter : int
@@ -68,15 +62,7 @@ class Validation:
         return len(self.scores) - self.n_iter >= self.n_iter_no_change
 
     def report(self, n_max: int, seconds: float) -> None:
-        """Show the progress if enough iterations passed since the last time.
-
-        Parameters
-        ----------
-        n_max : int
-            The largest number of iterations.
-        seconds : float
-            The time that training took so far.
-        """
+        """Show the progress of at most `n_max` iterations if enough passed since the last time."""
         n_done = len(self.scores)
         if self.show is None or n_done == 0 or n_done - self._n_reported < n_max / _N_REPORTS:
             return
