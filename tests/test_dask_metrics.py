@@ -134,7 +134,7 @@ def test_the_top_grade_can_be_in_another_partition():
 
 
 @pytest.mark.parametrize("scale", [1e-45, 1e45])
-def test_weights_of_any_size(scale):
+def test_weights_of_the_range(scale):
     frame = documents()
     weight = frame["weight"] * scale * 10.0 ** (frame["qid"] % 5)
     frame["weight"] = np.where(frame["qid"] < 3, 0, weight)
@@ -358,8 +358,11 @@ def test_bad_arguments():
         "whole_queries=True, but .* queries are in several": lambda: evaluate_rankings(
             y, score, groups=qid, metrics="dcg", whole_queries=True
         ),
-        "sample_weight is 0 on every query where ndcg": lambda: evaluate_rankings(
+        "sample_weight is zero for every row": lambda: evaluate_rankings(
             y, score, groups=qid, metrics="ndcg", sample_weight=score * 0
+        ),
+        "sample_weight is 0 on every query where ndcg": lambda: evaluate_rankings(
+            y * (qid > 5), score, groups=qid, metrics="ndcg", sample_weight=(qid <= 5) * 1.0
         ),
         "y_true has no rows": lambda: evaluate_rankings(
             *(cut(frame.iloc[:0], [0])[name] for name in ("y", "score")),

@@ -58,9 +58,10 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker
-from sklearn_rankcal.dask._documents import add_up, read_collections
+from sklearn_rankcal.dask._documents import read_collections
 from sklearn_rankcal.dask._learners import _read, _sums
-from sklearn_rankcal.dask._training import Counts, Plan, Ranges, TargetRange
+from sklearn_rankcal.dask._tasks import add_up
+from sklearn_rankcal.dask._training import Counts, Plan, extremes
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
@@ -363,7 +364,7 @@ def report_costs(arguments: argparse.Namespace) -> None:
         local = ranker.ranker_
         data = read_collections(X, QUERY, None, y)
         counts = [delayed(Counts.of)(part, local.loss_) for part in data.frames(table=False)]
-        sums = dask.compute(add_up(counts, Counts.plus))[0].sums
+        sums = add_up(counts).sums
         plan = Plan(data.form, local.loss_, sums, None)
         report_stages(data, plan, local, arguments)
     report_cluster(train, arguments)
@@ -376,9 +377,9 @@ def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespa
 
     def labels(frame: pd.DataFrame) -> None:
         part = frame.drop(columns=columns)
-        Ranges.of(part, plan.loss)
+        extremes(part, plan.loss)
         Counts.of(part, plan.loss)
-        TargetRange.of(part, plan, True)
+        plan.largest(part, True)
 
     def learn(frame: pd.DataFrame) -> None:
         table, targets, *_ = _read(frame, plan, local.model_)
@@ -423,10 +424,8 @@ def report_cluster(train: Path, arguments: argparse.Namespace) -> None:
     data = read_collections(frame.drop(columns=LABEL), QUERY, None, frame[LABEL])
     parts = {
         "read": data.frames(),
-        "read and shuffle": data.grouped(data.frames(), data.meta_of()),
-        "read and shuffle labels and ids": data.grouped(
-            data.frames(table=False), data.meta_of(table=False)
-        ),
+        "read and shuffle": data.grouped(),
+        "read and shuffle labels and ids": data.grouped(table=False),
     }
     n_documents = data.n_partitions * arguments.rows_per_file
 

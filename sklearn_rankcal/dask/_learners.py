@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from sklearn_rankcal.dask._documents import LABEL, WEIGHT, add_up, for_each
+from sklearn_rankcal.dask._documents import LABEL, WEIGHT
+from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import Plan
 from sklearn_rankcal.dask._workers import (
     is_from,
@@ -60,15 +61,7 @@ def takes_collections(regressor: Any) -> bool:
 
 
 def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
-    """Raise an error if no function of this module fits the regressor.
-
-    Raises
-    ------
-    TypeError
-        The error says which regressors are taken.
-    ValueError
-        If the regressor is a model of another space than the loss.
-    """
+    """Raise an error if no function of this module fits the regressor."""
     name = type(regressor).__name__
     if space.is_pairwise:
         if not isinstance(regressor, PairwiseRidge | BilinearPairs):
@@ -106,18 +99,7 @@ def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
 
 
 def check_columns(table: pd.DataFrame | NDArray[Any], regressor: Any) -> None:
-    """Raise an error if a column contains text or times, unless a library of dask decides.
-
-    Parameters
-    ----------
-    table : data frame or array without rows
-    regressor : estimator
-
-    Raises
-    ------
-    ValueError
-        The error names the columns.
-    """
+    """Raise an error if a column contains text or times, unless a library of dask decides."""
     if isinstance(table, np.ndarray) or takes_collections(regressor):
         return
     found = {name: dtype for name, dtype in table.dtypes.items() if _is_text_or_time(dtype)}
@@ -142,7 +124,7 @@ def _is_text_or_time(dtype: Any) -> bool:
 def fit_closed_form(plan: Plan, frames: list[Any], model: Any) -> Any:
     """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
     parts = for_each(partial(_sums, plan=plan, model=model), frames)
-    return model.solve(dask.compute(add_up(parts))[0])
+    return model.solve(add_up(parts))
 
 
 def _sums(frame: pd.DataFrame, plan: Plan, model: Any) -> Any:
@@ -160,7 +142,7 @@ def fit_bilinear_pairs(
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
     spread = for_each(partial(_spread, plan=plan, model=model), frames)
     keys = for_each(partial(_query_keys, plan=plan, n_columns=FIRST_COLUMNS), frames)
-    total, keys = dask.compute(add_up(spread), keys)
+    total, keys = dask.compute(delayed_sum(spread), keys)
     model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
         of_all = partial(_query_keys, plan=plan, n_columns=None)
@@ -169,7 +151,7 @@ def fit_bilinear_pairs(
     folds = np.split(folds, np.cumsum([len(part) for part in keys])[:-1])
     # Pass 2
     sums = for_each(partial(_fold_sums, plan=plan, model=model, n_folds=n_folds), frames, folds)
-    return model.solve(dask.compute(add_up(sums))[0])
+    return model.solve(add_up(sums))
 
 
 def _spread(frame: pd.DataFrame, plan: Plan, model: BilinearPairs) -> Any:
@@ -232,17 +214,10 @@ def _learn_in_turn(
 ) -> Any:
     """Return ``learn(... learn(learn(first, parts[0]), parts[1]) ..., parts[-1])``.
 
-    Parameters
-    ----------
-    parts : list of delayed
-    first : object
-    learn : callable
-    n_passes : int
-        How many times all parts are learned.
-    apart : bool
-        Whether each part can be computed without the others. If so, the workers compute one batch
-        of parts, one part for each thread, while the batch before it is learned, so that no more
-        than two batches are in memory. If not, because rows are moved, a pass is one computation.
+    All parts are learned `n_passes` times. If each part can be computed without the others
+    (`apart`), the workers compute one batch of parts, one part for each thread, while the batch
+    before it is learned, so that no more than two batches are in memory. If not, because rows are
+    moved, a pass is one computation.
     """
     size = n_threads() if apart else len(parts)
     batches = [parts[start : start + size] for start in range(0, len(parts), size)] * n_passes
@@ -300,7 +275,7 @@ def fit_collection(
         if 0 in lengths:  # LightGBM fails on a worker without rows
             parts = [part for part, length in zip(parts, lengths, strict=True) if length]
             frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
-        slopes = dask.compute(add_up(for_each(_slopes_of_frame, parts)))[0]
+        slopes = add_up(for_each(_slopes_of_frame, parts))
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
         if plan.form.is_array or is_from(regressor, "dask_ml."):

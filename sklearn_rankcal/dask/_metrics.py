@@ -1,14 +1,12 @@
 """Metrics of rankings in dask collections.
 
-Labels, one or two rankings and query ids come in, in any partitions. Each metric is computed where
-the rows of a query are, and the mean over queries comes out, with an interval if it is asked for.
+Each metric is computed where the rows of a query are, and one number for each query is gathered.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,22 +18,17 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.dask._columns import (
-    RELEVANCE,
-    WEIGHT,
-    positions_named,
-    read_columns,
-    scores_named,
-)
-from sklearn_rankcal.dask._documents import (
+from sklearn_rankcal.dask._documents import WEIGHTS, Column, read_columns
+from sklearn_rankcal.dask._query_ids import (
     ROW,
-    add_up,
     check_whole,
     group_frames,
     ids_of_partition,
+    queries_of,
 )
-from sklearn_rankcal.dask._training import queries_of
-from sklearn_rankcal.measures import Measure, get_measures
+from sklearn_rankcal.dask._tasks import add_up, for_each
+from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.measures import Measure, PairwiseAgreement, get_measures
 from sklearn_rankcal.metrics._bootstrap import (
     Comparison,
     MeanInterval,
@@ -44,21 +37,19 @@ from sklearn_rankcal.metrics._bootstrap import (
 )
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
-    RankingData,
     Ties,
     ZeroDivision,
     are_positions,
-    contradicted_shares,
     fill_undefined,
     warn_of_positions,
 )
-from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks
+from sklearn_rankcal.queries import TIES, Ranking, check_ranks
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._parameters import check_choice, check_flag
 
 Floats = NDArray[np.float64]
-#: The exponent of weights that are all 0, which is below those of all others.
-_NO_WEIGHT = -10_000
 
 
 @checks_keywords
@@ -145,13 +136,11 @@ def evaluate_rankings(
 
     Notes
     -----
-    Without `confidence_level`, each partition is reduced to a few sums. With it, one value for each
-    query and metric is gathered in this process: 8 bytes, which is 80 MB a metric for 10 million
-    queries, and two more columns. The queries are put in the order of their first rows, so that the
-    samples depend neither on the partitions nor on the number of workers, and are those of
-    `metrics.paired_bootstrap`. The bootstrap takes O(n_queries * n_resamples) time in this process,
-    about 0.15 microseconds for each draw of a query and each metric: 150 s for a million queries
-    and 1,000 samples. Use fewer samples for millions of queries.
+    One value for each query and metric is gathered in this process: 8 bytes, which is 80 MB a
+    metric for 10 million queries, and a few more columns. The queries are put in the order of their
+    first rows, so that bootstrap samples do not depend on the partitions, and are those of
+    `metrics.paired_bootstrap`. The bootstrap takes about 0.15 microseconds for each draw of a query
+    and each metric: 150 s for a million queries and 1,000 samples.
 
     The parameter ``max_relevance`` of ``"err"`` is the largest label of all partitions. To find it,
     labels are read once more, at once. Pass it to save that.
@@ -180,16 +169,14 @@ def evaluate_rankings(
             "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
             + ("both." if ranks is not None else "neither.")
         )
-    check_choice(ties, "ties", TIES)
     fill_undefined(np.zeros(1), zero_division)
     check_flag(compute, "compute")
     if confidence_level is not None:
         check_resampling(n_resamples, confidence_level)
         check_random_state(random_state)
-    given = {"y_score": y_score} if ranks is None else {"ranks": ranks}
-    parts, checked = _values_of_queries(
+    parts, checked = _query_values(
         y_true,
-        given,
+        {"y_score": y_score} if ranks is None else {"ranks": ranks},
         groups,
         sample_weight,
         measures,
@@ -198,15 +185,15 @@ def evaluate_rankings(
         ties=ties,
         zero_division=zero_division,
     )
-    if confidence_level is None:
-        total = add_up([delayed(_Sums.of)(part) for part in parts], _Sums.plus)
-        finish: Any = partial(_means, names)
-    else:
-        total = delayed(_gather)(parts)
-        finish = partial(_intervals, names, confidence_level, n_resamples, random_state)
+    bootstrap = {
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+        "random_state": random_state,
+    }
+    finish = partial(_means, names=names, bootstrap=bootstrap)
     if not compute:
-        return delayed(finish)(total, checked)
-    return finish(*dask.compute(total, checked))
+        return delayed(finish)(parts, checked)
+    return finish(*dask.compute(parts, checked))
 
 
 @checks_keywords
@@ -295,10 +282,9 @@ def compare_rankings(
     """
     names = [metric] if isinstance(metric, str) else list(metric)
     measures = get_measures(names, parameters)
-    check_choice(ties, "ties", TIES)
     check_flag(as_ranks, "as_ranks")
     check_resampling(n_resamples, confidence_level)
-    parts, checked = _values_of_queries(
+    parts, checked = _query_values(
         y_true,
         {"first": first, "second": second},
         groups,
@@ -307,16 +293,16 @@ def compare_rankings(
         whole_queries,
         as_ranks=as_ranks,
         ties=ties,
-        zero_division="skip",
     )
-    gathered, _ = dask.compute(delayed(_gather)(parts), checked)
-    gathered = _some(gathered)
-    _warn_of_positions(gathered.positions, "rankings with as_ranks=True")
+    table = _gather(*dask.compute(parts, checked))
+    for name in () if as_ranks else ("first", "second"):
+        if _look_like_positions(table, name):
+            warn_of_positions("rankings with as_ranks=True", stacklevel=4)
     found = {
         name: paired_bootstrap(
-            gathered.values[0, number],
-            gathered.values[1, number],
-            weight=gathered.weight,
+            table["first", number],
+            table["second", number],
+            weight=table["weight", ""],
             n_resamples=n_resamples,
             confidence_level=confidence_level,
             random_state=random_state,
@@ -326,127 +312,68 @@ def compare_rankings(
     return found[metric] if isinstance(metric, str) else found
 
 
-def _values_of_queries(
+def _query_values(
     y_true: Any,
     rankings: dict[str, Any],
     groups: Any,
     sample_weight: Any,
     measures: list[Measure],
     whole_queries: bool,
-    **options: Any,
+    *,
+    as_ranks: bool,
+    ties: str,
+    zero_division: str | float = "skip",
 ) -> tuple[list[Any], Any]:
-    """Return delayed values of the queries of each partition, and the delayed check of the ids."""
+    """Return delayed tables of the queries of each partition, and the delayed check of the ids."""
     check_flag(whole_queries, "whole_queries")
+    check_choice(ties, "ties", TIES)
     if groups is None:
         raise ValueError(
             "No query ids. Pass groups=<a dask series or array with the query id of each row>, "
             "such as frame['qid']."
         )
-    kind = positions_named if options["as_ranks"] else scores_named
-    given = {"y_true": (y_true, RELEVANCE)}
-    given |= {name: (values, kind(name)) for name, values in rankings.items()}
+    given = {"y_true": (Column("y_true", check_relevance), y_true)}
+    for name, values in rankings.items():
+        given[name] = (_positions_named(name) if as_ranks else _scores_named(name), values)
     if sample_weight is not None:
-        given["sample_weight"] = (sample_weight, WEIGHT)
-    frames, meta = read_columns(given, groups)
-    measures = _resolve(measures, {"y_true": (y_true, RELEVANCE)}, groups)
-    checked: Any = None
+        given["sample_weight"] = (WEIGHTS, sample_weight)
+    data = read_columns(given, groups)
+    two = np.array([0.0, 1.0])
+    if any(measure.resolve(two) is not measure for measure in measures):
+        # Parameters that depend on all labels, which are read once more for this.
+        labels = read_columns({"y_true": given["y_true"]}, groups).frames()
+        found = add_up(for_each(_extremes, labels), np.maximum)
+        if found is not None:
+            measures = [measure.resolve(np.array([-found[0], found[1]])) for measure in measures]
+    frames, checked = data.frames(), None
     if whole_queries:
         # The ids of the partitions are compared at the end, so that no partition has to be kept.
-        checked = delayed(check_whole)([delayed(ids_of_partition)(frame) for frame in frames])
+        checked = delayed(check_whole)(for_each(ids_of_partition, frames))
     else:
-        frames = group_frames(frames, meta)
-    measure = delayed(
-        partial(_measure, measures=measures, rankings=tuple(rankings), **options), pure=False
+        frames = group_frames(frames, data.meta_of())
+    measure = partial(
+        _measure,
+        measures=measures,
+        rankings=tuple(rankings),
+        as_ranks=as_ranks,
+        ties=ties,
+        zero_division=zero_division,
     )
-    return [measure(frame) for frame in frames], checked
+    return for_each(measure, frames), checked
 
 
-def _resolve(measures: list[Measure], labels: Any, groups: Any) -> list[Measure]:
-    """Set the parameters of measures that depend on all labels."""
-    two = np.array([0.0, 1.0])
-    if all(measure.resolve(two) is measure for measure in measures):
-        return measures
-    frames, _ = read_columns(labels, groups)
-    extremes = add_up([delayed(_extremes)(frame) for frame in frames], _wider)
-    (found,) = dask.compute(extremes)
-    return measures if found is None else [measure.resolve(np.array(found)) for measure in measures]
+def _scores_named(name: str) -> Column:
+    return Column(name, lambda values: check_scores(values, None, name))
 
 
-def _extremes(frame: pd.DataFrame) -> tuple[float, float] | None:
+def _positions_named(name: str) -> Column:
+    return Column(name, lambda values: read_whole(values, name), np.int64)
+
+
+def _extremes(frame: pd.DataFrame) -> Floats | None:
+    """Return minus the smallest label, and the largest."""
     labels = frame["y_true"].to_numpy()
-    return (float(labels.min()), float(labels.max())) if len(labels) else None
-
-
-def _wider(one: tuple[float, float], two: tuple[float, float]) -> tuple[float, float]:
-    return min(one[0], two[0]), max(one[1], two[1])
-
-
-# ---------------------------------------------------------------- partitions
-
-
-@dataclass(frozen=True)
-class _Positions:
-    """Whether scores are probably positions; see `metrics._checks.looks_like_positions`.
-
-    Attributes
-    ----------
-    everywhere : bool
-        Whether the scores of every query are a permutation of 1 .. r.
-    n_queries, longest : int
-        The number of queries with several documents, and the documents of the longest query.
-    lost, n_defined : float
-        Sum over queries of the share of pairs that the scores contradict, and the number of these
-        queries.
-    """
-
-    everywhere: bool = False
-    n_queries: int = 0
-    longest: int = 0
-    lost: float = 0.0
-    n_defined: int = 0
-
-    @classmethod
-    def of(cls, scores: Floats, relevance: Floats, queries: Queries) -> _Positions:
-        if not are_positions(scores, queries):
-            return cls()
-        lost = contradicted_shares(scores, relevance, queries)
-        n_queries = int((queries.sizes > 1).sum())
-        return cls(True, n_queries, int(queries.sizes.max()), float(lost.sum()), len(lost))
-
-    def plus(self, other: _Positions) -> _Positions:
-        return _Positions(
-            self.everywhere and other.everywhere,
-            self.n_queries + other.n_queries,
-            max(self.longest, other.longest),
-            self.lost + other.lost,
-            self.n_defined + other.n_defined,
-        )
-
-    @property
-    def are_likely(self) -> bool:
-        several = self.n_queries >= 2 or self.longest >= LONG_QUERY
-        return self.everywhere and several and 0 < self.n_defined <= 2 * self.lost
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Measures of the queries of a partition, or of all.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rankings, n_measures, n_queries)
-        NaN where a measure is undefined.
-    weight : ndarray of shape (n_queries,) or None
-    rows : ndarray of shape (n_queries,)
-        The number of the first row of each query.
-    positions : tuple of _Positions
-        For each ranking; empty if the rankings are positions.
-    """
-
-    values: Floats
-    weight: Floats | None
-    rows: NDArray[np.int64]
-    positions: tuple[_Positions, ...]
+    return np.array([-labels.min(), labels.max()]) if len(labels) else None
 
 
 def _measure(
@@ -456,178 +383,98 @@ def _measure(
     as_ranks: bool,
     ties: str,
     zero_division: str | float,
-) -> _Values | None:
-    """Return the values of the queries of a partition, or None if it has no rows."""
+) -> pd.DataFrame | None:
+    """Return a table of the queries of a partition, or None if it has no rows.
+
+    The column of a ranking and the number of a measure has the values of the measure. If the
+    rankings are scores, the column of a ranking and "lost" has the share of pairs of unequal
+    relevance that the scores contradict, and -1 unless all scores of the partition are positions.
+    """
     if not len(frame):
         return None
     queries = queries_of(frame)
     relevance = frame["y_true"].to_numpy()
-    values, positions = [], []
+    columns: dict[tuple[str, Any], Any] = {
+        ("row", ""): queries.min(frame[ROW].to_numpy()),
+        ("size", ""): queries.sizes,
+        ("weight", ""): np.ones(queries.n_queries),
+    }
+    if "sample_weight" in frame:
+        columns["weight", ""] = queries.mean(frame["sample_weight"].to_numpy())
     for name in rankings:
         column = frame[name].to_numpy()
         if as_ranks:
             ranking = Ranking.from_ranks(check_ranks(column, queries), queries)
         else:
             ranking = Ranking.from_scores(column, queries, ties, relevance)
-            positions.append(_Positions.of(column, relevance, queries))
-        data = RankingData(relevance, ranking, None)
-        values.append([fill_undefined(data.values(measure), zero_division) for measure in measures])
-    weight = None
-    if "sample_weight" in frame:
-        given = frame["sample_weight"].to_numpy()
-        largest = given.max() or 1.0
-        weight = queries.mean(given / largest) * largest  # scaled, so that no sum overflows
-    rows = queries.min(frame[ROW].to_numpy())
-    return _Values(np.array(values), weight, rows, tuple(positions))
-
-
-def _gather(parts: list[_Values | None]) -> _Values | None:
-    """Join the values of all queries, in the order of their first rows."""
-    some = [part for part in parts if part is not None]
-    if not some:
-        return None
-    rows = np.concatenate([part.rows for part in some])
-    order = np.argsort(rows)
-    weights = [part.weight for part in some if part.weight is not None]
-    positions = some[0].positions
-    for part in some[1:]:
-        positions = _plus_positions(positions, part.positions)
-    return _Values(
-        np.concatenate([part.values for part in some], axis=2)[:, :, order],
-        np.concatenate(weights)[order] if weights else None,
-        rows[order],
-        positions,
-    )
-
-
-def _plus_positions(
-    one: tuple[_Positions, ...], two: tuple[_Positions, ...]
-) -> tuple[_Positions, ...]:
-    return tuple(a.plus(b) for a, b in zip(one, two, strict=True))
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Weighted sums of measures over queries.
-
-    Attributes
-    ----------
-    weighted, weight : ndarray of shape (n_measures,)
-        Sums over the queries on which a measure is defined, of weight * value and of the weight.
-        Both are divided by 2^exponent, so that they do not overflow.
-    n_defined : ndarray of shape (n_measures,)
-        The number of these queries.
-    n_queries, exponent : int
-    positions : tuple of _Positions
-    """
-
-    weighted: Floats
-    weight: Floats
-    n_defined: NDArray[np.int64]
-    n_queries: int
-    exponent: int
-    positions: tuple[_Positions, ...]
-
-    @classmethod
-    def of(cls, part: _Values | None) -> _Sums | None:
-        if part is None:
-            return None
-        values, n_queries = part.values[0], len(part.rows)
-        weight, exponent = np.ones(n_queries), 0
-        if part.weight is not None:
-            largest = part.weight.max()
-            exponent = int(np.frexp(largest)[1]) if largest else _NO_WEIGHT
-            weight = np.ldexp(part.weight, -exponent) if largest else part.weight
-        defined = ~np.isnan(values)
-        return cls(
-            np.where(defined, values, 0) @ weight,
-            defined @ weight,
-            defined.sum(axis=1),
-            n_queries,
-            exponent,
-            part.positions,
-        )
-
-    def plus(self, other: _Sums) -> _Sums:
-        exponent = max(self.exponent, other.exponent)
-        one, two = self.exponent - exponent, other.exponent - exponent
-        return _Sums(
-            np.ldexp(self.weighted, one) + np.ldexp(other.weighted, two),
-            np.ldexp(self.weight, one) + np.ldexp(other.weight, two),
-            self.n_defined + other.n_defined,
-            self.n_queries + other.n_queries,
-            exponent,
-            _plus_positions(self.positions, other.positions),
-        )
+            lost = np.full(queries.n_queries, -1.0)
+            if are_positions(column, queries):
+                scores = Ranking.from_scores(column, queries)
+                lost = PairwiseAgreement().share(scores, relevance)
+            columns[name, "lost"] = lost
+        for number, measure in enumerate(measures):
+            measure.check(relevance)
+            values = measure.per_query(ranking, relevance)
+            columns[name, number] = fill_undefined(values, zero_division)
+    return pd.DataFrame(columns)
 
 
 # ---------------------------------------------------------------- results
 
 
-def _some(total: Any) -> Any:
-    if total is None:
+def _gather(parts: list[pd.DataFrame | None], checked: None) -> dict[Any, NDArray[Any]]:
+    """Return the columns of the tables of all queries, in the order of their first rows."""
+    some = [part for part in parts if part is not None]
+    if not some:
         raise ValueError("y_true has no rows: every partition is empty.")
-    return total
+    table = pd.concat(some, ignore_index=True)
+    order = np.argsort(table["row", ""].to_numpy())
+    return {name: table[name].to_numpy()[order] for name in table.columns}
 
 
-def _warn_of_positions(positions: tuple[_Positions, ...], remedy: str) -> None:
-    if any(one.are_likely for one in positions):
-        warn_of_positions(remedy, stacklevel=6)
+def _look_like_positions(table: dict[Any, NDArray[Any]], name: str) -> bool:
+    """Whether scores are probably positions; see `metrics._checks.looks_like_positions`."""
+    lost, sizes = table[name, "lost"], table["size", ""]
+    several = (sizes > 1).sum() >= 2 or sizes.max() >= LONG_QUERY
+    known = lost[~np.isnan(lost)]
+    return bool(several and len(known) and known.min() >= 0 and known.mean() >= 0.5)
 
 
-def _means(names: list[str], total: _Sums | None, checked: None) -> dict[str, float]:
-    """Return the mean of each metric."""
-    total = _some(total)
-    _warn_of_positions(total.positions, "ranks=")
-    means = {}
-    for name, weighted, weight, n_defined in zip(
-        names, total.weighted, total.weight, total.n_defined, strict=True
-    ):
-        _check_mean(name, int(n_defined), float(weight), total.n_queries)
-        means[name] = float(weighted / weight) if n_defined else float("nan")
-    return means
-
-
-def _check_mean(name: str, n_defined: int, weight: float, n_queries: int) -> None:
-    if not n_defined:
+def mean_of_queries(name: str, values: Floats, weight: Floats, stacklevel: int) -> float:
+    """Return the weighted mean over the queries on which a measure is defined."""
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row.")
+    defined = ~np.isnan(values)
+    if not defined.any():
         warnings.warn(
-            f"{name} is undefined on all {n_queries} queries; its mean is set to NaN.",
+            f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
             UndefinedMetricWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
-    elif not weight:
+        return float("nan")
+    if not weight[defined].any():
         raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+    return float(np.average(values[defined], weights=weight[defined]))
 
 
-def _intervals(
-    names: list[str],
-    confidence_level: float,
-    n_resamples: int,
-    random_state: Any,
-    total: _Values | None,
-    checked: None,
-) -> dict[str, MeanInterval]:
-    """Return the mean of each metric and its interval."""
-    total = _some(total)
-    _warn_of_positions(total.positions, "ranks=")
-    intervals = {}
-    for name, values in zip(names, total.values[0], strict=True):
-        defined = ~np.isnan(values)
-        weight = None if total.weight is None else total.weight[defined]
-        mass = 1.0 if weight is None else float(weight.max(initial=0))
-        _check_mean(name, int(defined.sum()), mass, len(values))
-        if not defined.any():
-            intervals[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
+def _means(
+    parts: list[pd.DataFrame | None], checked: None, *, names: list[str], bootstrap: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the mean of each metric, with its interval if there is a confidence level."""
+    table = _gather(parts, checked)
+    ranking = "ranks" if ("ranks", 0) in table else "y_score"
+    if ranking == "y_score" and _look_like_positions(table, ranking):
+        warn_of_positions("ranks=", stacklevel=5)
+    weight, level = table["weight", ""], bootstrap["confidence_level"]
+    results: dict[str, Any] = {}
+    for number, name in enumerate(names):
+        values = table[ranking, number]
+        results[name] = mean_of_queries(name, values, weight, stacklevel=5)
+        if level is None:
             continue
-        found = paired_bootstrap(
-            values[defined],
-            np.zeros(defined.sum()),
-            weight=weight,
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
-        intervals[name] = MeanInterval(
-            found.first, found.low, found.high, found.n_queries, confidence_level
-        )
-    return intervals
+        if np.isnan(results[name]):
+            results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, level)
+            continue
+        found = paired_bootstrap(values, np.zeros_like(values), weight=weight, **bootstrap)
+        results[name] = MeanInterval(found.first, found.low, found.high, found.n_queries, level)
+    return results

@@ -18,12 +18,12 @@ from dask import delayed
 from dask.utils import natural_sort_key
 from fsspec.core import url_to_fs
 
-from sklearn_rankcal.dask._documents import (
-    INDEX,
+from sklearn_rankcal.dask._documents import INDEX, read_collections
+from sklearn_rankcal.dask._query_ids import (
     check_whole,
     find_cut_query,
+    group_frames,
     ids_of_column,
-    read_collections,
 )
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_count, check_flag
@@ -90,8 +90,7 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     _check_frame(frame, group_column)
     check_count(npartitions, "npartitions", or_none=True)
     data = read_collections(frame, group_column)
-    meta = data.meta_of(index=True)
-    parts = data.grouped(data.frames(index=True), meta, npartitions)
+    parts = group_frames(data.frames(index=True), data.meta_of(index=True), npartitions)
     return dd.from_delayed(
         [delayed(_columns_of_user)(part, data.form, data.index_name) for part in parts],
         meta=frame._meta,

@@ -11,21 +11,18 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from sklearn_rankcal.dask._documents import (
+from sklearn_rankcal.dask._documents import INDEX, Collections, Form
+from sklearn_rankcal.dask._query_ids import (
     ID,
-    INDEX,
     PARTITION_BITS,
     ROW,
-    Collections,
-    Form,
     check_same_queries,
     check_whole,
     fingerprint,
-    for_each,
     ids_of_partition,
-    in_one_layer,
+    query_ids,
 )
-from sklearn_rankcal.dask._training import query_ids
+from sklearn_rankcal.dask._tasks import for_each, in_one_layer
 
 _VALUE = "__value__"
 
@@ -36,9 +33,9 @@ def whole_frames(data: Collections, whole_queries: bool, *, index: bool = False)
     If the caller says that the partitions contain whole queries, no frame is computed before this
     was checked.
     """
-    frames = data.frames(index=index)
     if not whole_queries:
-        return data.grouped(frames, data.meta_of(index=index))
+        return data.grouped(index=index)
+    frames = data.frames(index=index)
     ids = for_each(ids_of_partition, data.frames(table=False))
     checked = in_one_layer(delayed(check_whole)(ids))
     expected = for_each(fingerprint, ids)
@@ -53,25 +50,11 @@ def predict_values(
     whole_queries: bool,
     needs_queries: bool = True,
 ) -> Any:
-    """Return what a method of a ranker returns for each row, in the order of the rows.
+    """Return what a method of a ranker returns for each row, as a dask array in their order.
 
-    Parameters
-    ----------
-    data : Collections
-    ranker : CalibratedRanker
-        A fitted ranker.
-    method : {"predict", "decision_function"}
-    dtype : dtype
-    whole_queries : bool
-        Whether the partitions contain whole queries.
-    needs_queries : bool, default=True
-        Whether the value of a row depends on its query.
-
-    Returns
-    -------
-    values : dask array of shape (n_documents,)
-        One block for each partition of X. A series would be worse: if the divisions of X are not
-        known, as those of parquet files, dask joins a column to X by its index, which can repeat.
+    There is one block for each partition of X. A series would be worse: if the divisions of X are
+    not known, as those of parquet files, dask joins a column to X by its index, which can repeat.
+    `needs_queries` is whether the value of a row depends on its query.
     """
     meta = data.meta[[ROW]].assign(**{_VALUE: np.empty(0, dtype)})
     shared = delayed(ranker)
@@ -90,13 +73,13 @@ def _values_of(
     frame: pd.DataFrame, ranker: Any, form: Form, method: str, dtype: Any
 ) -> pd.DataFrame:
     if len(frame):
-        values = getattr(ranker, method)(form.table(frame), **_groups(frame, form))
+        values = getattr(ranker, method)(form.table(frame), **groups_of(frame, form))
     else:
         values = np.empty(0, dtype)
     return frame[[ROW]].assign(**{_VALUE: np.asarray(values, dtype=dtype)})
 
 
-def _groups(frame: pd.DataFrame, form: Form) -> dict[str, Any]:
+def groups_of(frame: pd.DataFrame, form: Form) -> dict[str, Any]:
     return {} if form.group_column is not None else {"groups": query_ids(frame)}
 
 
@@ -131,7 +114,7 @@ def _order_of(
 ) -> pd.DataFrame:
     if not len(frame):
         return meta
-    order = ranker.predict_order(form.table(frame), k=k, **_groups(frame, form))
+    order = ranker.predict_order(form.table(frame), k=k, **groups_of(frame, form))
     listed = order.to_frame()
     rows = frame[ROW].to_numpy()[order.rows]
     if form.is_array:

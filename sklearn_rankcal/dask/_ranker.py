@@ -16,7 +16,6 @@ from dask import delayed
 from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,13 +25,7 @@ from sklearn_rankcal.dask._documents import (
     WEIGHT,
     Collections,
     Form,
-    add_up,
     check_labels_passed,
-    check_same_queries,
-    check_whole,
-    fingerprint,
-    for_each,
-    ids_of_partition,
     read_collections,
 )
 from sklearn_rankcal.dask._learners import (
@@ -46,16 +39,24 @@ from sklearn_rankcal.dask._learners import (
     takes_collections,
     unfitted_on_one_machine,
 )
-from sklearn_rankcal.dask._predictions import predict_order, predict_values, whole_frames
-from sklearn_rankcal.dask._training import (
-    Counts,
-    Plan,
-    Ranges,
-    TargetRange,
+from sklearn_rankcal.dask._metrics import mean_of_queries
+from sklearn_rankcal.dask._predictions import (
+    groups_of,
+    predict_order,
+    predict_values,
+    whole_frames,
+)
+from sklearn_rankcal.dask._query_ids import (
+    check_same_queries,
+    check_whole,
+    fingerprint,
+    group_frames,
+    ids_of_partition,
     queries_of,
     query_ids,
-    read_weight,
 )
+from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
+from sklearn_rankcal.dask._training import Counts, Plan, extremes, read_weight
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
@@ -267,17 +268,19 @@ class DaskCalibratedRanker(BaseEstimator):
 
         started = time.perf_counter()
         labels, ranges, fingerprints = self._read_labels(data, loss)
-        loss = loss.resolve(np.array(ranges.labels))
-        warn_if_labels_are_amounts(loss, np.array(ranges.labels))
-        counts = _reduce(for_each(partial(Counts.of, loss=loss), labels), Counts.plus)
+        of_labels = np.array([-ranges[0], ranges[1]])
+        loss = loss.resolve(of_labels)
+        warn_if_labels_are_amounts(loss, of_labels)
+        counts = add_up(for_each(partial(Counts.of, loss=loss), labels))
         self._check_counts(counts, loss)
-        weighted = sample_weight is not None
-        unit = self._weight_unit(regressor, ranges, counts) if weighted else None
+        unit = None
+        if sample_weight is not None:
+            unit = self._weight_unit(regressor, -ranges[2], ranges[3], counts)
         plan = Plan(data.form, loss, counts.sums, unit)
-        ranges_of = partial(TargetRange.of, plan=plan, center=self.center)
-        sizes = _reduce(for_each(ranges_of, labels), TargetRange.plus)
+        largest = for_each(partial(plan.largest, center=self.center), labels)
+        of_targets, of_centred = add_up(largest, np.maximum)
         del labels
-        check_unit(sizes.largest)
+        check_unit(of_targets)
         self.n_queries_ = counts.n_queries
         self.n_queries_dropped_ = counts.n_queries - counts.n_kept
         self._print_progress(
@@ -285,7 +288,7 @@ class DaskCalibratedRanker(BaseEstimator):
             f"{self.n_queries_dropped_} queries left out",
             started,
         )
-        model = self._fit_model(regressor, data, plan, counts, sizes, fingerprints)
+        model = self._fit_model(regressor, data, plan, counts, of_centred, fingerprints)
         self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
         return self
 
@@ -329,18 +332,16 @@ class DaskCalibratedRanker(BaseEstimator):
                 )
         return set_random_states(clone(regressor), self.random_state)
 
-    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Ranges, list[int]]:
+    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any, list[int]]:
         """Return the labels, ids and weights of whole queries, and the extremes of all labels.
 
         The last entry has the fingerprint of each partition if `whole_queries` is True.
         """
-        frames = data.frames(table=False)
-        if not self.whole_queries:
-            frames = data.grouped(frames, data.meta_of(table=False))
+        frames = data.frames(table=False) if self.whole_queries else data.grouped(table=False)
         frames = list(dask.persist(*frames))
         ids = for_each(ids_of_partition, frames) if self.whole_queries else []
-        extremes = add_up(for_each(partial(Ranges.of, loss=loss), frames), Ranges.plus)
-        ids, ranges = dask.compute(ids, extremes)
+        found = delayed_sum(for_each(partial(extremes, loss=loss), frames), np.maximum)
+        ids, ranges = dask.compute(ids, found)
         if ranges is None:
             raise ValueError(
                 "sample_weight is zero for every row."
@@ -363,17 +364,17 @@ class DaskCalibratedRanker(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _weight_unit(self, regressor: Any, ranges: Ranges, counts: Counts) -> float | None:
+    def _weight_unit(
+        self, regressor: Any, smallest: float, largest: float, counts: Counts
+    ) -> float | None:
         """Return the number by which weights are divided; None leaves them out."""
-        smallest, largest = ranges.weights
         if self.regressor is None:  # only ratios of weights count
-            if smallest == largest:
-                return None
-            return counts.weight / counts.n_rows
+            return None if smallest == largest else counts.weight / counts.n_rows
         if smallest == largest == 1:
             return None
         if not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel):
-            weight_arguments(unfitted_on_one_machine(regressor), np.array(ranges.weights))
+            weights = np.array([smallest, largest])
+            weight_arguments(unfitted_on_one_machine(regressor), weights)
         return 1.0
 
     def _fit_model(
@@ -382,7 +383,7 @@ class DaskCalibratedRanker(BaseEstimator):
         data: Collections,
         plan: Plan,
         counts: Counts,
-        sizes: TargetRange,
+        largest: float,
         fingerprints: list[int],
     ) -> Any:
         """Fit the model and print how long that takes."""
@@ -391,13 +392,13 @@ class DaskCalibratedRanker(BaseEstimator):
         model: Any = None
         if on_documents:
             started = time.perf_counter()
-            model = self._document_model(regressor, data, plan, counts, sizes)
+            model = self._document_model(regressor, data, counts, largest)
             self._print_progress(f"context columns: {model.context_}", started)
-        frames = data.frames()
         if self.whole_queries:
+            frames = data.frames()
             frames = for_each(check_same_queries, frames, fingerprints, repeat(None, len(frames)))
         else:
-            frames = data.grouped(frames, data.meta_of())
+            frames = data.grouped()
         self._print_progress(
             f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
             f"{data.n_partitions} partitions ..."
@@ -420,7 +421,7 @@ class DaskCalibratedRanker(BaseEstimator):
         return model
 
     def _document_model(
-        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, sizes: TargetRange
+        self, regressor: Any, data: Collections, counts: Counts, largest: float
     ) -> DocumentModel:
         """Return a model that knows the context columns and the unit of the targets."""
         template = _table_without_rows(data)
@@ -432,11 +433,11 @@ class DaskCalibratedRanker(BaseEstimator):
             unfitted_on_one_machine(regressor), center=self.center, context=context
         )
         if isinstance(context, str) and context == "auto":
-            columns = self._columns_that_differ(columns, data, plan, counts)
-        return model.prepare(template, columns, sizes.largest_centred)
+            columns = self._columns_that_differ(columns, data, counts)
+        return model.prepare(template, columns, largest)
 
     def _columns_that_differ(
-        self, columns: list[Any], data: Collections, plan: Plan, counts: Counts
+        self, columns: list[Any], data: Collections, counts: Counts
     ) -> list[Any]:
         """Return the columns that ``context="auto"`` describes, judged by a sample of queries."""
         _, sizes, ids = counts.sample
@@ -444,7 +445,7 @@ class DaskCalibratedRanker(BaseEstimator):
         wanted = delayed(pd.Index(ids))
         frames = for_each(_rows_of, data.frames(), repeat(wanted, data.n_partitions))
         if step > 1 and not self.whole_queries:  # to thin a query takes all of its rows
-            frames = data.grouped(frames, data.meta_of())
+            frames = group_frames(frames, data.meta_of())
         sample_of = partial(_sample_of, form=data.form, columns=columns, step=step)
         parts = for_each(sample_of, frames)
         parts = [part for part in dask.compute(parts)[0] if part is not None]
@@ -621,20 +622,9 @@ class DaskCalibratedRanker(BaseEstimator):
         shared = delayed(self.ranker_)
         measured = partial(_measured, form=data.form)
         parts = for_each(measured, frames, repeat(shared, len(frames)))
-        total, mass, n_queries, every = _reduce(parts, _plus) or (0.0, 0.0, 0, 1.0)
-        name = type(self.loss_).__name__
-        if every == 0:
-            raise ValueError("sample_weight is zero for every row.")
-        if not n_queries:
-            warnings.warn(
-                f"{name} is undefined on all queries; its mean is set to NaN.",
-                UndefinedMetricWarning,
-                stacklevel=2,
-            )
-            return float("nan")
-        if mass == 0:
-            raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
-        return float(total / mass)
+        found = [part for part in dask.compute(parts)[0] if part is not None]
+        values, weight = np.concatenate(found, axis=1) if found else np.ones((2, 0))
+        return mean_of_queries(type(self.loss_).__name__, values, weight, stacklevel=4)
 
     def _print_progress(self, what: str, started: float | None = None) -> None:
         if self.verbose:
@@ -646,10 +636,6 @@ class DaskCalibratedRanker(BaseEstimator):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
-
-
-def _reduce(parts: list[Any], add: Any) -> Any:
-    return dask.compute(add_up(parts, add))[0]
 
 
 def _table_without_rows(data: Collections) -> Any:
@@ -685,29 +671,17 @@ def _sample_of(
     return pd.DataFrame(X) if form.is_array else X[columns], groups
 
 
-def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> tuple[Any, ...] | None:
-    """Return sums over the queries of a partition.
-
-    They are the weighted sum of the measure, the weights of queries on which it is defined, the
-    number of these queries, and the weights of all queries. `Loss.query_weight` is a factor of the
-    first two.
-    """
+def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> NDArray[np.float64] | None:
+    """Return the measure and the weight of each query of a partition."""
     if not len(frame):
         return None
     queries = queries_of(frame)
-    labels = frame[LABEL].to_numpy()
-    given = {} if form.group_column is not None else {"groups": query_ids(frame)}
-    values = ranker.loss_.metric(labels, ranker.predict(form.table(frame), **given), queries)
-    weight = read_weight(frame)
+    labels, weight = frame[LABEL].to_numpy(), read_weight(frame)
+    ranks = ranker.predict(form.table(frame), **groups_of(frame, form))
+    values = ranker.loss_.metric(labels, ranks, queries)
     of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
-    every = float(of_query.sum())
     factor = ranker.loss_.query_weight(labels, queries)
-    if factor is not None:
-        of_query = of_query * factor
-    defined = ~np.isnan(values)
-    of_query = of_query[defined]
-    return float(values[defined] @ of_query), float(of_query.sum()), int(defined.sum()), every
-
-
-def _plus(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a + b for a, b in zip(one, two, strict=True))
+    if factor is not None:  # 0 means that the measure is undefined
+        values = np.where(factor > 0, values, np.nan)
+        of_query = of_query * np.where(factor > 0, factor, 1.0)
+    return np.stack([values, of_query])

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sklearn_rankcal.dask._documents import ID, LABEL, WEIGHT, Form
+from sklearn_rankcal.dask._documents import LABEL, WEIGHT, Form
+from sklearn_rankcal.dask._query_ids import queries_of
 from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models._automatic_context import sampled_queries
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._row_hashes import hash_values
@@ -24,59 +24,24 @@ from sklearn_rankcal.utils._row_hashes import hash_values
 Floats = NDArray[np.float64]
 
 
-def query_ids(frame: pd.DataFrame) -> NDArray[Any]:
-    """Return the query id of each row as an array of numbers, times or objects."""
-    ids = frame[ID]
-    return ids.to_numpy(dtype=object) if ids.dtype == "string" else ids.to_numpy()
-
-
-def queries_of(frame: pd.DataFrame) -> Queries:
-    """Return the partition of the rows of a frame into queries."""
-    return Queries.from_groups(query_ids(frame), len(frame))
-
-
 def read_weight(frame: pd.DataFrame) -> Floats | None:
     """Return the weights of the rows, or None if there are none."""
     return frame[WEIGHT].to_numpy() if WEIGHT in frame else None
 
 
-@dataclass(frozen=True)
-class Ranges:
-    """The extremes of labels and weights over rows of positive weight.
+def extremes(frame: pd.DataFrame, loss: Loss) -> Floats | None:
+    """Check labels; return -min and max of the labels, and -min and max of the weights.
 
-    Attributes
-    ----------
-    labels : tuple of float
-        The smallest and the largest label.
-    weights : tuple of float
-        The smallest and the largest weight; 1 if there are none.
+    They are over the rows of positive weight, so that the maxima of two partitions are those of
+    both. None means that the partition has no such row.
     """
-
-    labels: tuple[float, float]
-    weights: tuple[float, float]
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, loss: Loss) -> Ranges | None:
-        """Check that labels are in the range of the loss, and return the extremes.
-
-        None means that the partition has no row of positive weight.
-        """
-        if not len(frame):
-            return None
-        weight = read_weight(frame)
-        labels = frame[LABEL].to_numpy()
-        if weight is not None:
-            labels, weight = labels[weight > 0], weight[weight > 0]
-            if not len(weight):
-                return None
-        loss.check(labels)
-        weights = (1.0, 1.0) if weight is None else (float(weight.min()), float(weight.max()))
-        return cls((float(labels.min()), float(labels.max())), weights)
-
-    def plus(self, other: Ranges) -> Ranges:
-        """Return the extremes over the rows of both."""
-        pairs = ((self.labels, other.labels), (self.weights, other.weights))
-        return Ranges(*((min(one[0], two[0]), max(one[1], two[1])) for one, two in pairs))
+    labels, weight = frame[LABEL].to_numpy(), read_weight(frame)
+    weight = np.ones(len(frame)) if weight is None else weight
+    labels, weight = labels[weight > 0], weight[weight > 0]
+    if not len(weight):
+        return None
+    loss.check(labels)
+    return np.array([-labels.min(), labels.max(), -weight.min(), weight.max()])
 
 
 @dataclass(frozen=True)
@@ -85,10 +50,8 @@ class Counts:
 
     Attributes
     ----------
-    n_queries, n_documents : int
-        The numbers of queries and of rows.
-    longest : int
-        The number of rows of the longest query.
+    n_queries, n_documents, longest : int
+        The numbers of queries and of rows, and the rows of the longest query.
     n_kept, n_rows : int
         The number of queries on which the loss is defined, and of their rows of positive weight.
     sums : LabelSums
@@ -114,32 +77,19 @@ class Counts:
         if not len(frame):
             return None
         every = queries_of(frame)
-        n_queries, longest = every.n_queries, int(every.sizes.max())
+        of_all = every.n_queries, len(frame), int(every.sizes.max())
         data = training_data(frame, None, loss)
         if data is None:
             nothing = (np.empty(0, np.uint64), np.empty(0, np.int64), every.ids[:0])
-            return cls(n_queries, len(frame), longest, 0, 0, LabelSums(), 0.0, nothing)
+            return cls(*of_all, 0, 0, LabelSums(), 0.0, nothing)
         queries = data.queries
-        weight = queries.n_rows if data.weight is None else data.weight.sum()
-        hashes = hash_values(queries.ids)
-        chosen = sampled_queries(hashes, queries.sizes)
-        return cls(
-            n_queries,
-            len(frame),
-            longest,
-            queries.n_queries,
-            queries.n_rows,
-            loss.label_sums(data.labels, queries),
-            float(weight),
-            (hashes[chosen], queries.sizes[chosen], queries.ids[chosen]),
-        )
+        weight = float(queries.n_rows if data.weight is None else data.weight.sum())
+        sums = loss.label_sums(data.labels, queries)
+        sample = _sample(hash_values(queries.ids), queries.sizes, queries.ids)
+        return cls(*of_all, queries.n_queries, queries.n_rows, sums, weight, sample)
 
-    def plus(self, other: Counts) -> Counts:
-        """Return the sums over the queries of both."""
-        hashes, sizes, ids = (
-            np.concatenate(pair) for pair in zip(self.sample, other.sample, strict=True)
-        )
-        chosen = sampled_queries(hashes, sizes)
+    def __add__(self, other: Counts) -> Counts:
+        pairs = zip(self.sample, other.sample, strict=True)
         return Counts(
             self.n_queries + other.n_queries,
             self.n_documents + other.n_documents,
@@ -148,25 +98,19 @@ class Counts:
             self.n_rows + other.n_rows,
             self.sums.plus(other.sums),
             self.weight + other.weight,
-            (hashes[chosen], sizes[chosen], ids[chosen]),
+            _sample(*(np.concatenate(pair) for pair in pairs)),
         )
 
 
+def _sample(hashes: Any, sizes: Any, ids: Any) -> tuple[Any, Any, Any]:
+    chosen = sampled_queries(hashes, sizes)
+    return hashes[chosen], sizes[chosen], ids[chosen]
+
+
 def training_data(frame: pd.DataFrame, form: Form | None, loss: Loss) -> TrainingData | None:
-    """Return the rows of positive weight of the queries on which the loss is defined.
+    """Return the rows of positive weight of the queries on which the loss is defined, if any.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        A partition with whole queries.
-    form : Form or None
-        None leaves out the columns of X.
-    loss : Loss
-
-    Returns
-    -------
-    data : TrainingData or None
-        None if there is no such row.
+    The partition has whole queries. If `form` is None, the columns of X are left out.
     """
     if not len(frame):
         return None
@@ -214,30 +158,13 @@ class Plan:
         """Return the targets of the rows, or of their pairs."""
         return self.loss.targets_of_part(data.labels, data.queries, self.sums)
 
-
-@dataclass(frozen=True)
-class TargetRange:
-    """The largest absolute values of targets, and of targets minus the mean of their query."""
-
-    largest: float
-    largest_centred: float
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, plan: Plan, center: bool) -> TargetRange | None:
-        """Return the largest targets of a partition."""
-        data = plan.data(frame, table=False)
+    def largest(self, frame: pd.DataFrame, center: bool) -> Floats | None:
+        """Return the largest absolute target of a partition, and of centred ones if `center`."""
+        data = self.data(frame, table=False)
         if data is None:
             return None
-        targets = plan.targets(data)
+        targets = self.targets(data)
         if isinstance(targets, PairTargets):
-            return cls(float(targets.largest()), 0.0)
-        largest = float(np.abs(targets).max())
-        if center:
-            targets = data.queries.center(targets, data.weight)
-        return cls(largest, float(np.abs(targets).max()))
-
-    def plus(self, other: TargetRange) -> TargetRange:
-        """Return the largest values of both."""
-        return TargetRange(
-            max(self.largest, other.largest), max(self.largest_centred, other.largest_centred)
-        )
+            return np.array([targets.largest(), 0.0])
+        centred = data.queries.center(targets, data.weight) if center else targets
+        return np.array([np.abs(targets).max(), np.abs(centred).max()])

@@ -1,4 +1,4 @@
-"""The rows and weights that a member of a stack is fitted to, and a forest that reads any number."""
+"""Rows and weights that a member of a stack is fitted to, and a forest that reads any number."""
 
 from __future__ import annotations
 
