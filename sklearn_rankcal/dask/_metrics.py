@@ -85,39 +85,22 @@ def evaluate_rankings(
         `DaskCalibratedRanker.predict` returns.
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text.
-    metrics : str or sequence of str, default=("ndcg@10", "mrr")
-        Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``.
     whole_queries : bool, default=False
         Whether every query is in a single partition. If it is False, labels, scores and ids are
         moved between workers (a shuffle of about 40 bytes a row). If it is True, nothing is moved,
         and a query in several partitions is an error.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in `metrics.evaluate_rankings`. ``"first"`` is the order of
-        the rows in the collection.
-    zero_division : {"skip", 0, 1}, default="skip"
-        The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
-        these queries out of the mean.
+    metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
+        As in `metrics.evaluate_rankings`.
     sample_weight : dask series or array of shape (n_documents,), default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.
-    confidence_level : float, default=None
-        Compute also a bootstrap interval over queries for the mean of each metric. For example,
-        0.95 returns intervals of 95 %.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples. An integer gives the same samples for every metric.
     compute : bool, default=True
         Whether to compute the values at once. If it is False, a delayed object is returned.
-    **parameters
-        Parameters of the metrics, such as ``threshold`` and ``gain``. Each is passed to those of
-        `metrics` that have it.
 
     Returns
     -------
     values : dict
-        It maps the name of each metric to the mean over queries. With `confidence_level`, it maps
-        the name to a `metrics.MeanInterval`, which also has the number of queries of positive
-        weight on which the metric is defined.
+        It maps the name of each metric to the mean over queries, or to a `metrics.MeanInterval` if
+        there is a `confidence_level`.
 
     Raises
     ------
@@ -129,18 +112,13 @@ def evaluate_rankings(
         are computed: if labels, scores, positions, weights or ids are not valid, or if a query is
         in several partitions although `whole_queries` is True.
 
-    See Also
-    --------
-    sklearn_rankcal.metrics.evaluate_rankings : The same for data in memory.
-    compare_rankings : Compare two rankings of dask collections.
-
     Notes
     -----
     One value for each query and metric is gathered in this process: 8 bytes, which is 80 MB a
     metric for 10 million queries, and a few more columns. The queries are put in the order of their
-    first rows, so that bootstrap samples do not depend on the partitions, and are those of
-    `metrics.paired_bootstrap`. The bootstrap takes about 0.15 microseconds for each draw of a query
-    and each metric: 150 s for a million queries and 1,000 samples.
+    first rows, so that bootstrap samples are those of one machine. The bootstrap takes about 0.15
+    microseconds for each draw of a query and each metric: 150 s for a million queries and 1,000
+    samples.
 
     The parameter ``max_relevance`` of ``"err"`` is the largest label of all partitions. To find it,
     labels are read once more, at once. Pass it to save that.
@@ -216,33 +194,16 @@ def compare_rankings(
     """Compare two rankings in dask collections by a paired bootstrap over queries.
 
     The result is that of `metrics.compare_rankings` up to rounding, whatever the partitions are.
+    The values of both rankings for each query are gathered in this process.
 
     Parameters
     ----------
-    y_true : dask series or array of shape (n_documents,)
-        Relevance, where larger is better.
+    y_true, groups, whole_queries, sample_weight
+        As in `evaluate_rankings`.
     first, second : dask series or array of shape (n_documents,)
         Scores, where larger is better. With ``as_ranks=True``, positions.
-    metric : str or sequence of str, default="ndcg@10"
-        The name of a metric, or several names.
-    as_ranks : bool, default=False
-        Whether `first` and `second` are positions, 1 = top, instead of scores.
-    groups : dask series or array of shape (n_documents,)
-        Query id of each row: numbers, times or text.
-    whole_queries : bool, default=False
-        Whether every query is in a single partition, as in `evaluate_rankings`.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in `evaluate_rankings`.
-    sample_weight : dask series or array of shape (n_documents,), default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    confidence_level : float, default=0.95
-        Confidence level of the interval.
-    random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples.
-    **parameters
-        Parameters of the metrics. Each is passed to those that have it.
+    metric, as_ranks, ties, n_resamples, confidence_level, random_state, **parameters
+        As in `metrics.compare_rankings`.
 
     Returns
     -------
@@ -253,15 +214,6 @@ def compare_rankings(
     ------
     TypeError, ValueError
         As in `evaluate_rankings`, and if a metric is undefined on all queries.
-
-    See Also
-    --------
-    sklearn_rankcal.metrics.compare_rankings : The same for data in memory.
-
-    Notes
-    -----
-    The values of both rankings for each query are gathered in this process, as in
-    `evaluate_rankings` with intervals.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rankcal.dask._context import columns_that_differ
 from sklearn_rankcal.dask._documents import (
     LABEL,
     WEIGHT,
@@ -50,29 +51,21 @@ from sklearn_rankcal.dask._query_ids import (
     check_same_queries,
     check_whole,
     fingerprint,
-    group_frames,
     ids_of_partition,
     queries_of,
-    query_ids,
 )
 from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import Counts, Plan, extremes, read_weight
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
-from sklearn_rankcal.models._automatic_context import (
-    SAMPLE_ROWS,
-    columns_of_sample_that_differ,
-    thinned_rows,
-)
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._document_sums import has_closed_form
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._reports import predicts_scores
 from sklearn_rankcal.rankers._training import undefined_everywhere, warn_if_labels_are_amounts
-from sklearn_rankcal.utils._features import numeric_columns, take_rows
+from sklearn_rankcal.utils._features import numeric_columns
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
@@ -90,31 +83,15 @@ class DaskCalibratedRanker(BaseEstimator):
     Parameters
     ----------
     regressor : estimator, default=None
-        It can be one of the following.
-
-        - `Ridge` or `LinearRegression` of scikit-learn. They are fitted in closed form, by adding
-          the moments of partitions (`models.DocumentMoments`). The coefficients are those of
-          `CalibratedRanker` up to rounding.
-        - ``lightgbm.DaskLGBMRegressor``, ``xgboost.dask.DaskXGBRegressor``, or a regressor of
-          ``dask_ml`` or ``cuml.dask``. They need a client of ``dask.distributed`` (dask_ml does
-          not), and their workers hold the training data.
-        - A regressor with `partial_fit`, such as `SGDRegressor`. It learns one partition after
-          another, `n_passes` times, and its coefficients depend on the order of the partitions.
-        - A `LinearModel` with ``solver="sgd"``, in the same way. It gets no context columns.
-        - For ``loss="pd"`` and ``"map"``, `PairwiseRidge` (only ``"pd"``) or `BilinearPairs`, which
-          are closed forms.
-
-        None is `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``, with weights divided by
-        their mean, as in `CalibratedRanker`; a regressor that you pass gets them as they are.
-        Boosted trees rank most data better than these; they need one of the libraries above.
-    loss : str or Loss, default="ndcg"
+        `Ridge`, `LinearRegression`, `PairwiseRidge` or `BilinearPairs`, which are fitted in closed
+        form; ``lightgbm.DaskLGBMRegressor``, ``xgboost.dask.DaskXGBRegressor``, or a regressor of
+        ``dask_ml`` or ``cuml.dask``; or one with `partial_fit`, such as `SGDRegressor` and
+        ``LinearModel(solver="sgd")``. :ref:`dask-regressors` says what each promises. None is
+        `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``, with weights divided by their
+        mean, as in `CalibratedRanker`; a regressor that you pass gets them as they are. Boosted
+        trees rank most data better than these.
+    loss, decoder, context, center
         As in `CalibratedRanker`. Labels are a relevance of every row.
-    decoder : str or decoder, default="auto"
-        As in `CalibratedRanker`.
-    context : "auto", None, str or list of str, default="auto"
-        As in `CalibratedRanker`. ``"auto"`` chooses the same columns.
-    center : bool, default=True
-        As in `CalibratedRanker`.
     group_column : str, default=None
         Name of the column of a data frame X that contains the query ids. The regressor does not see
         it. For arrays, pass ``groups`` to the methods instead.
@@ -138,11 +115,9 @@ class DaskCalibratedRanker(BaseEstimator):
         The fitted ranker for one machine. It predicts arrays and pandas frames, and can be saved.
     model_, loss_, decoder_, calibrated_over_ : object
         Those of `ranker_`.
-    n_queries_ : int
-        Number of queries in X.
-    n_queries_dropped_ : int
-        Number of queries that are left out because the loss is undefined on them or because all
-        their weights are 0.
+    n_queries_, n_queries_dropped_ : int
+        Number of queries in X, and of those that are left out because the loss is undefined on them
+        or because all their weights are 0.
     n_features_in_ : int
         Number of columns of X, the group column included.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -155,24 +130,9 @@ class DaskCalibratedRanker(BaseEstimator):
 
     Notes
     -----
-    `fit` reads the labels and the query ids first, and keeps them in the memory of the workers
-    (about 40 bytes a row). It then reads X once for ``context="auto"`` and once for the regressor.
-    `BilinearPairs` needs two passes over X instead, and `partial_fit` needs `n_passes`. A task
-    holds about five copies of a partition. If partitions cut queries, each pass moves the rows
-    anew, and `partial_fit` can then leave many partitions waiting in the memory of the workers.
-
     The sums over partitions are added in the order of the partitions, so that another partitioning
-    changes the last digits of coefficients.
-
-    If a worker is lost, dask computes its tasks again, so that closed forms and `partial_fit` give
-    the same model. LightGBM and XGBoost cannot continue without a worker. `fit` then raises a
-    RuntimeError within seconds. Their own time-outs are 5 minutes: that of LightGBM is set unless
-    the regressor has ``time_out``, and that of XGBoost is its default (``coll_cfg``).
-
-    References
-    ----------
-    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
+    changes the last digits of coefficients. :doc:`/guide/more_data_than_memory` says what is read
+    how often, what is held in memory, and what happens if a worker is lost.
 
     Examples
     --------
@@ -234,8 +194,7 @@ class DaskCalibratedRanker(BaseEstimator):
         y : dask series or array of shape (n_documents,)
             Relevance, larger is better, in the partitions of X.
         groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row: numbers, times or text. Rows of a query need not be in the same
-            partition unless `whole_queries`. Needed if there is no `group_column`.
+            Query id of each row: numbers, times or text. Needed if there is no `group_column`.
         sample_weight : dask series or array of shape (n_documents,), default=None
             Non-negative weight of each row in the regression, as in `CalibratedRanker`.
 
@@ -249,11 +208,11 @@ class DaskCalibratedRanker(BaseEstimator):
         TypeError
             If X is not a dask collection, or if the regressor cannot be fitted to partitions.
         ValueError
-            If the partitions of the collections differ, if a query is in several partitions
-            although `whole_queries` is True, if labels, ids or weights are not valid, if categories
-            differ between partitions, or if the loss is undefined on all queries.
+            If partitions, labels, ids, weights or categories are not valid or do not fit together,
+            if a query is in several partitions although `whole_queries` is True, or if the loss is
+            undefined on all queries.
         RuntimeError
-            If a worker is lost while a regressor of LightGBM, XGBoost or another library is fitted.
+            If a worker is lost while the regressor of another library is fitted.
         """
         loss = get_loss(self.loss)
         self._check_parameters(loss)
@@ -426,33 +385,15 @@ class DaskCalibratedRanker(BaseEstimator):
         """Return a model that knows the context columns and the unit of the targets."""
         template = _table_without_rows(data)
         columns = numeric_columns(template)
-        context = self.context
-        if isinstance(context, str) and context == "auto" and not columns:
-            context = None
+        automatic = isinstance(self.context, str) and self.context == "auto"
         model = DocumentModel(
-            unfitted_on_one_machine(regressor), center=self.center, context=context
+            unfitted_on_one_machine(regressor),
+            center=self.center,
+            context=None if automatic and not columns else self.context,
         )
-        if isinstance(context, str) and context == "auto":
-            columns = self._columns_that_differ(columns, data, counts)
+        if automatic and columns:
+            columns = columns_that_differ(columns, data, counts, self.whole_queries)
         return model.prepare(template, columns, largest)
-
-    def _columns_that_differ(
-        self, columns: list[Any], data: Collections, counts: Counts
-    ) -> list[Any]:
-        """Return the columns that ``context="auto"`` describes, judged by a sample of queries."""
-        _, sizes, ids = counts.sample
-        step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
-        wanted = delayed(pd.Index(ids))
-        frames = for_each(_rows_of, data.frames(), repeat(wanted, data.n_partitions))
-        if step > 1 and not self.whole_queries:  # to thin a query takes all of its rows
-            frames = group_frames(frames, data.meta_of())
-        sample_of = partial(_sample_of, form=data.form, columns=columns, step=step)
-        parts = for_each(sample_of, frames)
-        parts = [part for part in dask.compute(parts)[0] if part is not None]
-        sample = pd.concat([part[0] for part in parts], ignore_index=True)
-        queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
-        table = sample.to_numpy() if data.form.is_array else sample
-        return columns_of_sample_that_differ(table, columns, queries)
 
     def _on_one_machine(
         self, model: Any, loss: Loss, decoder: Any, regressor: Any, data: Collections
@@ -532,7 +473,7 @@ class DaskCalibratedRanker(BaseEstimator):
         ----------
         X : dask data frame or array of shape (n_documents, n_features)
         groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row. Needed if there is no `group_column`.
+            As in `fit`.
 
         Returns
         -------
@@ -559,9 +500,8 @@ class DaskCalibratedRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `predict`.
+        X, groups
+            As in `predict`.
 
         Returns
         -------
@@ -584,9 +524,8 @@ class DaskCalibratedRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `predict`.
+        X, groups
+            As in `predict`.
         k : int, default=None
             List at most the first k rows of each query; None lists all.
 
@@ -606,9 +545,7 @@ class DaskCalibratedRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-        y : dask series or array of shape (n_documents,)
-        groups, sample_weight : dask series or array of shape (n_documents,), default=None
+        X, y, groups, sample_weight
             As in `fit`. The weight of a query is the mean of the weights of its rows.
 
         Returns
@@ -649,26 +586,6 @@ def _name_columns(model: DocumentModel, data: Collections) -> None:
     names = list(getattr(template, "columns", []))
     if names and all(isinstance(name, str) for name in names):
         model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
-
-
-def _rows_of(frame: pd.DataFrame, ids: pd.Index) -> pd.DataFrame:
-    """Return the rows of positive weight of some queries."""
-    kept = pd.Series(query_ids(frame)).isin(ids).to_numpy()
-    weight = read_weight(frame)
-    return frame[kept if weight is None else kept & (weight > 0)]
-
-
-def _sample_of(
-    frame: pd.DataFrame, form: Form, columns: list[Any], step: int
-) -> tuple[pd.DataFrame, NDArray[Any]] | None:
-    """Return the columns and the query ids of the rows, thinned if `step` is above 1."""
-    if not len(frame):
-        return None
-    X, groups = form.features(frame), query_ids(frame)
-    if step > 1:
-        rows, _ = thinned_rows(X, queries_of(frame), step)
-        X, groups = take_rows(X, rows), groups[rows]
-    return pd.DataFrame(X) if form.is_array else X[columns], groups
 
 
 def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> NDArray[np.float64] | None:
