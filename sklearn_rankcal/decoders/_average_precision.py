@@ -45,10 +45,10 @@ def decode_average_precision(
 ) -> DecodeResult:
     """Find the ranking with the largest expected average precision.
 
-    Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)``, where j <= i includes j = i. This is
-    the decoder of Ramaswamy et al. (2013), section 6. With ``u_ij = E[y_i y_j / sum y]`` the
-    objective is one minus the expected average precision. One score for each document cannot be
-    enough in general, so u has to be a matrix.
+    Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)``, where j <= i includes j = i
+    (Ramaswamy et al., 2013, section 6). With ``u_ij = E[y_i y_j / sum y]`` this is one minus the
+    expected average precision. One score for each document cannot be enough in general, so u is a
+    matrix; see :doc:`/decoders`.
 
     Parameters
     ----------
@@ -57,28 +57,23 @@ def decode_average_precision(
     method : str, default="auto"
         - ``"auto"``: ``"exact"`` up to 16 documents, ``"local_search"`` for more.
         - ``"exact"``: subset dynamic programming, up to 24 documents.
-        - ``"local_search"``: the best result of iterated local searches by insertion from three
-          starts. These are the order of the diagonal, the order of the row sums, and an order that
-          is built from the last place to the first: each place gets the document whose sum over
-          the documents that are not placed yet is smallest. The method is not exact; see
-          `lower_bound`.
-        - ``"diagonal"``: sort by ``u_ii`` (Ramaswamy et al., 2013, theorem 4). It is exact if a
-          larger diagonal entry makes up for what the document lacks in shared relevance (the
-          condition P_reinforce). It is not exact in general; see the examples.
+        - ``"local_search"``: iterated local search by insertion from three starts (the orders of
+          the diagonal, of the row sums, and one built from the last place to the first). It is
+          not exact; see `lower_bound`.
+        - ``"diagonal"``: sort by ``u_ii`` (theorem 4). It is exact under the condition
+          P_reinforce, but not in general; see the examples.
     sizes : array-like of shape (n_queries,), default=None
         Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
         the size of a query are ignored.
     n_perturbations : int, default=60
-        Number of random perturbations in a local search, at most 100,000. Each one disturbs the
-        best order and is followed by a descent.
+        Number of random perturbations in a local search, at most 100,000, each followed by a
+        descent.
     time_limit : float, default=None
-        Seconds for each query, for ``"local_search"``. The decoder exceeds the limit by half a
-        second at most, plus the time of some passes over the matrix and of the lower bound (on
-        2,000 documents 0.4 s, and 1.5 s without compiled kernels). Ctrl-C interrupts every decoder
-        as quickly.
+        Seconds for each query, for ``"local_search"``. It is exceeded by half a second at most,
+        plus some passes over the matrix and the lower bound. Ctrl-C interrupts every decoder as
+        quickly.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations. They are the same for every query, so that a ranking does not
-        depend on the other queries of the batch.
+        Determines the perturbations, which are the same for every query of a batch.
     n_jobs : int, default=None
         Number of batches of queries that are decoded at the same time, through joblib.
 
@@ -86,15 +81,16 @@ def decode_average_precision(
     -------
     result : DecodeResult
         `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`. For methods that are not
-        exact, `lower_bound` comes from the heaviest rows of each size. It takes O(r^2 log r) time
-        and is close only for matrices that are nearly of rank one.
+        exact, `lower_bound` takes O(r^2 log r) time, and is close only for matrices that are nearly
+        of rank one.
 
     Raises
     ------
     ValueError
         If a matrix is not square or not symmetric (to 1e-8 of its largest entry), has no documents,
-        or holds NaN or infinity; if sizes are out of range; if the method is unknown; if the time
-        limit is not positive; or if a query has more than 24 documents for ``"exact"``.
+        or holds NaN, infinity or an entry beyond 1e50; if sizes are out of range; if the method is
+        unknown; if the time limit is not positive; or if a query has more than 24 documents for
+        ``"exact"``.
 
     Notes
     -----
@@ -175,11 +171,9 @@ def _value_bound(u: Floats) -> Floats:
     """An upper bound on the value of every order.
 
     The value is the sum over k of V_k (1/k - 1/(k + 1)), where V_k = sum_{j <= i} u_ij over the
-    first k documents, and the last factor is 1/r. Two bounds on V_k hold for every set of k
-    documents. First, document d contributes u_dd plus half of its k - 1 entries with the others,
-    so V_k is at most the sum of the k largest values of u_dd plus half of d's k - 1 largest other
-    entries. Second, V_k is V_r minus what the other r - k documents take away, and document d takes
-    away at least u_dd plus the sum of its other entries minus half of its r - k - 1 largest ones.
+    first k documents. V_k is at most the sum of the k largest values of u_dd plus half of d's k - 1
+    largest other entries. It is also V_r minus what the other r - k documents take away: document d
+    at least u_dd plus the sum of its other entries minus half of its r - k - 1 largest ones.
     """
     m, r = u.shape[:2]
     own = np.diagonal(u, axis1=1, axis2=2).copy()

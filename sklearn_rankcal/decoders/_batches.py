@@ -27,18 +27,7 @@ Ints = NDArray[np.int64]
 
 
 class MatrixInput:
-    """The matrices that a user passed: one square matrix, a list of them, or a padded array.
-
-    Parameters
-    ----------
-    u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
-    sizes : array-like of shape (n_queries,) or None
-        Numbers of documents of a padded array.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_queries,)
-    """
+    """The matrices that a user passed: one square matrix, a list of them, or a padded array."""
 
     def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
         self.form = "array"  # or "one", or "list"

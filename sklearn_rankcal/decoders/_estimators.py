@@ -37,8 +37,8 @@ def _format_sizes(sizes: Ints) -> str:
 class _MatrixDecoder(BaseEstimator):
     """Base class of the decoders whose predictions are a matrix for each query.
 
-    A subclass for a space defines `space`, `methods` and `_decode`. The subclasses of that subclass
-    define `method`, the name of the method with which they decode.
+    Its direct subclasses, one for each space, define `space`, `methods` and `_decode`; theirs
+    define `method`.
     """
 
     space: PairSpace
@@ -57,16 +57,15 @@ class _MatrixDecoder(BaseEstimator):
         Parameters
         ----------
         u : ndarray of shape (n_entries,)
-            The predictions of one query after the other. For the space `targets.PAIRS`, a query of
-            r documents has the r (r - 1) / 2 differences ``u_ij - u_ji`` for i < j, in the order of
-            ``numpy.triu_indices(r, 1)``. For `targets.SYMMETRIC_PAIRS`, it has the r (r + 1) / 2
-            entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices(r)``.
+            The predictions of one query after the other: for `targets.PAIRS` the r (r - 1) / 2
+            differences ``u_ij - u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) / 2
+            entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices``.
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` returns a secondary sort key for each row. If several rankings
-            are equally good, the order in which a decoder receives the documents can decide. It
-            receives them in ascending order of their keys, and by default in the order of the rows.
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where several rankings are
+            equally good, the documents in ascending order of their keys decide, by default in the order
+            of the rows.
         n_jobs : int, default=None
             Number of batches of queries that are decoded at the same time, through joblib.
 

@@ -70,31 +70,9 @@ def solve_linear_ordering(
 ) -> LinearOrdering:
     """Find the order of one component that contradicts the least weight of preferences.
 
-    Parameters
-    ----------
-    d : ndarray of shape (r, r)
-        Antisymmetric. If ``d[i, j] > 0``, document i is preferred to j with this weight.
-    order : ndarray of shape (r,)
-        The order to start from. A good order saves time.
-    time_limit : float, default=None
-        Seconds after which the best order so far is returned, whether it is optimal or not.
-
-    Returns
-    -------
-    LinearOrdering
-
-    References
-    ----------
-    Grötschel, M., Jünger, M., and Reinelt, G. (1984). A cutting plane algorithm for the linear
-    ordering problem. Operations Research 32, 1195-1220.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> d = np.array([[0.0, 3.0, -1.0], [-3.0, 0.0, 2.0], [1.0, -2.0, 0.0]])
-    >>> found = solve_linear_ordering(d, np.array([2, 1, 0]))
-    >>> found.order.tolist(), found.lost, found.optimal
-    ([0, 1, 2], 1.0, True)
+    d (r, r) is antisymmetric: if d[i, j] > 0, document i is preferred to j with this weight. A good
+    `order` to start from saves time. After `time_limit` seconds, the best order so far is returned.
+    The cuts are those of Grötschel, Jünger and Reinelt (1984), Operations Research 32.
     """
     return _Search(d, order, time_limit).run()
 
@@ -121,12 +99,11 @@ def _solve_program(
 ) -> tuple[Floats, Floats] | None:
     """Minimise cost @ x, where matrix @ x <= rhs and 0 <= x <= 1; return x and the multipliers.
 
-    If there are many cuts, the solver gets the dual of the program. Its basis has as many rows as
-    there are pairs, instead of cuts. With y = 1 - x, the program is to minimise -cost @ y, where
-    0 <= y <= 1 and -matrix @ y <= slack of y = 0. Its dual is to minimise
-    slack @ multipliers + sum(surplus) over multipliers >= 0 and surplus >= 0, where
-    matrix.T @ multipliers - surplus <= -cost. If all are 0, only the pairs that the start order
-    contradicts violate this. So the solver begins close to its answer.
+    With many cuts, the solver gets the dual program, whose basis has as many rows as there are
+    pairs. With y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over
+    multipliers >= 0 and surplus >= 0, where slack = rhs - matrix @ 1 and matrix.T @ multipliers -
+    surplus <= -cost. At 0, only the pairs that the start order contradicts violate this, so that
+    the solver begins close to its answer.
     """
     n_cuts, n_pairs = matrix.shape
     options = {"time_limit": time_limit}
@@ -149,27 +126,18 @@ class _Search:
         self.index = np.zeros((self.r, self.r), dtype=np.int64)
         self.index[self.pairs] = self.index.T[self.pairs] = np.arange(len(self.pairs[0]))
         self.n_iter = 0
-        self.best, self.lost = np.arange(self.r), np.inf
-        # Scale to weights of about 1, which solvers expect, by powers of 2, which are exact.
-        self.rescale(d[np.ix_(order, order)], 1.0)
+        self.best, self.lost, self.d = np.arange(self.r), np.inf, d[np.ix_(order, order)]
         self.improve(self.best)
         # No better order contradicts a single preference that is as heavy as the whole loss of this
         # one. So all weights beyond that may be made equal. Otherwise the light preferences would
         # be lost in the rounding of the heavy ones.
         limit = 4 * power_of_2(self.lost)
         weights = np.abs(self.d[self.pairs])
-        self.unit = common_unit(weights[weights < limit] * self.scale) / self.scale
-        self.rescale(np.clip(self.d, -limit, limit), self.scale)
+        # Solvers expect weights of about 1. Division by a power of 2 is exact.
+        self.scale = power_of_2(float(np.abs(self.d).clip(max=limit).mean()))
+        self.unit = common_unit(weights[weights < limit]) / self.scale
+        self.d, self.lost = np.clip(self.d, -limit, limit) / self.scale, self.lost / self.scale
         self.cost = -self.d[self.pairs]
-
-    def rescale(self, d: Floats, scale: float) -> None:
-        """Divide the weights by a power of 2, so that their mean is about 1."""
-        largest = power_of_2(float(np.abs(d).max()))
-        factor = largest * power_of_2(float(np.abs(d / largest).mean()))
-        self.d, self.scale = d / factor, scale * factor
-        if np.isfinite(self.lost):
-            self.lost, self.unit = self.lost / factor, self.unit / factor
-        self.rounding = float(np.finfo(float).eps * np.abs(self.d).sum())
 
     def run(self) -> LinearOrdering:
         """Search until no subproblem can hold a better order, or the time is up."""
@@ -217,6 +185,7 @@ class _Search:
 
     def improve(self, order: Ints) -> None:
         """Repeat the best insertion, found in O(r^2), until none gains; keep a better order."""
+        rounding = float(np.finfo(float).eps * np.abs(self.d).sum())
         for _ in range(4 * self.r):
             if self.time_is_up():
                 break
@@ -226,7 +195,7 @@ class _Search:
             np.cumsum(self.d[np.ix_(order, order)], axis=1, out=ahead[:, 1:])
             gains = ahead.diagonal()[:, None] - ahead
             place, target = divmod(int(gains.argmax()), self.r + 1)
-            if gains[place, target] <= self.rounding:
+            if gains[place, target] <= rounding:
                 break
             rest = np.delete(order, place)
             order = np.insert(rest, target - (target > place), order[place])
@@ -280,10 +249,9 @@ class _Search:
     def violated_cycles(self, x: Floats, only_tight: bool = False) -> Ints:
         """Cycles a, b, c with x_ab + x_bc + x_ca > 2: the most violated ones of each pair.
 
-        With `only_tight`, only those cycles count of which the best order keeps two edges, and
-        fewer for each pair. If the relaxation proves this order optimal, the multipliers of all
-        other cycles are 0. Without their cuts, a large program is solved faster. But then x may
-        violate more inequalities, and a small program takes more rounds. Takes O(r^3) time.
+        With `only_tight`, only cycles of which the best order keeps two edges, and fewer for each
+        pair: if the relaxation proves this order optimal, the multipliers of all others are 0. This
+        solves a large program faster, while a small one takes more rounds. Takes O(r^3) time.
         """
         per_pair = _TIGHT_CUTS_PER_PAIR if only_tight else _CUTS_PER_PAIR
         square = self.as_matrix(x)

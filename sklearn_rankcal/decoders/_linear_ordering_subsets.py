@@ -34,51 +34,17 @@ def search_subsets(
     """Find the order of least excess, if its excess is at most `budget`.
 
     The excess of an order is the sum of ``excess[i, j]`` over the documents i before j, plus the
-    sum over cuts of multiplier * (2 - x_ab - x_bc - x_ca), where x_ij = 1 if i is before j and
-    0 otherwise.
+    sum over `cycles` a, b, c (n_cuts, 3) of their multiplier * (2 - x_ab - x_bc - x_ca), where x_ij
+    = 1 if i is before j and 0 otherwise. All terms are >= 0.
 
-    It adds up while documents are placed one after the other. Placing document v after the
-    documents of a set S adds two terms: ``excess[v, k]`` for each document k that is left, and the
-    multiplier of each cut v, s, k with s in S and k left, because of its three variables the order
-    s, v, k has only x_sk = 1. Both depend on the set S alone and not on its order. So it is enough
-    to know the smallest excess of each set.
+    Placing document v after the documents of a set S adds ``excess[v, k]`` for each document k that
+    is left, and the multiplier of each cut v, s, k with s in S and k left, because of its three
+    variables the order s, v, k has only x_sk = 1. Both depend on the set S alone, so that it is
+    enough to know the smallest excess of each set (Held and Karp, 1962).
 
-    Parameters
-    ----------
-    excess : ndarray of shape (r, r)
-        Entries >= 0; the diagonal is 0.
-    cycles : ndarray of shape (n_cuts, 3)
-        The documents a, b, c of each cut, all different.
-    multipliers : ndarray of shape (n_cuts,)
-        Numbers >= 0.
-    budget : float
-        Sets of a larger excess are not visited. Their number grows exponentially with the budget.
-    give_up : callable
-        Returns whether to stop, for example because the time is up. It is called many times.
-
-    Returns
-    -------
-    complete : bool
-        Whether the search came to its end. It is given up if there are too many sets.
-    order : ndarray of shape (r,) or None
-        The document at each place. If the search is complete and `order` is None, then every order
-        has an excess above the budget.
-
-    References
-    ----------
-    Held, M., and Karp, R. M. (1962). A dynamic programming approach to sequencing problems. Journal
-    of the Society for Industrial and Applied Mathematics 10, 196-210.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> excess = np.array([[0.0, 0.0, 4.0], [1.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
-    >>> no_cuts = np.zeros((0, 3), dtype=np.int64), np.zeros(0)
-    >>> complete, order = search_subsets(excess, *no_cuts, 1.0, lambda: False)
-    >>> complete, order.tolist()
-    (True, [1, 2, 0])
-    >>> search_subsets(excess, *no_cuts, 0.5, lambda: False)
-    (True, None)
+    Returns whether the search came to its end, which it does not if there are too many sets or
+    ``give_up()`` is true, and the order (r,), or None if every order has an excess above the
+    budget.
     """
     r = len(excess)
     active = multipliers > 0

@@ -57,21 +57,16 @@ def decode_preferences(
 ) -> DecodeResult:
     """Find the ranking that contradicts the least weight of preferences.
 
-    Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement. This is the
-    decoder of Ramaswamy et al. (2013), section 7. `u` need be neither antisymmetric nor
-    non-negative, because the ranking depends on the differences ``d_ij = u_ij - u_ji`` only. A
-    ranking that contradicts no ``d_ij > 0`` is optimal.
-
-    The differences form a graph with an edge from i to j of weight ``d_ij`` wherever
-    ``d_ij > 0``. Two documents are in the same strongly connected component if a cycle of edges
-    passes through both.
+    Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement (Ramaswamy et al.,
+    2013, section 7). Only the differences ``d_ij = u_ij - u_ji`` matter. They form a graph with an
+    edge from i to j of weight ``d_ij`` wherever ``d_ij > 0``, and two documents are in the same
+    strongly connected component if a cycle of edges passes through both; see :doc:`/decoders`.
 
     Parameters
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
         ``u[i, j]`` is the weight with which document i is preferred to document j. The diagonal
-        is ignored. Integers beyond 2^53, fractions and long doubles are subtracted from each
-        other before they are rounded to float64.
+        is ignored.
     method : str, default="auto"
         - ``"auto"``: a topological order if the graph has no cycle; otherwise ``"exact"`` if no
           strongly connected component has more than 16 documents, and ``"local_search"`` if one
@@ -79,21 +74,18 @@ def decode_preferences(
         - ``"exact"``: decodes each strongly connected component by subset dynamic programming, or
           by the linear ordering program with cuts for cycles of three edges, until the order is
           proved optimal.
-        - ``"local_search"``: local search by insertion from the orders of ranked pairs and of
-          Borda, from perturbations of good orders, and from combinations of two orders (a memetic
-          algorithm). It is not exact, and its result can be above the minimum; see `lower_bound`.
+        - ``"local_search"``: a memetic local search by insertion from the orders of ranked pairs
+          and of Borda. It is not exact; see `lower_bound`.
         - ``"greedy_dag"``: Algorithm 1 of Ramaswamy et al. (2013), which deletes the lightest edge
-          until no cycle is left. Edges of equal weight are deleted in document order (row-major).
-          It is calibrated if the expected preferences have no cycle (theorem 7). It is not exact
-          if they have cycles; see the examples.
+          until no cycle is left, equal ones in document order. It is calibrated if the expected
+          preferences have no cycle (theorem 7), but not exact if they have; see the examples.
         - ``"borda"``: sorts by the row sums of d.
         - ``"copeland"``: sorts by the number of pairs won minus the number of pairs lost.
         - ``"sort"``: binary insertion sort, which asks for two documents at a time which one is
           preferred.
 
-        The last three methods are for comparison. ``"borda"`` is not exact even if the graph has
-        no cycle. ``"copeland"`` and ``"sort"`` are exact if the graph has no cycle and no pair is
-        tied (``d_ij != 0``).
+        The last three are for comparison. ``"copeland"`` and ``"sort"`` are exact if the graph has
+        no cycle and no pair is tied; ``"borda"`` not even then.
     sizes : array-like of shape (n_queries,), default=None
         Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
         the size of a query are ignored.
@@ -102,20 +94,15 @@ def decode_preferences(
         ``"ranked_pairs"`` puts deleted edges back, from the heaviest to the lightest, wherever this
         closes no cycle. ``"topological"`` returns the first order in document order.
     n_perturbations : int, default=400
-        Number of random steps in a local search, at most 100,000. Half of them disturb a good
-        order, and half of them combine two orders. A descent follows each step. More steps never
-        end with a worse order, up to rounding.
+        Number of random steps in a local search, at most 100,000. More steps never end with a worse
+        order, up to rounding.
     time_limit : float, default=None
         Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed,
-        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. If
-        one component has more than 500 documents, this is the order of the local search. A decoder
-        exceeds the limit by half a second at most, plus the time of some passes over the matrix (on
-        3,000 documents 0.3 s, and 2 s without compiled kernels). Ctrl-C interrupts every decoder as
-        quickly. With SciPy before 1.15, ``"exact"`` is not interrupted before the current linear
-        program ends.
+        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. The
+        limit is exceeded by half a second at most, plus some passes over the matrix. Ctrl-C
+        interrupts every decoder as quickly, except during a linear program with SciPy before 1.15.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations. They are the same for every query, so that a ranking does not
-        depend on the other queries of the batch.
+        Determines the perturbations, which are the same for every query of a batch.
     n_jobs : int, default=None
         Number of batches of queries that are decoded at the same time, through joblib.
 
@@ -123,17 +110,16 @@ def decode_preferences(
     -------
     result : DecodeResult
         `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`, and `threshold` for
-        ``"greedy_dag"``. With ``"greedy_dag"``, ``"borda"`` and ``"copeland"``, documents that
-        the method cannot distinguish keep their order.
+        ``"greedy_dag"``. Documents that ``"greedy_dag"``, ``"borda"`` and ``"copeland"`` cannot
+        distinguish keep their order.
 
     Raises
     ------
     ValueError
-        If a matrix is not square, has no documents, or holds NaN or infinity; if it holds integers
-        whose differences are beyond 2^53 and cannot be represented in float64; if sizes are out of
-        range; if the method or the order is unknown; if there are more than 100,000
-        perturbations; if the time limit is not positive; or if, for ``"exact"`` without a time
-        limit, a strongly connected component has more than 100 documents.
+        If a matrix is not square, has no documents, or holds NaN, infinity, an entry beyond 1e50 or
+        an integer beyond 2^53; if sizes are out of range; if an option is not valid; or if, for
+        ``"exact"`` without a time limit, a strongly connected component has more than 100
+        documents.
 
     Notes
     -----
@@ -141,7 +127,7 @@ def decode_preferences(
     O(r^3 / 64) at worst), ``"sort"`` takes O(r log r) comparisons, and each step of a local search
     takes O(r^2) in practice. Dynamic programming takes O(2^c c) time for a component of c <= 16
     documents. The problem is NP-hard, and ``"exact"`` can take arbitrarily long for larger
-    components.
+    components. Components of more than 500 documents get no lower bound.
 
     References
     ----------
@@ -360,14 +346,13 @@ def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) ->
         return started
     left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
     lost = kernels.lost_weight(d[None], started.order[None])[0]
-    unit = power_of_2(lost)  # division by it is exact, and brings the lost weight to about 1
-    solved = solve_linear_ordering(_clip(d, lost) / unit, started.order, left)
+    solved = solve_linear_ordering(_clip(d, lost), started.order, left)
     # The solver's order contradicts no more weight than the order it started from. If both
     # contradict the same weight, their sums can still differ by rounding. In that case the first
     # order is kept, and the proof holds for it too.
     better = kernels.lost_weight(d[None], solved.order[None])[0] <= lost
     order = solved.order if better else started.order
-    bound = max(unit * solved.lower_bound, started.bound)
+    bound = max(solved.lower_bound, started.bound)
     return _Solved(order, bound, solved.optimal, started.n_iter + solved.n_iter)
 
 

@@ -27,10 +27,14 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     space : str
         Space of the surrogate predictions of the loss, such as ``"pairs"``.
 
+    Returns
+    -------
+    decoder : estimator
+
     Raises
     ------
     ValueError
-        If the name or the space is unknown, or if the decoder is for another space than `space`.
+        If the name or the space is unknown, or if the decoder is for another space.
     TypeError
         If `decoder` is neither a string nor an object with a ``decode`` method.
     """

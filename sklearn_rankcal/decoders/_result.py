@@ -19,24 +19,20 @@ class DecodeResult:
     Attributes
     ----------
     ranks : ndarray of int64, or list of them
-        Position of every document within its query; 1 is the top. For one matrix the shape is
-        (r,). For a list of matrices it is a list of such arrays. For a padded array the shape is
-        (n_queries, r), with 0 in the padding. A decoder object returns shape (n_documents,), in the
-        order of the rows.
+        Position of every document within its query; 1 is the top. The shape is (r,) for one matrix,
+        and (n_queries, r) for a padded array, with 0 in the padding. For a list of matrices it is a
+        list of arrays. A decoder object returns shape (n_documents,), in the order of the rows.
     objective : float or ndarray of shape (n_queries,)
         The value that the decoder minimises, for these rankings. It is NaN for scores, because a
         sort minimises every positional loss at once (Calauzènes et al., 2013, theorem 3.2).
     lower_bound : float or ndarray of shape (n_queries,)
         No ranking has a smaller objective than this, up to the rounding that `optimal` allows.
     optimal : bool or ndarray of shape (n_queries,)
-        Whether the ranking is proved to minimise the objective, up to rounding. For preferences,
-        this means that no ranking contradicts less weight by more than 1e-11 of the weight that
-        this one contradicts, where weights are the differences ``u_ij - u_ji`` rounded to float64.
-        For average precision, it means that no ranking has a larger value by more than 1e-13 of the
-        value that this ranking has for the absolute values of `u`. For preferences, the proof is
-        strict if all weights are multiples of a common unit and the contradicted ones add up to
-        fewer than 1e10 units. This holds for integers, and for decimals or averages of votes of at
-        most 1e6 units each.
+        Whether the ranking is proved to minimise the objective, up to rounding: no ranking
+        contradicts less weight by more than 1e-11 of the weight that this one contradicts, or has a
+        larger average precision by more than 1e-13 of its value for absolute entries. For
+        preferences, the proof is strict if all weights are multiples of a common unit (integers,
+        decimals, averages of votes), and the contradicted ones add up to fewer than 1e10 units.
     method : str or ndarray of shape (n_queries,)
         The method that produced the ranking. For ``"auto"``, the method that it chose.
     n_iter : int or ndarray of shape (n_queries,)
@@ -63,10 +59,7 @@ class DecodeResult:
 
 @dataclass
 class Decoded:
-    """The result of decoding one batch of m queries with r documents each.
-
-    The attributes have the meaning of those of `DecodeResult`, with one entry for each query.
-    """
+    """The result of decoding a batch of m queries of r documents: `DecodeResult` with orders."""
 
     order: NDArray[np.int64]  # (m, r): the document at each place, best first
     objective: NDArray[np.float64]

@@ -49,8 +49,7 @@ class SearchOptions(NamedTuple):
 def draw_perturbations(n_perturbations: int, seed: int) -> Floats:
     """Return the perturbations of a search, which are the same for every query of a batch.
 
-    A larger number of perturbations begins with the same ones, and each chain of `search` takes
-    them in turn. So a chain of a longer search begins as that of a shorter one.
+    A larger number of them begins with the same ones.
     """
     return (
         _cached_perturbations(n_perturbations, seed)
@@ -126,29 +125,11 @@ def search(
 ) -> tuple[Ints, int]:
     """Run iterated local search from each start and return the best order and the sweeps made.
 
-    More perturbations never end with an order that costs more, up to rounding.
-
-    Parameters
-    ----------
-    kernel : callable
-        `average_precision_search` of the kernels.
-    matrix : ndarray of shape (r, r)
-    starts : ndarray of shape (n_starts, r)
-        Orders to start from. The perturbations are shared out among them, because several short
-        chains of descents find better orders than one chain of their total length, which stays
-        near one local optimum.
-    cost : callable
-        ``cost(orders)`` gives the costs (n_orders,) of orders (n_orders, r).
-    options : SearchOptions
-    deadline : float or None
-        The time, by `time.monotonic`, at which the search has to end.
-
-    Returns
-    -------
-    order : ndarray of shape (r,)
-        The document at each place, best first.
-    sweeps : int
-        The number of sweeps over the documents in all descents together.
+    `kernel` is `average_precision_search`, `cost` gives the costs of orders (n_orders, r), and
+    `deadline` is a time by `time.monotonic`. The perturbations are shared out among the starts
+    (n_starts, r), because several short chains of descents find better orders than one long chain,
+    which stays near one local optimum. More perturbations never end with an order that costs more,
+    up to rounding.
     """
     time_is_up = deadline_check(deadline)
     warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(matrix) ** 2)
