@@ -1,9 +1,6 @@
 """LowRankClassifier, which predicts the target of least expected cost for any matrix of costs.
 
-The class y of a row is encoded as a vector alpha_y. A regressor estimates the expectation of this
-vector by u. The target t with the least product <u, beta_t> is predicted, where beta_t is the
-vector of the target. This is the construction of Ramaswamy et al. (2013), theorem 3, for problems
-that are not rankings.
+This is the construction of Ramaswamy et al. (2013), theorem 3, for problems that are not rankings.
 """
 
 from __future__ import annotations
@@ -53,12 +50,11 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
-    vectors alpha_y of the classes and beta_t of the targets, whose products are the costs. A
-    regressor predicts u, an estimate of the expectation of alpha_y given the features. The number
-    of its outputs is the rank of the matrix, after the means of its rows and columns have been
-    subtracted. The expected cost of each target is linear in u, and `predict` returns the target
-    for which it is least. The classifier suits classes whose confusions have different costs,
-    ordered or hierarchical classes, and targets that are not classes, such as abstaining.
+    vectors alpha_y and beta_t whose products are the costs. A regressor predicts u, an estimate of
+    the expectation of alpha_y given the features; it has as many outputs as the rank of the matrix
+    without the means of its rows and columns. `predict` returns the target of least expected cost,
+    which is linear in u. The classifier suits unequal confusions, ordered or hierarchical classes,
+    and targets that are not classes, such as abstaining.
 
     Parameters
     ----------
@@ -71,9 +67,8 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         - None: the 0-1 loss, which is 1 for a wrong class and 0 for the right one.
         - array-like of shape (n_classes, n_targets): the cost of each target (column) for each
           class (row, in the order of ``classes_``).
-        - `LowRankLoss`: the same costs in factored form. Only with this form do the memory and the
-          time of `fit` not grow with n_classes * n_targets, and only it can approximate the costs
-          by a lower rank.
+        - `LowRankLoss`: the same in factored form, so that memory and time do not grow with
+          n_classes * n_targets.
         - a callable that receives ``classes_`` and returns one of these.
     targets : array-like of shape (n_targets,), default=None
         Names of the targets, which `predict` returns. If None, the targets are the classes, and
@@ -82,11 +77,10 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Names of the rows of `loss_matrix`. If None, these are the sorted classes of y. Pass the
         names if y may lack some classes, as can happen in the folds of a cross-validation.
     n_folds : int or None, default=5
-        The number of folds, at least 2, for held-out predictions u. A logistic regression of the
-        class on these u estimates probabilities q of the classes. The mean sum_y q_y alpha_y then
-        replaces u if its held-out squared error is smaller; the notes explain why this can help.
-        If None, u is not replaced. It is not replaced either for the 0-1 loss, for which that does
-        not pay, and for more than 100 classes, for which it would be slow.
+        The number of folds, at least 2, for held-out predictions u, from which a logistic
+        regression estimates probabilities q of the classes. The mean sum_y q_y alpha_y replaces u
+        if its held-out squared error is smaller; see the notes. None never replaces u, and neither
+        do the 0-1 loss and more than 100 classes.
     random_state : int, RandomState instance or None, default=None
         Seed of every ``random_state`` of the clones of the regressor.
 
@@ -99,14 +93,12 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     loss_ : LowRankLoss
         The costs. ``loss_.error`` and ``loss_.regret_constant()`` appear in the bound of the notes.
     regressor_ : estimator or None
-        The regressor, fitted to alpha_y. It is None if the same target costs least for every
-        class, because there is nothing to learn then.
+        The regressor, fitted to alpha_y. It is None if the same target costs least for every class.
     recalibrator_ : estimator or None
         The logistic regression on u, or None if u itself is used.
     constant_regressor_ : estimator or None
-        A second regressor, fitted to the part of the cost that depends on the class alone. It is
-        None if there is no such part, or if `recalibrator_` estimates it. This part does not
-        affect `predict`; `predict_cost` adds it.
+        A second regressor, for `predict_cost`, fitted to the part of the cost that depends on the
+        class alone. It is None if there is no such part, or if `recalibrator_` estimates it.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -118,19 +110,15 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The classifier is calibrated for every distribution of the classes (Ramaswamy et al., 2013,
-    theorem 3): with enough data no classifier has a lower expected cost, provided that the
-    regressor can express E[alpha_Y | x]. The expected cost of the prediction for a row exceeds that
-    of the best target by at most
+    The classifier is calibrated for every distribution of the classes (theorem 3 of [1]_). The
+    expected cost of the prediction for a row exceeds that of the best target by at most
     ``loss_.regret_constant() * ||u - E[alpha_Y | x]|| + 2 * loss_.error``.
 
-    With little data, regressors are too cautious: they shrink u towards the mean of alpha, as if
-    the class were in doubt, and unequal costs then decide rows that are not in doubt. The
-    recalibration by `n_folds` counters this. Since the smaller held-out surrogate risk decides
-    between u and its replacement, nothing is lost in the limit.
-
-    If the columns of beta are orthonormal, as `LowRankLoss.from_matrix` makes them, the sum of
-    squared errors weights the outputs by their effect on costs. Do not scale the outputs.
+    With little data, regressors shrink u towards the mean of alpha, as if the class were in doubt,
+    and unequal costs then decide rows that are not in doubt. The recalibration by `n_folds`
+    counters this, and nothing is lost in the limit. Do not scale the outputs: if the columns of
+    beta are orthonormal, as `LowRankLoss.from_matrix` makes them, squared errors weight them by
+    their effect on costs.
 
     References
     ----------
@@ -321,7 +309,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features, in any form that the regressor supports.
+            As in `fit`.
 
         Returns
         -------
@@ -337,13 +325,13 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features, in any form that the regressor supports.
+            As in `fit`.
 
         Returns
         -------
         cost : ndarray of shape (n_samples, n_targets)
             The columns are in the order of ``targets_``. Without a `recalibrator_`, the costs are
-            estimated by least squares, and they can lie outside the range of the given costs.
+            estimated by least squares, and can lie outside the range of the given costs.
         """
         X, u, q = self._predict_alpha(X)
         c = np.broadcast_to(self.loss_.c, len(self.classes_))
@@ -355,32 +343,20 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         return self.loss_.expected_cost(u, c[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 minus the mean cost of the predictions.
-
-        The score is at most 1. For the 0-1 loss it is the accuracy.
+        """Return 1 minus the mean cost of the predictions; for the 0-1 loss it is the accuracy.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features, in any form that the regressor supports.
-        y : array-like of shape (n_samples,)
-            The true classes. If there is a `loss_matrix`, they must be among ``classes_``, because
-            other classes have no cost.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights. If None, every row has weight 1.
+        X, y, sample_weight
+            As in `fit`. If there is a `loss_matrix`, classes of y must be among ``classes_``,
+            because other classes have no cost.
 
         Returns
         -------
         score : float
-            Larger is better. The score is negative if the mean cost exceeds 1. If the least cost of
-            a class is negative, it is subtracted from all costs of that class, which changes no
-            prediction. A score of 1 therefore means that every row got its cheapest target.
-            `make_cost_scorer` returns minus the mean cost itself.
-
-        Raises
-        ------
-        ValueError
-            If y contains a class without a cost.
+            Larger is better, at most 1; negative if the mean cost exceeds 1. A negative least cost
+            of a class is subtracted from all costs of the class, so that 1 means that every row got
+            its cheapest target. `make_cost_scorer` returns minus the mean cost itself.
         """
         predicted = self.predict(X)
         if self.loss_matrix is None and self.targets is None:

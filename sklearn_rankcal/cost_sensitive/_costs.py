@@ -1,9 +1,4 @@
-"""Read the costs that a user passes, and the names of their rows and columns.
-
-Costs are a matrix, a `LowRankLoss` or a function that returns one of these. The rows of a matrix of
-costs are classes and its columns are targets. This module also converts names in y or in
-predictions to the numbers of rows and columns.
-"""
+"""Read the costs that a user passes (rows are classes, columns targets), and their names."""
 
 from __future__ import annotations
 

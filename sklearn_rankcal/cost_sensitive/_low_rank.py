@@ -1,8 +1,6 @@
 """LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets.
 
-A regressor learns the vector of the label. The number of its outputs is therefore at most the rank
-of the matrix. This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit
-matrix of costs: labels and targets are numbered, and no ranking is involved.
+This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit matrix of costs.
 """
 
 from __future__ import annotations
@@ -37,9 +35,10 @@ NOISE = 2.0**-48
 class LowRankLoss(BaseEstimator):
     """A loss <alpha_y, beta_t> + c_y + b_t of a label y and a target t, both numbered from 0.
 
-    `from_matrix` makes such a loss from any matrix of costs. The method `encode` maps a label y to
-    its vector alpha_y. Least squares on these vectors estimates u = E[alpha_Y], and `decode`
-    returns the target for which <u, beta_t> + b_t is least.
+    `from_matrix` makes such a loss from any matrix of costs. `encode` maps a label y to its vector
+    alpha_y. Least squares on these vectors estimates u = E[alpha_Y], and `decode` returns the
+    target for which <u, beta_t> + b_t is least. Its method names are those of ranking losses, but
+    `CalibratedRanker` does not take it.
 
     Parameters
     ----------
@@ -52,8 +51,7 @@ class LowRankLoss(BaseEstimator):
     error : float, default=0.0
         If this loss approximates other costs, the largest difference between the two.
     intercept : float or array-like of shape (n_targets,), default=0.0
-        The part b of the cost that depends on the target alone. Since it is known, it needs no
-        regression target.
+        The part b of the cost that depends on the target alone, which needs no regression target.
 
     See Also
     --------
@@ -62,22 +60,9 @@ class LowRankLoss(BaseEstimator):
 
     Notes
     -----
-    The loss is calibrated for every distribution of the labels (Ramaswamy et al., 2013, theorem 3):
-    the minimiser of E||u - alpha_Y||^2 is E[alpha_Y], and `decode` returns a target of least
-    expected loss for it. An intercept does not change this. It acts as a component of alpha that is
-    1 for every label, whose expectation is known, with b_t as the matching component of beta_t.
-    The argument of the theorem also bounds the regret of the target decoded from any u, which is
-    its expected loss minus the least one, by::
-
-        regret_constant() * ||u - E[alpha_Y]|| + 2 * error
-
-    where ||u - E[alpha_Y]||^2 is the surrogate regret. The reason for the second term is that the
-    true cost of the chosen target is at most `error` above its approximation, and the true cost of
-    the best target is at most `error` below its approximation.
-
-    The class shares some method names with the ranking losses of `sklearn_rankcal.losses`, but it
-    is not one of them: it has no queries and it measures no order, and `CalibratedRanker` does not
-    accept it.
+    The loss is calibrated for every distribution of the labels (theorem 3 of [1]_), and the regret
+    of the target decoded from any u is at most ``regret_constant() * ||u - E[alpha_Y]|| + 2 *
+    error``; see :doc:`/low_rank`.
 
     References
     ----------
@@ -126,41 +111,35 @@ class LowRankLoss(BaseEstimator):
     def from_matrix(
         cls, L: ArrayLike, rank: int | None = None, *, tol: float = 1e-13
     ) -> LowRankLoss:
-        """Factor a matrix of costs.
+        """Factor a matrix of costs, in O(n_labels n_targets min(n_labels, n_targets)) time.
 
         Parameters
         ----------
         L : array-like of shape (n_labels, n_targets)
-            ``L[y, t]`` is the cost of target t when the label is y. The costs can be any finite
-            numbers. If no cost is negative and a target costs nothing for every label, that target
-            is always decoded.
+            ``L[y, t]`` is the cost of target t when the label is y. If no cost is negative and a
+            target costs nothing for every label, that target is always decoded.
         rank : int, default=None
             The largest number of regression targets. If the matrix needs more, it is approximated
             by its truncated singular value decomposition, and the attribute `error` is the largest
             error of a cost. If None, there are as many regression targets as the matrix needs.
         tol : float, default=1e-13
-            Singular values up to `tol` times the largest one count as 0. A warning is issued if
-            this changes costs by more than rounding does, as happens if one cost is 1e14 and the
-            others are small.
+            Singular values up to `tol` times the largest one count as 0. A warning says if this
+            changes costs by more than rounding, as happens if one cost is 1e14 and the others are
+            small.
 
         Returns
         -------
         loss : LowRankLoss
             The columns of ``beta`` are orthonormal, so that the squared error of a prediction of
-            alpha equals the squared error of the costs of all targets that it implies. The means
-            of the rows of L are subtracted as ``c`` and the means of the columns as ``intercept``
-            if that lowers the rank or improves the approximation; otherwise they are 0. No other
-            constants lower the rank further.
+            alpha is that of the costs of all targets. The means of the rows of L are subtracted as
+            ``c`` and those of the columns as ``intercept`` if that lowers the rank or improves the
+            approximation.
 
         Raises
         ------
         ValueError
-            If L contains NaN or infinity, or if `rank` is not from 1 to min(L.shape).
-
-        Notes
-        -----
-        The time is O(n_labels n_targets min(n_labels, n_targets)). If you know a factorisation,
-        pass it to the class instead.
+            If L is not finite or has entries beyond 1e50, or if `rank` is not from 1 to
+            min(L.shape).
         """
         L = read_matrix(L)
         n, k = L.shape

@@ -102,13 +102,8 @@ def make_cost_scorer(
 
     Parameters
     ----------
-    loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss or callable
-        The costs, as in `LowRankClassifier`.
-    classes : array-like of shape (n_classes,)
-        The names of the rows of `loss_matrix`.
-    targets : array-like of shape (n_targets,), default=None
-        The names of the columns of `loss_matrix`. If None, the columns stand for the classes, and
-        there must be as many columns as rows.
+    loss_matrix, classes, targets
+        As in `mean_cost_loss`.
 
     Returns
     -------

@@ -58,14 +58,14 @@ class _MatrixDecoder(BaseEstimator):
         ----------
         u : ndarray of shape (n_entries,)
             The predictions of one query after the other: for `targets.PAIRS` the r (r - 1) / 2
-            differences ``u_ij - u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) / 2
-            entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices``.
+            differences ``u_ij - u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) /
+            2 entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices``.
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where several rankings are
-            equally good, the documents in ascending order of their keys decide, by default in the order
-            of the rows.
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where several rankings
+            are equally good, the documents in ascending order of their keys decide, by default in
+            the order of the rows.
         n_jobs : int, default=None
             Number of batches of queries that are decoded at the same time, through joblib.
 

@@ -180,12 +180,7 @@ def _draw_distributions(
 ) -> tuple[Floats, Floats]:
     """Draw up to n distributions of one to four labels on which the loss is defined.
 
-    Returns
-    -------
-    labels : ndarray of shape (m, r)
-        All labels that are drawn, once each.
-    chance : ndarray of shape (at most n, m)
-        The probability of each label, for each distribution.
+    Returns all labels that are drawn (m, r), once each, and the probability of each (at most n, m).
     """
     sizes = random.randint(1, 5, size=n)
     owner = np.repeat(np.arange(n), sizes)

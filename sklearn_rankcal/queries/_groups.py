@@ -1,8 +1,4 @@
-"""Functions that read group ids, group sizes, orders and ranks as users pass them.
-
-Group ids say which rows belong to the same query. `Queries.from_groups` numbers them with the
-functions of this module.
-"""
+"""Functions that read group ids, group sizes, orders and ranks as users pass them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""`Queries`: the partition of rows into queries.
+"""`Queries`: the partition of rows into queries, with every sum, sort and rank over queries.
 
-Every sum, mean, sort and rank over queries in this package is a method of `Queries`, so that no
-other module contains a loop over queries. An array with one entry per row has one of two layouts:
+An array with one entry per row has one of two layouts:
 
 * *row layout*: the order in which the user passed the rows, so that entry i belongs to row i of X;
 * *grouped layout*: the rows of query 0, then those of query 1, and so on.
 
-If the rows of every query are contiguous already, the two layouts are the same and nothing is
-copied.
+If the rows of every query are contiguous, both are the same and nothing is copied.
 """
 
 from __future__ import annotations
@@ -232,20 +230,9 @@ class Queries:
     def sort(self, scores: NDArray[Any]) -> NDArray[np.int64]:
         """Sort the rows of each query, best first; equal scores keep the order of the rows.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_rows,)
-            Finite scores in row layout; larger is better.
-
-        Returns
-        -------
-        order : ndarray of shape (n_rows,)
-            The row at each place of the grouped layout.
-
-        Notes
-        -----
-        The cost is O(n log r) for queries of at most r rows, in a few vectorised sorts: queries of
-        similar size share one padded array.
+        `scores` (n_rows,) are finite and in row layout; larger is better. Returns the row at each
+        place of the grouped layout. The cost is O(n log r) for queries of at most r rows, in a few
+        vectorised sorts, because queries of similar size share one padded array.
         """
         key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
         if self.is_uniform:
@@ -289,13 +276,8 @@ class Queries:
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """Yield padded views of the grouped layout, each of several queries of similar size.
 
-        Yields
-        ------
-        inside : ndarray of shape (n_queries_of_bucket, width)
-            Each row contains the places of one query in the grouped layout. They are consecutive.
-            Beyond the size of the query, the row is padded with any valid place.
-        valid : ndarray of the same shape
-            False for the padding, True elsewhere.
+        Each row of `inside` (n_queries_of_bucket, width) contains the consecutive places of one
+        query, padded with any valid place. `valid`, of the same shape, is False for the padding.
         """
         sizes = np.unique(self.sizes)
         while len(sizes):
@@ -312,23 +294,9 @@ class Queries:
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """Split `buckets` into blocks of a few queries, so that arrays of all pairs stay small.
 
-        Parameters
-        ----------
-        pair_bytes : int, default=8
-            Number of bytes for each pair in an array of shape (n_queries_of_block, width, width).
-        block_bytes : int, default=None
-            Largest number of bytes of such an array, unless a single query has more. None means
-            16 MiB.
-
-        Yields
-        ------
-        inside, valid : ndarray of shape (n_queries_of_block, width)
-            As in `buckets`.
-
-        Raises
-        ------
-        ValueError
-            If the pairs of the largest query alone do not fit in memory.
+        An array of shape (n_queries_of_block, width, width) with `pair_bytes` for each pair has at
+        most `block_bytes` (None: 16 MiB), unless a single query has more. Raises ValueError if the
+        pairs of the largest query alone do not fit in memory.
         """
         self.check_pairs_fit()
         for inside, valid in self.buckets():
@@ -374,19 +342,9 @@ class Queries:
     ) -> tuple[Queries, NDArray[np.int64], NDArray[np.int64]]:
         """Copy queries, possibly several times: partition the rows of all copies.
 
-        Parameters
-        ----------
-        parent : ndarray of shape (n_copies,)
-            The query that each copy is a copy of.
-
-        Returns
-        -------
-        queries : Queries
-            The copies, one after the other.
-        rows : ndarray of shape (n_rows of all copies,)
-            The row that each row of a copy is a copy of.
-        shift : ndarray of shape (n_copies,)
-            The row of a copy is the place of its original in the grouped layout, plus this.
+        `parent` (n_copies,) is the query that each copy is a copy of. Returns the copies, one after
+        the other; the row that each row of a copy is a copy of; and the shift of each copy: the row
+        of a copy is the place of its original in the grouped layout, plus this.
         """
         sizes = self.sizes[parent]
         offsets = np.append(0, np.cumsum(sizes))
@@ -399,22 +357,9 @@ class Queries:
     ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
         """Split the queries into runs of whole queries with about `limit` rows each.
 
-        A query with more than `limit` rows is a chunk of its own.
-
-        Parameters
-        ----------
-        limit : int
-            The largest number of rows; or, if `squared`, the largest sum of the squared sizes of
-            the queries.
-        squared : bool, default=False
-            Whether the sizes of the queries are squared.
-
-        Yields
-        ------
-        rows : slice or ndarray
-            The rows of the chunk. They are a slice if the rows of every query are contiguous.
-        queries : Queries
-            The partition of these rows into queries.
+        If `squared`, the limit is on the sum of the squared sizes of the queries. A larger query is
+        a chunk of its own. Yields the rows of a chunk, as a slice if the rows of every query are
+        contiguous, and their partition into queries.
         """
         # A row costs as much as about 15 pairs. Otherwise many short queries would make a chunk
         # with too many rows.

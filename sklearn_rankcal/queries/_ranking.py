@@ -48,24 +48,12 @@ class Ranking:
         ties: str = "average",
         relevance: NDArray[np.float64] | None = None,
     ) -> Ranking:
-        """Make a ranking by sorting scores, where larger is better.
+        """Make a ranking by sorting finite scores in row layout, where larger is better.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_rows,)
-            Finite scores, in row layout.
-        queries : Queries
-            The partition of the rows into queries.
-        ties : {"average", "first", "worst", "best"}, default="average"
-            How rows with equal scores are ordered. With ``"average"`` the ranking keeps them as
-            blocks, and a measure is averaged over their orders. ``"first"`` is the order of the
-            rows. ``"worst"`` and ``"best"`` order them by ascending or by descending relevance.
-        relevance : ndarray of shape (n_rows,), default=None
-            Relevance of each row, in row layout. ``"worst"`` and ``"best"`` need it.
-
-        Returns
-        -------
-        ranking : Ranking
+        `ties` is how rows with equal scores are ordered. With ``"average"`` the ranking keeps them
+        as blocks, and a measure is averaged over their orders. ``"first"`` is the order of the
+        rows. ``"worst"`` and ``"best"`` order them by ascending or by descending `relevance`
+        (n_rows,).
         """
         order = queries.sort(scores)
         if ties == "first":
@@ -152,15 +140,9 @@ def blocks(
 
 
 def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
-    """Check scores and return them as a 1-D array of finite floats.
+    """Check scores and return them as a 1-D array of finite floats; errors begin with `name`.
 
     An array of shape (n_rows, 1) is accepted. float16 and float32 are not converted to float64.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not real numbers, are not 1-D, are NaN or infinite, if there are none, or
-        if `n_rows` is given and their number differs from it. The message begins with `name`.
     """
     values = read_numbers(scores, name, keep_float32=True)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -178,25 +160,7 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
 
 
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
-    """Check positions, 1 = top, and return them as int64.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_rows,)
-        The position of each row in its query.
-    queries : Queries
-        The partition of the rows into queries.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or if the positions of a query of r rows are not a permutation of
-        1 .. r.
-    """
+    """Check that the positions of each query of r rows are 1 .. r, and return them as int64."""
     positions = read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(

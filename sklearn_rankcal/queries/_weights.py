@@ -13,24 +13,14 @@ from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Check that there is one finite, non-negative weight per row, and that not all are 0.
+    """Check a `sample_weight`: finite, non-negative, one per row, not all 0, in range.
 
-    Parameters
-    ----------
-    weight : array-like of shape (n_rows,) or None
-        Weight of each row, `sample_weight`.
-    n_rows : int
-        The number of rows.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_rows,) or None
-        The weights as float64; None if `weight` is None.
+    None stays None.
 
     Raises
     ------
     ValueError
-        If the shape is wrong, or if the weights are negative, NaN, infinite or all 0.
+        If the shape is wrong, or if the weights are negative, NaN, infinite, all 0 or out of range.
     """
     if weight is None:
         return None
@@ -56,31 +46,12 @@ def mean_over_queries(
     name: str,
     factor: NDArray[np.float64] | None = None,
 ) -> float:
-    """Return the mean of a measure over the queries on which it is defined.
+    """Return the mean of a measure, NaN where undefined, over the queries on which it is defined.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries,)
-        The measure of each query; NaN where it is undefined.
-    queries : Queries
-        The partition of the rows into queries.
-    weight : ndarray of shape (n_rows,) or None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
-    name : str
-        The name of the measure, for messages.
-    factor : ndarray of shape (n_queries,), default=None
-        A factor of the weight of each query (`Loss.query_weight`). The measure counts as undefined
-        where it is 0.
-
-    Returns
-    -------
-    mean : float
-        NaN, with an `UndefinedMetricWarning`, if the measure is undefined on all queries.
-
-    Raises
-    ------
-    ValueError
-        If the weights are 0 on all queries on which the measure is defined.
+    The weight of a query is the mean of the weights of its rows, times `factor`
+    (`Loss.query_weight`); where the factor is 0, the measure counts as undefined. Returns NaN, with
+    an `UndefinedMetricWarning` about `name`, if it is undefined on all queries; ValueError if the
+    weights of the others are all 0.
     """
     defined = ~np.isnan(values)
     if factor is not None:

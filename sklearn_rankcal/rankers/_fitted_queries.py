@@ -24,17 +24,8 @@ _COLUMNS = 2  # of X that are hashed; all columns would take as long as the fit 
 class FittedQueries:
     """Hashes of the ids, the features and the labels of the queries of a table.
 
-    The hashes of features and of labels are sums over the rows of a query. They count the rows, and
-    do not depend on their order.
-
-    Parameters
-    ----------
-    queries : Queries
-        The queries, with the user's ids.
-    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-        The table that the ranker sees.
-    labels : Any
-        The labels. Only a relevance of every row is hashed.
+    The hashes of features and of labels are sums over the rows of a query, so that the order of the
+    rows does not matter. Only a relevance of every row is hashed as a label.
     """
 
     def __init__(self, queries: Queries, X: Any, labels: Any) -> None:
@@ -56,10 +47,9 @@ class FittedQueries:
     def describe_cut(self, queries: Queries, X: Any, labels: Any) -> str | None:
         """Return what is wrong if queries to score were fitted with other rows, else None.
 
-        The rows are the same if their features are, whatever the labels. They are also taken to be
-        the same if their labels are, since the transformers of a pipeline can change the features
-        of a row between `fit` and `score`. If a column of X is permuted between queries, even that
-        of the ids, as `permutation_importance` does, the sums over all queries remain the same.
+        The rows are the same if their features are, or their labels, since the transformers of a
+        pipeline can change features between `fit` and `score`. If a column is permuted between
+        queries, as `permutation_importance` does, the sums over all queries remain the same.
         """
         scored = FittedQueries(queries, X, labels)
         _, here, there = np.intersect1d(self.ids, scored.ids, return_indices=True)

@@ -68,13 +68,8 @@ def read_labelled(
 ) -> tuple[Any, Any, Queries]:
     """Read X, y and groups, for `fit` (with ``reset=True``, which sets `grouped_`) and `score`.
 
-    Returns
-    -------
-    X : array-like, sparse matrix or data frame
-        The table, without `group_column`.
-    labels : ndarray of shape (n_documents,), Preferences or Judgements
-        The relevance of every row, the preferences between rows, or judgements about them.
-    queries : Queries
+    Returns the table without `group_column`, the relevance, preferences or judgements, and the
+    queries.
     """
     X, given = read_table(ranker, X, groups, reset)
     labels, of_labels = read_any_labels(y, X.shape[0], get_loss(ranker.loss).takes)

@@ -1,8 +1,7 @@
 """CalibratedLabelRanker: rank a fixed set of labels for every row of X.
 
-A row of X is a query, and the r labels are its documents. The losses, decoders and measures are
-those of `CalibratedRanker`. The regressor is different: it receives each row once, and has one
-output for each target of the row.
+A row of X is a query, and the r labels are its documents. The regressor receives each row once, and
+has one output for each target of the row.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.measures import BinaryMeasure
+from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
-from sklearn_rankcal.rankers._label_losses import by_pairs, with_threshold
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS, flat_targets
 from sklearn_rankcal.utils._nested import set_random_states
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_exponent
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
@@ -39,18 +38,18 @@ _OPTIONS = {
 }
 
 
-class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
+class CalibratedLabelRanker(BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A regressor with many outputs predicts the targets of the loss, and a decoder converts the
-    predictions to rankings. For pairwise disagreement, the targets are the signs of the
-    r (r - 1) / 2 preferences between labels.
+    predictions to rankings. For pairwise disagreement, the targets are the signs of the r (r - 1) /
+    2 preferences between labels.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor with many outputs. `sklearn.multioutput.MultiOutputRegressor` converts any
-        regressor to one. None means `models.BlendedRegressor`.
+        A regressor with many outputs, to which `sklearn.multioutput.MultiOutputRegressor` converts
+        any regressor. None means `models.BlendedRegressor`.
     loss : str or Loss, default="pd"
         The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
         used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
@@ -59,21 +58,20 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     y_type : {"auto", "ranks", "relevance", "weights"}, default="auto"
         How `fit` and `score` interpret `y`.
 
-        - ``"ranks"``: positions of shape (n_samples, r), 1 = best. Only their order counts. The
-          relevance of a label is r - rank, where labels that tie share the best of their positions.
-          Binary losses must know which labels are relevant. If the loss has no threshold, but a
-          cutoff q, a label is relevant if fewer than q labels are above it.
+        - ``"ranks"``: positions of shape (n_samples, r), 1 = best, of which only the order counts.
+          The relevance of a label is r - rank, where tied labels share their best position. For a
+          binary loss with a cutoff q and no threshold, labels with fewer than q above them are
+          relevant.
         - ``"relevance"``: numbers of shape (n_samples, r), larger is better. `predict` then returns
           r - rank, so that larger is better there too.
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
-          preference for label i over label j, as `labels.rankings_to_preferences` returns them.
-          Only ``"pd"`` and ``"pd_by_scores"`` take weights.
+          preference for label i over j, as `labels.rankings_to_preferences` returns them. Only
+          ``"pd"`` and ``"pd_by_scores"`` take weights.
         - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three.
     missing : {"impute", "pairwise"}, default="impute"
         What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
-        for each pair, to the rows that judge the pair. ``"impute"`` does the same, replaces the
-        missing targets by the predictions of these regressors, and then fits one regressor with
-        many outputs to all targets.
+        for each pair, to the rows that judge it. ``"impute"`` replaces the missing targets by
+        predictions of these regressors, and then fits one regressor with many outputs.
     random_state : int, RandomState instance or None, default=None
         Seed for every ``random_state`` parameter of the clone of the regressor.
     n_jobs : int, default=None
@@ -84,8 +82,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     regressor_ : estimator or None
         The fitted regressor with all outputs. It is None if `regressors_` is not.
     regressors_ : list of estimator or None
-        If pairs are missing and ``missing="pairwise"``: a regressor for each pair i < j. It is None
-        for a pair that no row judges, and the prediction for such a pair is 0.
+        If pairs are missing and ``missing="pairwise"``: a regressor for each pair i < j, or None
+        for a pair that no row judges, whose prediction is 0.
     cyclic_weight_ : float
         The factor, in [0, 1], by which the cyclic part of predicted preferences is multiplied
         before they are decoded; see Notes. It is 1 if there is nothing to choose it from.
@@ -102,32 +100,23 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    The ranker is calibrated over the same distributions as its loss (``loss_.calibrated_over``).
-    ``"pd"`` is calibrated over every distribution of complete rankings (theorem 3 of [1]_): if the
-    predictions are the conditional means of the targets, an exact decoder minimises the expected
-    loss.
+    The ranker is calibrated over ``loss_.calibrated_over``: with ``"pd"``, over every distribution
+    of complete rankings (theorem 3 of [1]_).
 
-    Missing entries are ignored pair by pair. This is valid if, given X, it does not depend on the
-    ranking which entries are missing. `PDByScores` with a score function other than ``"borda"``
-    scores the judged pairs of a row as they are. Rows on which the loss is undefined, for example
-    because none of their labels is relevant, are left out of the regression.
+    Missing entries are ignored pair by pair, which is valid if, given X, it does not depend on the
+    ranking which are missing. Rows on which the loss is undefined are left out.
 
-    With ``"pd"``, the predictions for a row are the sum of two parts: differences of scores
-    s_i - s_j, and a cyclic part that is orthogonal to all such differences [3]_. With few or noisy
-    rows the cyclic part can be mostly noise; sorting by the scores, as the Borda decoder does, is
-    then better than an exact decoder. If the regressor has a method ``fit_held_out``, as the
-    default has, `fit` therefore chooses `cyclic_weight_` by least squares from held-out
-    predictions. 0 makes every decoder sort by scores. As the predictions approach the conditional
-    means of the targets, the factor approaches 1 unless their cyclic part is 0, so that the
-    statement on calibration holds with it too.
+    With ``"pd"``, predictions are differences of scores s_i - s_j plus a cyclic part that is
+    orthogonal to them [2]_, and which is mostly noise with few rows. If the regressor has a method
+    ``fit_held_out``, as the default has, `fit` chooses `cyclic_weight_` by least squares from
+    held-out predictions; 0 makes every decoder sort by scores. It approaches 1 as the predictions
+    approach the conditional means, so that calibration holds with it too.
 
     References
     ----------
     .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
        low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
-    .. [2] W. Cheng, J. Hühn and E. Hüllermeier (2009). Decision tree and instance-based learning
-       for label ranking. ICML.
-    .. [3] X. Jiang, L.-H. Lim, Y. Yao and Y. Ye (2011). Statistical ranking and combinatorial Hodge
+    .. [2] X. Jiang, L.-H. Lim, Y. Yao and Y. Ye (2011). Statistical ranking and combinatorial Hodge
        theory. Mathematical Programming 127.
 
     Examples
@@ -143,6 +132,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
     >>> bool(ranker.score(X[1::2], Y[1::2]) > 0.9)  # Kendall's tau
     True
     """
+
+    __reduce__ = reduce_with_versions
 
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
@@ -198,10 +189,9 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If lengths or shapes do not agree, if ranks are below 1 or infinite, or if weights are
-            negative; if entries are missing or `y` holds weights, and the loss does not take them;
-            if `y` holds ranks and a binary loss does not determine which labels are relevant; if
-            the loss refuses the labels; or if no row has anything to learn from.
+            If shapes do not agree, if ranks or weights are not valid, if the loss does not take
+            missing entries, weights or these labels, if ranks do not say which labels are relevant
+            to a binary loss, or if no row has anything to learn from.
         """
         for name, known in _OPTIONS.items():
             if getattr(self, name) not in known:
@@ -215,8 +205,8 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
         if kind == "ranks":
-            loss = with_threshold(loss, r)
-        labels, judged = self._labels(kind, Y, loss)
+            loss = _with_threshold(loss, r)
+        labels, judged = _read_labels(kind, Y, loss)
         self.loss_ = loss.resolve(labels)
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
@@ -235,7 +225,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
                 "of positive weight, so that there is nothing to learn from."
             )
         weight = None if weight is None else weight[keep]
-        pairs_missing = judged is not None and by_pairs(loss)
+        pairs_missing = judged is not None and _by_pairs(loss)
         made = (self.loss_.differences if pairs_missing else self.loss_.training_targets)(
             labels, queries
         )
@@ -248,11 +238,6 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         else:
             self._fit_all(X[keep], targets, weight)
         return self
-
-    @staticmethod
-    def _labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Convert labels to what losses take; return also which pairs are judged (None: all)."""
-        return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
 
     def _fit_pairs(
         self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
@@ -272,7 +257,7 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
                 return
             differences = np.where(judged, differences, _predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            differences = net_scores(differences, self.n_labels_)
+            differences = _net_scores(differences, self.n_labels_)
         self._fit_all(X, differences, weight, judged)
 
     def _fit_all(
@@ -285,7 +270,9 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)
         if held_out is not None and self.loss_.space == PAIRS and self.n_labels_ > 2:
-            self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
+            self.cyclic_weight_ = _confirmed_share(
+                held_out, targets, self.n_labels_, judged, weight
+            )
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
@@ -310,9 +297,9 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Returns
         -------
         ranking : ndarray of shape (n_samples, r)
-            The position of every label, 1 = best. With ``y_type="relevance"``, where larger is
-            better, the relevance r minus the position, r - 1 = best. If the predictions tie two
-            labels, the label of the smaller index comes first.
+            The position of every label, 1 = best; with ``y_type="relevance"``, r minus the
+            position. Of two labels that the predictions tie, the one of the smaller index comes
+            first.
         """
         ranks = self._predict_ranks(X)
         return self.n_labels_ - ranks if self.y_type == "relevance" else ranks
@@ -332,12 +319,12 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
             u = np.ldexp(_predict_each(self.regressors_, X), self._exponent)
-            return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
+            return u if self.loss_.space.is_pairwise else _net_scores(u, self.n_labels_)
         if self.regressor_ is None:  # a single label
             return np.zeros((len(X), 0))
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
         if self.cyclic_weight_ < 1:
-            u -= (1 - self.cyclic_weight_) * cyclic_part(u, self.n_labels_)
+            u -= (1 - self.cyclic_weight_) * _cyclic_part(u, self.n_labels_)
         return np.ldexp(u, self._exponent)
 
     @available_if(predicts_pairs)
@@ -352,21 +339,14 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         Returns
         -------
         matrices : ndarray of shape (n_samples, r, r)
-            One matrix for each row of X. For ``"pd"``, the entry (i, j) estimates the expected
-            difference E[y_ij - y_ji], where y_ij is the weight of the preference for label i over
-            label j. The matrix is antisymmetric, and a positive entry is evidence for ranking label
-            i before label j. `decode_preferences` takes these matrices. For ``"map"``, the entry
-            estimates E[y_i y_j / sum(y)], up to a shift of the diagonal that changes no ranking.
-            The matrix is symmetric. `decode_average_precision` takes these matrices.
+            One matrix for each row of X. Its entries are those of
+            `CalibratedRanker.predict_preferences`, with labels in the place of documents.
         """
         u = self._predict_targets(X)
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean of Kendall's tau, or of the measure of the loss, over rows.
-
-        Kendall's tau is returned for ``"pd"`` and ``"pd_by_scores"``, and the measure for other
-        losses.
+        """Return the mean over rows of Kendall's tau, or of the measure of losses other than pd.
 
         Parameters
         ----------
@@ -382,16 +362,15 @@ class CalibratedLabelRanker(VersionedPickle, BaseEstimator):
         score : float
             Tau is 1 - 2 c, where c is the share of the judged preference weight that the ranking
             contradicts. It can therefore be 1 even if `y` has ties. Rows count by their judged
-            weight, as in `fit`, unless the loss has ``equal_queries=True``; complete rankings
-            without ties all count the same. Rows on which the measure is undefined are left out. If
-            it is undefined on all rows, the score is NaN and a warning is given.
+            weight, as in `fit`, unless the loss has ``equal_queries=True``. Rows on which the
+            measure is undefined are left out; on all rows, the score is NaN with a warning.
         """
         ranks = self._predict_ranks(X)
         kind, Y = read_label_rankings(y, len(ranks), self.y_type)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
-        labels, _ = self._labels(kind, Y, self.loss_)
+        labels, _ = _read_labels(kind, Y, self.loss_)
         queries = Queries.uniform(*ranks.shape)
         values = self.loss_.metric(labels, ranks.ravel(), queries)
         if isinstance(self.loss_, PD | PDByScores):
@@ -424,3 +403,73 @@ def _predict_each(regressors: list[Any], X: Any) -> Floats:
             for one in regressors
         ]
     )
+
+
+def _read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Convert labels to what losses take; return also which pairs are judged (None: all)."""
+    return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
+
+
+def _with_threshold(loss: Loss, r: int) -> Loss:
+    """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
+    if not isinstance(loss.measure, BinaryMeasure) or loss.threshold is not None:
+        return loss
+    cutoff = getattr(loss, "k", None)
+    check_cutoff("k", cutoff)
+    kind = type(loss).__name__
+    if cutoff is None:
+        raise ValueError(
+            f"Ranks do not determine which labels are relevant to {kind}. With "
+            f"{kind}(threshold={r - 1}), the first label is; threshold=t means labels with "
+            "r - rank >= t. With y_type='relevance', y can hold 0 and 1 instead of ranks."
+        )
+    if cutoff >= r > 1:
+        raise ValueError(
+            f"With {kind}(k={cutoff}), the first {cutoff} labels are relevant, but there are only "
+            f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
+        )
+    return clone(loss).set_params(threshold=r - cutoff)
+
+
+def _by_pairs(loss: Loss) -> bool:
+    """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
+    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
+
+
+def _net_scores(u: Floats, r: int) -> Floats:
+    """Scores s (n, r): s_i is the mean of the predictions u_ij over all j, with u_ii = 0."""
+    return PAIRS.matrices(u, r).sum(axis=2) / r
+
+
+def _cyclic_part(u: Floats, r: int) -> Floats:
+    """Subtract from predictions (n, n_pairs) the closest differences of scores s_i - s_j."""
+    scores = _net_scores(u, r)
+    i, j = np.triu_indices(r, 1)
+    return u - (scores[:, i] - scores[:, j])
+
+
+def _confirmed_share(
+    held_out: Floats,
+    targets: Floats,
+    r: int,
+    judged: NDArray[np.bool_] | None = None,
+    weight: Floats | None = None,
+) -> float:
+    """Return the factor, in [0, 1], for the cyclic part of predictions that fits the targets best.
+
+    Noise in the predictions has a cyclic part of its own, which held-out predictions and targets
+    (n, n_pairs) do not share. Rows of NaN are left out, and only `judged` pairs count.
+    """
+    rows = np.isfinite(held_out).all(axis=1)
+    if r < 3 or not rows.any():
+        return 1.0
+    held_out = held_out[rows]
+    cyclic = _cyclic_part(held_out, r)
+    counts = np.ones_like(cyclic) if judged is None else judged[rows].astype(np.float64)
+    if weight is not None:
+        counts *= (weight[rows] / weight[rows].max())[:, None]
+    size = (counts * cyclic**2).sum()
+    if size <= 1e-20 * (counts * held_out**2).sum():  # nothing but rounding errors
+        return 1.0
+    gain = (counts * cyclic * (targets[rows] - (held_out - cyclic))).sum()
+    return float(np.clip(gain / size, 0, 1))

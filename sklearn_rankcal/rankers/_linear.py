@@ -39,32 +39,28 @@ def _is_stochastic(ranker: LinearRanker) -> bool:
 class LinearRanker(QueryRanker):
     """Rank by linear scores that minimise a convex surrogate of the loss.
 
-    The scores X w + b minimise the sum over queries of w_q psi(v_q, X_q w + b), plus
-    alpha / 2 ||w||^2. Here v_q are the utilities of the loss for the labels of query q, psi is the
-    surrogate, and w_q is the weight of the query. Documents are sorted by their scores. If the
-    surrogate is order preserving, the rankings become the best possible ones for the loss with
-    enough data, as long as linear scores can minimise the expected surrogate of each query.
+    The scores X w + b minimise the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2
+    ||w||^2, where v_q are the utilities of the loss for the labels of query q, psi is the
+    surrogate, and the weight w_q is the mean of the weights of the rows. If the surrogate is order
+    preserving and linear scores can minimise its expected value in each query, the rankings become
+    the best possible ones for the loss with enough data.
 
     Parameters
     ----------
     surrogate : str or Surrogate, default="softmax"
         What is minimised: a name in `surrogates.SURROGATES`, or an object such as
-        ``PointwiseLogistic(eta=2)``. These are the usual linear rankers, which are not calibrated:
-
-        - ``"ranksvm"`` is RankSVM, the hinge of the difference of scores of each preferred pair;
-        - ``"ranknet"`` is the linear RankNet, its logistic loss;
-        - ``Softmax("own")`` is the linear ListNet, the cross-entropy to the softmax of the labels.
+        ``PointwiseLogistic(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")``, the
+        linear ListNet, are the usual linear rankers, which are not calibrated.
     loss : str or Loss, default="ndcg"
-        The loss whose utilities are learned, as in `CalibratedRanker`, such as ``"ndcg@10"``,
-        ``"dcg"``, ``"err"`` or ``"map_by_scores"``. Losses on pairs of documents, ``"pd"`` and
-        ``"map"``, cannot be used. Of preferences as labels, ``"pd_by_scores"`` makes utilities,
-        and surrogates such as ``"ranknet"`` and ``"difference_graph"`` use them as they are.
+        The loss whose utilities are learned, such as ``"ndcg@10"``, ``"dcg"``, ``"err"`` or
+        ``"map_by_scores"``, but not ``"pd"`` and ``"map"``. Of preferences as labels,
+        ``"pd_by_scores"`` makes utilities, and surrogates such as ``"ranknet"`` and
+        ``"difference_graph"`` use them as they are.
     alpha : float, default=1.0
-        The weight of the penalty, a positive number. The other term is a sum and not a mean over
-        queries, so that the penalty matters less for more queries.
+        The weight of the penalty on the coefficients of X as given, a positive number. It matters
+        less for more queries, because the other term is a sum.
     solver : {"lbfgs", "sgd"}, default="lbfgs"
-        L-BFGS on all queries, or the composite stochastic gradient method of [1]_, one query a step
-        by default. See the notes.
+        L-BFGS on all queries, or the composite stochastic gradient method of [1]_.
     max_iter : int, default=None
         The largest number of iterations of ``"lbfgs"``, of which None means 1,000, or the number of
         passes of ``"sgd"`` over the queries, of which None means 10.
@@ -72,9 +68,8 @@ class LinearRanker(QueryRanker):
         ``"lbfgs"`` ends if no entry of the gradient is larger than `tol` times the length of the
         gradient at w = 0, both in the coordinates of the notes.
     step_size : {"sqrt", "inverse"}, default="sqrt"
-        The steps of ``"sgd"``. ``"sqrt"`` is c / sqrt(t) at step t, and the result is the mean of
-        all iterates. ``"inverse"`` is 1 / (mu t + 1 / c), where mu is the strong convexity of the
-        penalty. This is 1 / (mu t) after the first 1 / (mu c) steps. The result is the mean of the
+        The steps of ``"sgd"``: c / sqrt(t) at step t, with the mean of all iterates as the result,
+        or 1 / (mu t + 1 / c), where mu is the strong convexity of the penalty, with the mean of the
         iterates with the weights t + 1 / (mu c).
     largest_step : float, default=None
         The number c of the steps. None means the power of 4 after which the objective of up to 200
@@ -105,19 +100,14 @@ class LinearRanker(QueryRanker):
         surrogate.
     n_iter_ : int
         The number of iterations or of passes. `partial_fit` adds 1 in each call.
-    surrogate_ : Surrogate
-        The surrogate, with parameters left to the data filled in.
-    loss_ : Loss
-        The loss, with parameters left to the data filled in.
+    surrogate_, loss_
+        The surrogate and the loss, with parameters left to the data filled in.
     model_ : LinearModel
         The fitted model.
-    decoder_ : decoder
-        The decoder, which sorts.
     calibrated_over_ : str
-        The distributions of the labels over which the rankings become the best ones for the loss:
-        the statement of the loss, followed by that of the surrogate. If the surrogate is not order
-        preserving, it says why.
-    grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
+        The distributions of the labels over which the rankings become the best ones for the loss.
+        If the surrogate is not order preserving, it says why.
+    decoder_, grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
         As in `CalibratedRanker`.
 
     See Also
@@ -127,23 +117,14 @@ class LinearRanker(QueryRanker):
 
     Notes
     -----
-    *Weights.* The weight w_q of a query is the mean of the weights of its rows, without those of
-    weight 0, which are left out.
+    The solvers work in coordinates in which the second derivatives at w = 0 are about 1, so that
+    neither the units of the columns nor, for up to 512 columns, their correlations slow them down.
+    A step of ``"sgd"`` is that of equation (25) of [1]_ in these coordinates.
 
-    *Units.* The solvers work in coordinates in which the second derivatives at w = 0 are about 1,
-    so that neither the units of the columns nor, for up to 512 columns, their correlations slow
-    them down. The penalty is on the coefficients of X as given.
-
-    *Stochastic gradients.* A step minimises the tangent of the surrogate at its queries, plus the
-    penalty, plus the squared distance from the last iterate in these coordinates, divided by twice
-    the step size (equation (25) of [1]_).
-
-    *Not convex.* ``"cosine"`` starts from the least squares solution with the penalty alpha, and
-    descends from there without a penalty to a local minimum. Other surrogates that are not convex
-    start from w = 0 and keep the penalty.
-
-    *Corners.* The hinges of ``"ranksvm"`` have corners, where L-BFGS can need many iterations or
-    stop a little above the minimum; ``WeightedComparisons("squared_hinge", "binary")`` has none.
+    ``"cosine"`` starts from the least squares solution, and descends without a penalty to a local
+    minimum. Other surrogates that are not convex start from w = 0 and keep the penalty. The hinges
+    of ``"ranksvm"`` have corners, where L-BFGS can stop a little above the minimum;
+    ``WeightedComparisons("squared_hinge", "binary")`` has none.
 
     References
     ----------
@@ -277,10 +258,10 @@ class LinearRanker(QueryRanker):
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
         Steps and averages continue from earlier calls of `partial_fit` or from a `fit`. The
-        coordinates, `largest_step`, `loss_`, `surrogate_` and the weight of the penalty are those
-        of the first call, which should have many more rows than columns. The penalty is `alpha` for
-        as many queries as the first call has: divide it by the number of batches to find what `fit`
-        finds for all of them. Utilities of normalized losses are computed from the batch alone.
+        coordinates, `largest_step`, `loss_`, `surrogate_` and the penalty are those of the first
+        call, which should have many more rows than columns. The penalty is `alpha` for as many
+        queries as the first call has: divide it by the number of batches to find what `fit` finds
+        for all of them.
 
         Parameters
         ----------

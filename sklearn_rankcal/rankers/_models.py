@@ -41,25 +41,8 @@ _REGRESSORS = {
 
 
 def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -> Any:
-    """Return the model to be fitted, without seeds.
-
-    Parameters
-    ----------
-    ranker : CalibratedRanker
-        Its parameters are read.
-    loss : Loss
-        The loss with the parameters that depend on data filled in.
-    data : TrainingData
-        What the model will be fitted to.
-    stops_early : bool
-        Whether there are validation queries.
-
-    Raises
-    ------
-    ValueError
-        If `regressor` is a model of another space or an unknown name, or if `context` is invalid.
-    TypeError
-        If `regressor` is a ranker.
+    """Return the model that a `CalibratedRanker` fits, without seeds; check `regressor` and
+    `context`.
     """
     regressor, space = ranker.regressor, loss.space
     inner = getattr(regressor, "regressor", None) if is_model(regressor) else regressor

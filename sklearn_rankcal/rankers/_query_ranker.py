@@ -105,16 +105,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     ) -> tuple[TrainingData, TrainingData | None]:
         """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
 
-        Parameters
-        ----------
-        validation : tuple or None
-            The arguments `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, all of
-            which may be None; or None if the ranker has no validation queries.
-
-        Returns
-        -------
-        data, held_out : TrainingData
-            The training queries, and the validation queries or None.
+        `validation` holds `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, or is
+        None for rankers without validation queries. Returns the training queries, and the
+        validation queries or None.
         """
         loss = get_loss(self.loss)
         X, labels, queries = read_labelled(self, X, y, groups, reset=True)

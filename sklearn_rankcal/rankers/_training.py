@@ -20,19 +20,7 @@ LARGEST_GRADE = 31
 
 
 class TrainingData(NamedTuple):
-    """Checked documents with their labels, queries and weights.
-
-    Attributes
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-        The table that the model sees.
-    labels : ndarray of shape (n_documents,), Preferences or Judgements
-        The relevance of every row, the preferences between rows, or judgements about them.
-    queries : Queries
-        The queries of the rows.
-    weight : ndarray of shape (n_documents,) or None
-        The weights of the rows; None if all are equal.
-    """
+    """Checked documents with their labels, queries and weights (None if all are equal)."""
 
     X: Any
     labels: Any
@@ -48,13 +36,7 @@ class TrainingData(NamedTuple):
         return self._take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
 
     def without_undefined_queries(self, loss: Loss) -> TrainingData:
-        """The queries on which the loss is defined.
-
-        Raises
-        ------
-        ValueError
-            The loss is undefined on all queries.
-        """
+        """The queries on which the loss is defined; ValueError if there is none."""
         defined = loss.defined(self.labels, self.queries)
         if defined.all():
             return self

@@ -1,8 +1,6 @@
 """Functions that pass query ids to a ranker inside a pipeline, a search or another wrapper.
 
 The wrappers of scikit-learn do not pass `groups` to every method of the ranker that they contain.
-`predict_scores` and `predict_order` find the ranker and call it with its groups, on the rows that
-the wrappers would pass to it.
 """
 
 from __future__ import annotations
@@ -25,9 +23,8 @@ from sklearn_rankcal.utils._wrapped import (
 def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
     """Compute the scores of a ranker, which may be inside a pipeline or a search.
 
-    ``pipe.decision_function(X, groups=groups)`` works only if metadata routing is enabled, and the
-    ``decision_function`` of a search takes no groups. This function works for both, with and
-    without metadata routing.
+    ``pipe.decision_function(X, groups=groups)`` works only with metadata routing, and the
+    ``decision_function`` of a search takes no groups. This function needs no routing.
 
     Parameters
     ----------
@@ -82,20 +79,15 @@ def predict_order(
 
     Parameters
     ----------
-    estimator : estimator
-        A fitted ranker, or a pipeline, search, `RFE` or `FrozenEstimator` that ends in one.
-    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-        One row per query-document pair.
-    groups : array-like of shape (n_documents,), default=None
-        Query id of each row. Some rankers do not need it, such as one with ``context=None``.
+    estimator, X, groups
+        As in `predict_scores`; the ranker may have any loss.
     k : int, default=None
         At most the first k rows of each query are listed. None lists all rows.
 
     Returns
     -------
     order : QueryOrder
-        It has ``rows``, ``offsets`` and ``queries``, as `CalibratedRanker.predict_order` returns
-        them.
+        As `CalibratedRanker.predict_order` returns it.
 
     Raises
     ------

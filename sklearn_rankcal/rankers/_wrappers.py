@@ -1,9 +1,4 @@
-"""Meta-estimators that connect rankers and regressors.
-
-The `predict` of a ranker returns positions, 1 = top, but ensembles and inspection tools expect that
-larger is better. `ScoreRegressor` is a regressor whose `predict` returns the scores of a ranker.
-`RelevanceRegressor` is a plain regressor that accepts the labels of rankers.
-"""
+"""Meta-estimators that connect rankers, whose `predict` returns positions, and regressors."""
 
 from __future__ import annotations
 
@@ -28,9 +23,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A regressor whose `predict` returns the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
-    `VotingRegressor`, `StackingRegressor` and toolkits of information retrieval. The ranker's own
-    `predict` returns positions, 1 = top. Such tools would read them as scores, which reverses the
-    ranking.
+    `VotingRegressor` and `StackingRegressor`. The ranker's own `predict` returns positions, 1 =
+    top, which such tools would read as scores, and so reverse the ranking.
 
     Parameters
     ----------
@@ -41,8 +35,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     ranker_ : estimator
-        The clone of `ranker` that `fit` fitted. It does not exist before `fit` is called, even if
-        `ranker` is already fitted.
+        The clone of `ranker` that `fit` fitted. To keep a fitted ranker inside a meta-estimator
+        that fits its members, pass ``FrozenEstimator(ScoreRegressor(ranker))``.
 
     See Also
     --------
@@ -51,15 +45,9 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    As in every meta-estimator of scikit-learn, `fit` fits a clone and does not change `ranker`.
-    `VotingRegressor` therefore fits its members again. To keep a fitted ranker there, pass
-    ``FrozenEstimator(ScoreRegressor(ranker))``.
-
-    With structured labels, the final estimator of a `StackingRegressor` must take them, such as
-    ``RelevanceRegressor(Ridge())``; the default of scikit-learn cannot cast them to numbers.
-
     Tools that call ``predict(X)`` pass no groups. A ranker with ``context=None`` does not need
-    them, and a ranker with `group_column` finds them in a data frame.
+    them, and one with `group_column` finds them in a data frame. With structured labels, the final
+    estimator of a `StackingRegressor` must take them, such as ``RelevanceRegressor(Ridge())``.
 
     Examples
     --------
@@ -99,14 +87,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Labels, as the ranker takes them.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row.
-        sample_weight : array-like of shape (n_documents,), default=None
-            As in the ranker's `fit`.
+        X, y, groups, sample_weight
+            As the ranker takes them.
 
         Returns
         -------
@@ -134,10 +116,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Only a ranker with context columns needs it.
+        X, groups
+            As the ranker takes them. Only a ranker with context columns needs `groups`.
 
         Returns
         -------
@@ -158,14 +138,8 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Labels, as the ranker takes them.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
+        X, y, groups, sample_weight
+            As in the ranker's `score`.
 
         Returns
         -------
@@ -239,9 +213,8 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A plain regressor of relevance that takes the labels of rankers.
 
     A regressor of scikit-learn refuses the structured array of `relevance_labels`. This one passes
-    only the relevance in that array to the regressor. A ranker and a regressor can therefore be
-    compared with the same `y`, splitter and scorer in `cross_val_score` and searches, and they can
-    both be members of a `StackingRegressor`.
+    on the relevance in it, so that a ranker and a regressor can be compared with the same `y`,
+    splitter and scorer, and be members of the same `StackingRegressor`.
 
     Parameters
     ----------
@@ -318,7 +291,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
+            As in `fit`.
 
         Returns
         -------
@@ -329,18 +302,12 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self.regressor_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return R squared of the predicted relevance.
-
-        Use a scorer of `get_ranking_scorer` to evaluate the rankings.
+        """Return R squared of the predicted relevance; scorers of `metrics` evaluate the rankings.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------

@@ -1,15 +1,9 @@
 """Targets of pairs of documents. Labels come in, and a matrix of targets per query comes out.
 
-For a query of r documents the matrix has shape (r, r), and its entry t_ij is the target of the pair
-(i, j). The targets of pairwise disagreement are antisymmetric differences t_ij = y_ij - y_ji, where
-y_ij is the weight of the preference for document i over document j. The targets of average
-precision are symmetric products. Matrices are computed for a few queries at a time, because those
-of all queries seldom fit in memory.
-
-In the grouped layout, the rows of a query are contiguous, and the queries follow one another (see
-`Queries`). The parameter `inside` of several methods, of shape (n, width), contains the places in
-this layout of the documents of n queries, as `Queries.pair_blocks` yields them. Queries with fewer
-than `width` documents are padded, and `valid`, also of shape (n, width), is False in the padding.
+The targets t_ij of pairwise disagreement are differences y_ij - y_ji, where y_ij is the weight of
+the preference for document i over j. Those of average precision are symmetric products. Matrices
+are computed for a few queries at a time, because those of all queries seldom fit in memory. The
+parameters `inside` and `valid`, of shape (n, width), are those of `Queries.buckets`.
 """
 
 from __future__ import annotations
@@ -26,15 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class PairTargets:
-    """Base class of the targets that a model of pairs learns.
-
-    Attributes
-    ----------
-    queries : Queries
-        The partition of the rows into queries, which is the parameter of the constructor.
-    space : PairSpace
-        `PAIRS` if t_ij = -t_ji, or `SYMMETRIC_PAIRS` if t_ij = t_ji.
-    """
+    """Targets that a model of pairs learns: t_ij = -t_ji in the space `PAIRS`, else t_ij = t_ji."""
 
     space: PairSpace = PAIRS
 
@@ -42,20 +28,7 @@ class PairTargets:
         self.queries = queries
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        """Compute the targets of some queries.
-
-        Parameters
-        ----------
-        inside : ndarray of shape (n, width)
-            Places of the documents in the grouped layout.
-        valid : ndarray of bool of shape (n, width)
-            False in the padding.
-
-        Returns
-        -------
-        matrices : ndarray of shape (n, width, width)
-            The targets t_ij of each query, and 0 in the padding.
-        """
+        """Compute the targets (n, width, width) of some queries, with 0 in the padding."""
         raise NotImplementedError
 
     def largest(self) -> float:
@@ -64,18 +37,9 @@ class PairTargets:
         return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """Compute sum_j weight_j t_ij for every row. O(sum of r^2).
+        """Compute sum_j weight_j t_ij for every row, in O(sum of r^2). No weights count as 1.
 
         If the targets are differences and the weights are 1, these are the net Borda scores.
-
-        Parameters
-        ----------
-        weight : ndarray of shape (n_rows,), default=None
-            Weights of the rows. None means that all are 1.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_rows,)
         """
         queries = self.queries
         grouped_weight = None if weight is None else queries.gather(weight)
@@ -122,22 +86,11 @@ class PairTargets:
 
 
 class RelevanceDifferences(PairTargets):
-    """Differences of preferences that follow from relevance y.
+    """Differences of preferences that follow from relevance y (n_rows,).
 
-    t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and
-    t_ij = 0 if y_i = y_j.
-
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_rows,)
-        Relevance y of each row.
-    queries : Queries
-        The partition of the rows into queries.
-    kind : {"binary", "graded"} or callable
-        The function h. "binary" is 1, and "graded" is the difference itself. A callable receives
-        an array of positive differences, and returns an array of weights of the same shape.
-    factor : ndarray of shape (n_queries,)
-        The factor of each query.
+    t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and t_ij
+    = 0 if y_i = y_j. `kind` is the function h: "binary" is 1, "graded" the difference itself, and a
+    callable receives an array of positive differences. `factor` has shape (n_queries,).
     """
 
     def __init__(
@@ -184,19 +137,8 @@ class RelevanceDifferences(PairTargets):
     def below_and_above(self, graded: bool) -> tuple[Floats, Floats]:
         """Compare every row with the rows of its query that have less, and more, relevance.
 
-        Parameters
-        ----------
-        graded : bool
-            Whether to add up the absolute differences in relevance, instead of counting the rows.
-
-        Returns
-        -------
-        below, above : ndarray of shape (n_rows,)
-            The numbers of rows with less and with more relevance, or the sums of the differences.
-
-        Notes
-        -----
-        The cost is O(n_rows log r).
+        Returns their numbers, or if `graded` the sums of the absolute differences, in O(n_rows log
+        r).
         """
         queries, value = self.queries, self._above_least()
         sides = _mass_beside(value, np.ones_like(value), queries)
@@ -270,15 +212,7 @@ def _sums_before(grouped: Floats, queries: Queries) -> Floats:
 
 
 class PreferenceDifferences(PairTargets):
-    """Differences t_ij = factor * (y_ij - y_ji) of given preferences with weights y_ij.
-
-    Parameters
-    ----------
-    preferences : Preferences
-        Weighted preferences between rows of the same query.
-    factor : ndarray of shape (n_queries,)
-        The factor of each query.
-    """
+    """Differences t_ij = factor * (y_ij - y_ji) of given preferences, with a factor per query."""
 
     def __init__(self, preferences: Preferences, factor: Floats) -> None:
         super().__init__(preferences.queries)
@@ -304,19 +238,10 @@ class PreferenceDifferences(PairTargets):
         return self._preferences.matrices(inside) * self._factor[number][:, None, None]
 
     def comparisons(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
-        """List every pair of rows between which there is a preference, once.
+        """List every pair of rows between which there is a preference, once, as i, j, y_ij, y_ji.
 
-        Returns
-        -------
-        i, j : ndarray of shape (n_compared,)
-            The two rows of each pair.
-        y_ij, y_ji : ndarray of shape (n_compared,)
-            The weights in both directions, multiplied by the factor of the query. One of them is 0
-            if there is no preference in that direction.
-
-        Notes
-        -----
-        The cost is O(number of pairs * log(number of pairs)).
+        The weights in both directions are multiplied by the factor of the query. One of them is 0
+        if there is no preference in that direction. The cost is O(n_pairs log n_pairs).
         """
         pairs, n_rows = self._preferences, self.queries.n_rows
         i, j = pairs.winner, pairs.loser
@@ -345,15 +270,8 @@ class PreferenceDifferences(PairTargets):
 class RelevanceProducts(PairTargets):
     """Products t_ij = y_i y_j / total, which are the targets of average precision.
 
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_rows,)
-        Relevance y of each row, 0 or 1.
-    queries : Queries
-        The partition of the rows into queries.
-    total : ndarray of shape (n_queries,)
-        The sum of the relevance of each query, or a number that `shrinkage` puts in its place. If
-        it is 0, the products are not divided.
+    `total` (n_queries,) is the sum of the relevance of each query, or a number that `shrinkage`
+    puts in its place. If it is 0, the products are not divided.
     """
 
     space = SYMMETRIC_PAIRS
@@ -378,13 +296,7 @@ class RelevanceProducts(PairTargets):
 
 
 class Residuals(PairTargets):
-    """Residuals of targets: targets minus fitted values for i != j, and 0 for i = j.
-
-    Parameters
-    ----------
-    targets, fitted : PairTargets
-        The targets and their fitted values. Both have the same space and the same queries.
-    """
+    """Targets minus their fitted values for i != j, and 0 for i = j."""
 
     def __init__(self, targets: PairTargets, fitted: PairTargets) -> None:
         super().__init__(targets.queries)
@@ -398,15 +310,5 @@ class Residuals(PairTargets):
 
 
 def flat_targets(targets: Floats | PairTargets) -> Floats:
-    """Return the targets of any space as a vector.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_rows,) or PairTargets
-
-    Returns
-    -------
-    flat : ndarray of shape (n_rows,) or (n_pairs,)
-        One target per row, or one per pair in the order of `PairTargets.flat`.
-    """
+    """Return targets of any space as a vector: one per row, or per pair as `PairTargets.flat`."""
     return targets.flat() if isinstance(targets, PairTargets) else targets

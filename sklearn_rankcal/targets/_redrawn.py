@@ -15,13 +15,8 @@ Ints = NDArray[np.int64]
 class RedrawnTargets(NamedTuple):
     """One target per document, and a function that draws others with the same expectation.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_documents,)
-        Targets of all documents.
-    draw : callable
-        ``draw(numbers)`` receives query numbers. It returns new targets of the documents of the
-        first of these queries, in grouped layout, then of those of the second, and so on.
+    ``draw(numbers)`` receives query numbers. It returns new targets of the documents of the first
+    of these queries, in grouped layout, then of those of the second, and so on.
     """
 
     values: Floats

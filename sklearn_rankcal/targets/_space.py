@@ -45,100 +45,31 @@ class Space(str):
         raise NotImplementedError
 
     def n_entries(self, sizes: Any) -> Any:
-        """Return the number of entries of a query.
-
-        Parameters
-        ----------
-        sizes : int or ndarray of int
-            The number of documents of the query, or of several queries.
-
-        Returns
-        -------
-        n_entries : int or ndarray of int
-        """
+        """Return the number of entries of a query of `sizes` documents, or of several queries."""
         raise NotImplementedError
 
     def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the documents i and j of each entry of a query of r documents.
-
-        Only spaces of pairs have this method.
-
-        Parameters
-        ----------
-        r : int
-            The number of documents of the query.
-
-        Returns
-        -------
-        i, j : ndarray of shape (n_entries,)
-        """
+        """Return the documents i and j of each entry of a query of r documents. Only for pairs."""
         raise NotImplementedError
 
     def matrices(self, entries: Floats, r: int) -> Floats:
-        """Convert the entries of n queries of r documents to matrices.
-
-        Only spaces of pairs have this method.
-
-        Parameters
-        ----------
-        entries : ndarray of shape (n, n_entries)
-        r : int
-            The number of documents of each query.
-
-        Returns
-        -------
-        matrices : ndarray of shape (n, r, r)
-        """
+        """Convert the entries (n, n_entries) of n queries of r documents to matrices (n, r, r)."""
         raise NotImplementedError
 
     def fold(self, there: Floats, back: Floats) -> Floats:
-        """Combine predictions for (i, j) and for (j, i) to one number per pair.
-
-        Only spaces of pairs have this method.
-
-        Parameters
-        ----------
-        there, back : ndarray of shape (n_pairs,)
-            The predictions for the pairs in both orders.
-
-        Returns
-        -------
-        entries : ndarray of shape (n_pairs,)
-            Half the sum of both if the space is symmetric, else half their difference.
-        """
+        """Combine predictions for (i, j) and for (j, i) to one number per pair."""
         raise NotImplementedError
 
     def owners(self, queries: Queries) -> NDArray[np.int64]:
-        """Return the query that each entry belongs to.
-
-        Parameters
-        ----------
-        queries : Queries
-
-        Returns
-        -------
-        owners : ndarray of shape (n_entries,)
-            The numbers of the queries, from 0, in ascending order.
-        """
+        """Return the number of the query that each entry belongs to, in ascending order."""
         return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
 
     def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        """Subtract from the entries the part on which no ranking depends.
+        """Subtract from the entries (n_entries,) of all queries the part on which no ranking
+        depends.
 
-        If the same number is added to all scores of a query, no ranking changes. The same holds for
-        all entries on the diagonal of a symmetric matrix, and for all entries off the diagonal,
-        because the decoder's objective changes by a constant. The mean of these entries is
-        therefore subtracted. Antisymmetric differences have no such part, and do not change.
-
-        Parameters
-        ----------
-        entries : ndarray of shape (n_entries,)
-            The entries of all queries, one query after another.
-        queries : Queries
-
-        Returns
-        -------
-        entries : ndarray of shape (n_entries,)
+        This is the mean of the scores of a query, or that of the entries on the diagonal of a
+        symmetric matrix, and that of the others. Differences have no such part.
         """
         raise NotImplementedError
 
@@ -165,15 +96,7 @@ class ScoreSpace(Space):
 class PairSpace(Space):
     """A space of pairs: one number u_ij per pair of documents of a query.
 
-    The numbers form a symmetric or antisymmetric matrix. The entries are those with i < j, and also
-    those with i = j if the matrix is symmetric.
-
-    Parameters
-    ----------
-    name : str
-        The name of the space.
-    symmetric : bool
-        Whether u_ij = u_ji. If not, u_ij = -u_ji.
+    The entries are those with i < j, and if the matrix is symmetric also those with i = j.
     """
 
     is_pairwise = True
@@ -250,8 +173,8 @@ def get_space(space: str) -> Space:
     Parameters
     ----------
     space : str
-        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` can be
-        passed too, because it is a string.
+        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` is a
+        string.
 
     Returns
     -------

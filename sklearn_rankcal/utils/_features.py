@@ -30,13 +30,8 @@ def _is_polars(X: Any) -> bool:
 def check_features(X: Any) -> Any:
     """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
 
-    NaN and infinity are allowed, because the regressor decides about them.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `X` is not two-dimensional, has no rows or no columns, or contains complex numbers or
-        masked entries.
+    NaN and infinity are allowed, because the regressor decides about them. Raises ValueError or
+    TypeError if `X` is not two-dimensional, is empty, or has complex numbers or masked entries.
     """
     if is_dataframe(X):
         if hasattr(X, "collect"):
@@ -103,19 +98,7 @@ def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
 
 
 def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
-    """Return a copy of `X` in which one column has the values of other rows.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or data frame of shape (n_rows, n_columns)
-    column : int, or name of a column of a data frame
-    rows : ndarray of shape (n_rows,)
-        A permutation of the rows. Row i receives the value of row ``rows[i]``.
-
-    Returns
-    -------
-    table : of the type of X
-    """
+    """Return a copy of `X` in which row i of a column has the value of row ``rows[i]``."""
     if hasattr(X, "iloc"):
         table = X.copy()
         table[column] = X[column].iloc[rows].set_axis(X.index)
@@ -158,13 +141,7 @@ def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
 
 
 def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
-    """Return columns as one array of numbers, with NaN for missing values.
-
-    Raises
-    ------
-    ValueError
-        If `X` is sparse, or if a column does not exist or does not contain numbers.
-    """
+    """Return columns as one array of numbers, with NaN for missing values; ValueError if it cannot."""
     if not is_dataframe(X):
         if sparse.issparse(X):
             raise ValueError(
@@ -187,14 +164,9 @@ DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regress
 
 
 def dense_table(X: Any) -> Any:
-    """Convert sparse `X` to a dense array, for a regressor that requires it.
+    """Convert sparse `X` to a dense array, for a regressor that requires it, up to `DENSE_BYTES`.
 
     Other containers are returned as they are.
-
-    Raises
-    ------
-    ValueError
-        If the array would take more than `DENSE_BYTES` in the dtype of `X`.
     """
     if not sparse.issparse(X):
         return X
@@ -212,14 +184,9 @@ def dense_table(X: Any) -> Any:
 
 
 def text_columns(X: Any) -> list[tuple[Any, Any]]:
-    """Find columns that contain times, or text that is not a number.
+    """Find columns that contain times, or text that is not a number, each with an example.
 
     Categories of pandas and polars do not count as text.
-
-    Returns
-    -------
-    found : list of (name or index, value)
-        The columns, each with an example of such a value.
     """
     if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
         return []

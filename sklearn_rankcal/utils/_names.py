@@ -67,14 +67,8 @@ _ABOUT_VALIDATION = {
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
     """Return a hint such as `` Did you mean 'ndcg@10'?``, or "" if no known name is similar.
 
-    Parameters
-    ----------
-    name : str
-        The unknown name, with its cutoff.
-    known : iterable of str
-        The names that exist, without cutoffs.
-    others : mapping of str to str, default=None
-        Well-known names that do not exist here, each with the most similar one that does.
+    `known` are names without cutoffs. `others` maps well-known names that do not exist here to the
+    most similar one that does.
     """
     names = list(known)
     lowered = name.strip().lower()

@@ -1,8 +1,6 @@
 """Conversion of a user's array-likes to arrays of numbers, with checks.
 
-Every array of numbers from outside the package (labels, scores, ranks, weights, costs, row
-numbers) passes through one of these functions. NumPy's own conversion is too generous for them: it
-ignores masks, and converts dates and text to numbers.
+NumPy's own conversion is too generous: it ignores masks, and converts dates and text to numbers.
 """
 
 from __future__ import annotations
@@ -38,21 +36,8 @@ def read_numbers(
 ) -> NDArray[Any]:
     """Convert real numbers to float64 and keep their shape; NaN and infinity are allowed.
 
-    Parameters
-    ----------
-    values : array-like
-        Numbers in an array, nested lists or a data frame.
-    name : str
-        The name of the argument. Errors begin with it.
-    missing : bool, default=False
-        Whether masked entries, None and pandas' NA become NaN. Otherwise they are refused.
-    keep_float32 : bool, default=False
-        Whether float16 and float32 are not converted.
-
-    Returns
-    -------
-    numbers : ndarray
-        Possibly `values` itself, not a copy.
+    Masked entries, None and pandas' NA become NaN if `missing`, and are refused otherwise. With
+    `keep_float32`, float16 and float32 are not converted. The result may be `values` itself.
 
     Raises
     ------
@@ -79,11 +64,6 @@ def read_numbers(
 def check_range(numbers: NDArray[np.float64], name: str) -> None:
     """Refuse finite numbers other than 0 that are not between 1e-50 and 1e50 in absolute value.
 
-    Raises
-    ------
-    ValueError
-        If there is such a number.
-
     Examples
     --------
     >>> import numpy as np
@@ -103,17 +83,10 @@ def check_range(numbers: NDArray[np.float64], name: str) -> None:
 
 
 def read_whole(values: Any, name: str) -> NDArray[np.int64]:
-    """Convert whole numbers to int64 without rounding, and keep their shape.
+    """Convert whole numbers to int64 without rounding, and keep their shape; floats may be whole.
 
-    Floats are accepted if they are whole and float64 can represent all integers of their size.
-
-    Raises
-    ------
-    ValueError
-        As in `read_numbers`, but without its limit of 2^53 on integers. Also if there are NaN,
-        infinity, fractions, booleans, or integers beyond int64.
-    TypeError
-        If `values` is a sparse matrix.
+    The errors are those of `read_numbers`, and ValueError for NaN, infinity, fractions, booleans,
+    floats beyond 2^53 and integers beyond int64.
 
     Examples
     --------

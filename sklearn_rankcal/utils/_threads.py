@@ -40,12 +40,7 @@ def _controller() -> ThreadpoolController:
 
 
 def allowed_threads() -> int:
-    """Return how many threads a loop may use.
-
-    It is the number of processors that this process may use, or ``OMP_NUM_THREADS`` if this
-    environment variable is a smaller number. The parts of scikit-learn that use OpenMP read the
-    same variable, and joblib sets it in its worker processes.
-    """
+    """Return how many threads a loop may use: the processors, or ``OMP_NUM_THREADS`` if smaller."""
     # The variable may be a list such as "4,2", whose first number is for loops that are not nested.
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     limit = int(first) if first.isdecimal() else 0
@@ -55,23 +50,11 @@ def allowed_threads() -> int:
 def map_in_order(
     function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int
 ) -> Iterator[Result]:
-    """Yield ``function(block)`` of each block, in the order of the blocks.
+    """Yield ``function(block)`` of each block, in the order of the blocks, by several threads.
 
-    The threads help only where `function` releases Python's lock, as NumPy and compiled kernels do.
-
-    Parameters
-    ----------
-    function : callable
-        Is called from several threads at the same time if `n_threads` is above 1.
-    blocks : iterable
-        Is read in the thread of the caller, and only a few blocks ahead of the results.
-    n_threads : int
-        With 1, everything happens in the thread of the caller.
-
-    Yields
-    ------
-    result : object
-        The first exception that a call raises is raised here.
+    They help only where `function` releases Python's lock, as NumPy and compiled kernels do. Blocks
+    are read in the thread of the caller, a few ahead of the results, and the first exception is
+    raised there.
     """
     if n_threads == 1:
         yield from map(function, blocks)
