@@ -12,55 +12,35 @@ UNLIMITED = 9223372036854771712
 
 
 @pytest.fixture
-def cgroups(tmp_path, monkeypatch):
-    """Return a function that writes control groups and their limits, and reads the memory limit."""
+def limits(tmp_path, monkeypatch):
+    """Return a function that writes the limits of both versions, and reads the memory limit."""
 
-    def write(own, limits):
-        (tmp_path / "own").write_text(own)
-        for name, value in limits.items():
-            file = tmp_path / "root" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"{value}\n")
-        monkeypatch.setattr(_memory, "OWN_CGROUPS", tmp_path / "own")
-        monkeypatch.setattr(_memory, "CGROUP_ROOT", tmp_path / "root")
+    def write(version_2=None, version_1=None):
+        files = tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes"
+        for file, value in zip(files, (version_2, version_1), strict=True):
+            if value is not None:
+                file.write_text(f"{value}\n")
+        monkeypatch.setattr(_memory, "CONTAINER_LIMITS", files)
         container_memory.cache_clear()
-        return container_memory(_memory.OWN_CGROUPS, _memory.CGROUP_ROOT)
+        return container_memory()
 
     yield write
     container_memory.cache_clear()
 
 
-V1 = "9:name=systemd:/\n4:cpu,memory:/docker/abc\n"
-
-
 @pytest.mark.parametrize(
-    ("own", "limits", "expected"),
+    ("version_2", "version_1", "expected"),
     [
-        ("0::/\n", {"memory.max": 2**30}, 2**30),
-        ("0::/\n", {"memory.max": "max"}, None),
-        ("0::/\n", {}, None),
-        # the smallest limit of a group and of the groups around it
-        ("0::/job/step\n", {"job/memory.max": 2**29, "job/step/memory.max": "max"}, 2**29),
-        ("0::/job/step\n", {"job/memory.max": 2**30, "job/step/memory.max": 2**29}, 2**29),
-        # a group outside of the container's view
-        ("0::/../job\n", {"memory.max": 2**28}, 2**28),
-        # version 1, where the folder of the group exists and where only the mount does
-        (V1, {"memory/docker/abc/memory.limit_in_bytes": 2**27}, 2**27),
-        (V1, {"memory/memory.limit_in_bytes": 2**26}, 2**26),
-        (V1, {"memory/memory.limit_in_bytes": UNLIMITED}, UNLIMITED),
-        # both versions side by side, as under systemd's hybrid layout
-        (V1 + "0::/\n", {"memory/memory.limit_in_bytes": 2**26}, 2**26),
-        # other controllers do not count
-        ("3:cpuset:/a\n", {"a/memory.max": 1, "memory/memory.limit_in_bytes": 1}, None),
-        ("", {"memory.max": 1}, None),
+        (2**30, None, 2**30),
+        ("max", None, None),
+        (None, 2**26, 2**26),
+        (None, UNLIMITED, UNLIMITED),
+        ("max", 2**26, 2**26),
+        (None, None, None),
     ],
 )
-def test_limits_of_containers(cgroups, own, limits, expected):
-    assert cgroups(own, limits) == expected
-
-
-def test_no_control_groups(tmp_path):
-    assert container_memory(tmp_path / "none", tmp_path) is None
+def test_limits_of_containers(limits, version_2, version_1, expected):
+    assert limits(version_2, version_1) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,9 +55,9 @@ def test_no_control_groups(tmp_path):
         (None, "max", None),
     ],
 )
-def test_the_smaller_limit_counts(cgroups, monkeypatch, machine, container, refused):
+def test_the_smaller_limit_counts(limits, monkeypatch, machine, container, refused):
     monkeypatch.setattr(_memory, "machine_memory", lambda: machine)
-    cgroups("0::/\n", {"memory.max": container})
+    limits(container)
     check_memory(2**31, "A table", "Drop columns.")
     if refused is None:
         check_memory(2**32, "A table", "Drop columns.")

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -73,18 +72,6 @@ class Forwards(RegressorMixin, BaseEstimator):
         return getattr(kept, "predict", kept)(X)
 
 
-class Slotted:
-    """A wrapper with an attribute that vars() does not list."""
-
-    __slots__ = ("model",)
-
-    def __init__(self, model):
-        self.model = model
-
-    def predict(self, X):
-        return self.model.predict(X)
-
-
 def objects(*items):
     array = np.empty(len(items), dtype=object)
     array[:] = items
@@ -120,9 +107,6 @@ HIDDEN = {
     "list": Forwards([BY_COLUMN]),
     "dict": Forwards({"model": BY_COLUMN}),
     "array of objects": Forwards(objects(BY_COLUMN)),
-    "bound method": SimpleNamespace(predict=BY_COLUMN.predict),
-    "partial": SimpleNamespace(predict=functools.partial(BY_COLUMN.predict, groups=None)),
-    "slots": Slotted(BY_COLUMN),
     "pipeline": Forwards(make_pipeline("passthrough", BY_COLUMN)),
     "frozen": Forwards(FrozenEstimator(BY_COLUMN)),
     "search": Forwards(
@@ -136,14 +120,6 @@ HIDDEN = {
     ),
     "one versus rest": OneVsRestClassifier(BY_COLUMN).fit(FRAME, Y),
 }
-
-
-def closure(ranker):
-    return lambda X: ranker.predict(X)
-
-
-BY_CLOSURE = closure(BY_COLUMN)
-HIDDEN["closure"] = SimpleNamespace(predict=BY_CLOSURE)
 
 
 @pytest.mark.parametrize("where", HIDDEN)

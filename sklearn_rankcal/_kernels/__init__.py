@@ -8,9 +8,9 @@ kernels run although nobody asked for them, `warn_if_slow` warns once about thei
 from __future__ import annotations
 
 import os
-import warnings
 
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
+from sklearn_rankcal.utils._messages import warn
 
 _WANTED = os.environ.get("SKLEARN_RANKCAL_KERNELS", "")
 if _WANTED not in ("", "numpy", "compiled"):
@@ -49,12 +49,11 @@ def warn_if_slow(seconds: float) -> None:
         return
     _expected += seconds
     if _expected > WORTH_A_WARNING:
-        warnings.warn(
+        warn(
             "The decoders run without compiled kernels. Exact and greedy decoding therefore take "
             "5 to 40 times as long, and local search takes 50 to 300 times as long. "
             "Install the package with a C compiler (pip install --no-binary sklearn_rankcal "
             "sklearn_rankcal), or set the environment variable SKLEARN_RANKCAL_KERNELS=numpy to "
             "use the NumPy kernels without this warning.",
             UncompiledKernelsWarning,
-            stacklevel=2,
         )

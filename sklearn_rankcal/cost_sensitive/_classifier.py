@@ -37,8 +37,8 @@ from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._numbers import check_no_mask
-from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import below_one, mean_one, target_exponent
+from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._scales import mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 MAX_RECALIBRATED = 100
 
 
-class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
+class LowRankClassifier(ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
@@ -146,6 +146,8 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
     [0, 0, -1, -1, 1, 1, 1, 1, 2, 2]
     """
 
+    __reduce__ = reduce_with_versions
+
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss_matrix": [None, "array-like", LowRankLoss, callable],
@@ -229,12 +231,12 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
                 "loss_matrix does not depend on the target, so there is nothing to choose."
             )
         if not isinstance(costs, LowRankLoss):
-            warn_of_free_targets(costs, self.targets_, stacklevel=3)
-        # Regressors are fitted to alpha * 2^-exponent, so that its scale does not matter to them.
-        self._exponent = target_exponent(alpha)
+            warn_of_free_targets(costs, self.targets_)
+        # Regressors are fitted to alpha / unit, so that its scale does not matter to them.
+        self._unit = target_unit(float(np.abs(alpha).max(initial=0.0)))
         self.regressor_: Any = None
         if alpha.shape[1]:
-            self.regressor_ = self._fit_one(X, np.ldexp(alpha, -self._exponent), weight)
+            self.regressor_ = self._fit_one(X, alpha / self._unit, weight)
         self.recalibrator_: Any = None
         self.constant_regressor_: Any = None
         few = len(seen) <= MAX_RECALIBRATED
@@ -244,9 +246,8 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         # The part c_y of the cost needs a regressor only if it varies by more than rounding.
         c = np.broadcast_to(self.loss_.c, len(self.classes_))
         if self.recalibrator_ is None and np.ptp(c) > 1e-12 * np.abs(c).max():
-            constant = c[labels][:, None]
-            self._constant_exponent = target_exponent(constant)
-            constant = np.ldexp(constant, -self._constant_exponent)
+            self._constant_unit = target_unit(float(np.abs(c).max()))
+            constant = c[labels][:, None] / self._constant_unit
             self.constant_regressor_ = self._fit_one(X, constant, weight)
         return self
 
@@ -254,7 +255,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         self, X: Any, labels: NDArray[np.int64], weight: Floats | None, n_folds: int
     ) -> Any:
         """Fit a logistic regression of the class on u; return None if u itself has less error."""
-        alpha = np.ldexp(self.loss_.encode(labels), -self._exponent)
+        alpha = self.loss_.encode(labels) / self._unit
         u, means = np.empty_like(alpha), np.empty_like(alpha)
         # The folds are stratified: the rows of each class are dealt to the folds in turn.
         fold = np.empty(len(labels), dtype=np.int64)
@@ -272,11 +273,10 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             q = _fit_logistic(u[train], labels[train], part)
             if q is None:
                 return None
-            of_class = np.ldexp(self.loss_.encode(q.classes_), -self._exponent)
+            of_class = self.loss_.encode(q.classes_) / self._unit
             means[test] = q.predict_proba(u[test]) @ of_class
         # Step 3: compare the held-out squared errors of u and of its replacement.
-        mass = None if weight is None else below_one(weight)
-        errors = [np.average(((v - alpha) ** 2).sum(axis=1), weights=mass) for v in (u, means)]
+        errors = [np.average(((v - alpha) ** 2).sum(axis=1), weights=weight) for v in (u, means)]
         return _fit_logistic(u, labels, weight) if errors[1] < errors[0] else None
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
@@ -299,7 +299,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             return X, np.empty((X.shape[0], 0)), None
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
         if self.recalibrator_ is None:
-            return X, np.ldexp(u, self._exponent), None
+            return X, u * self._unit, None
         q = self.recalibrator_.predict_proba(u)
         return X, q @ self.loss_.encode(self.recalibrator_.classes_), q
 
@@ -339,7 +339,7 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
             return self.loss_.expected_cost(u, q @ c[self.recalibrator_.classes_])
         if self.constant_regressor_ is not None:
             constant = np.asarray(self.constant_regressor_.predict(X), dtype=np.float64)
-            return self.loss_.expected_cost(u, np.ldexp(constant, self._constant_exponent))
+            return self.loss_.expected_cost(u, constant * self._constant_unit)
         return self.loss_.expected_cost(u, c[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -362,7 +362,6 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         if self.loss_matrix is None and self.targets is None:
             # For the 0-1 loss, classes that `fit` did not see have a cost too: it is always 1.
             weight = check_weight(sample_weight, len(predicted))
-            weight = None if weight is None else below_one(weight)
             return float(accuracy_score(y, predicted, sample_weight=weight))
         check_consistent_length(X, y)
         y = column_or_1d(y)
@@ -371,7 +370,6 @@ class LowRankClassifier(VersionedPickle, ClassifierMixin, BaseEstimator):
         above = self.loss_.cost(rows, chosen) - np.minimum(self.loss_._least_costs(), 0.0)[rows]
         costs = np.maximum(above, 0.0)  # rounding can make them negative
         weight = check_weight(sample_weight, len(rows))
-        weight = None if weight is None else below_one(weight)
         return float(1 - np.average(costs, weights=weight))
 
     def __sklearn_tags__(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_no_mask
 
 Floats = NDArray[np.float64]
@@ -81,14 +81,12 @@ def numbers_of_names(values: Names, names: Names, what: str, known: str) -> NDAr
     return found
 
 
-def warn_of_free_targets(costs: Floats, targets: Names, stacklevel: int) -> None:
+def warn_of_free_targets(costs: Floats, targets: Names) -> None:
     """Warn about targets that cost nothing for every class, if no cost is negative."""
     free = ~costs.any(axis=0)
     if costs.min() >= 0 and free.any():
-        warnings.warn(
+        warn(
             f"The targets {targets[free].tolist()} cost nothing whatever the class is, because "
             "their columns of loss_matrix are all 0. The first of them is always predicted. An "
             "abstention needs a cost between that of a right answer and that of a wrong one.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )

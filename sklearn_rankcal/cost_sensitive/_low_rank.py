@@ -5,7 +5,6 @@ This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit 
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -17,11 +16,10 @@ from sklearn.utils import check_array, gen_batches
 from sklearn.utils.extmath import svd_flip
 
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._numbers import read_array, read_numbers
+from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers
 
 Floats = NDArray[np.float64]
-#: Costs must be smaller than this number, because their squares must not overflow.
-LARGEST = 1e150
 #: Bytes of a block of costs that are computed at a time.
 BLOCK_BYTES = 2**25
 #: Up to this many multiplications, a few seconds, `regret_constant` compares all pairs of targets.
@@ -138,7 +136,7 @@ class LowRankLoss(BaseEstimator):
         Raises
         ------
         ValueError
-            If L is not finite or has entries beyond 1e50, or if `rank` is not from 1 to
+            If L has NaN, infinity or entries beyond 1e-50 to 1e50, or if `rank` is not from 1 to
             min(L.shape).
         """
         L = read_matrix(L)
@@ -150,10 +148,6 @@ class LowRankLoss(BaseEstimator):
             )
         if not (isinstance(tol, Real) and 0 <= float(tol) < 1):
             raise ValueError(f"tol must be a number >= 0 and < 1; got {tol!r}.")
-        if not np.abs(L).max() < LARGEST:
-            raise ValueError(
-                f"Costs must be below {LARGEST:g}, because their squares would overflow."
-            )
         # Let H = I - 11'/n be the matrix that subtracts means. For all constants c of the labels
         # and b of the targets, H (L - c 1' - 1 b') H = H L H, and therefore
         # rank(L - c 1' - 1 b') >= rank(H L H). The means of the rows, and the means of the columns
@@ -187,11 +181,9 @@ class LowRankLoss(BaseEstimator):
         largest = np.maximum(size.max(axis=1, keepdims=True), size.max(axis=0))
         counts = size > NOISE * largest
         if rank is None and counts.any() and best.error > 1e-3 * size[counts].min():
-            warnings.warn(
+            warn(
                 f"The costs have very different sizes. The factored loss has errors of up to "
-                f"{best.error:.3g}, which distort the small costs. Make the largest costs smaller.",
-                UserWarning,
-                stacklevel=2,
+                f"{best.error:.3g}, which distort the small costs. Make the largest costs smaller."
             )
         return best
 
@@ -371,7 +363,7 @@ class LowRankLoss(BaseEstimator):
 
 
 def read_matrix(L: ArrayLike) -> Floats:
-    """Check a matrix of costs, which must be finite."""
+    """Check a matrix of costs, which must be finite and in range."""
     L = read_numbers(L, "the loss matrix")
     matrix = check_array(L, dtype=np.float64, ensure_all_finite=False, input_name="loss matrix")
     bad = ~np.isfinite(matrix)
@@ -381,6 +373,7 @@ def read_matrix(L: ArrayLike) -> Floats:
             f"{np.flatnonzero(bad.any(0)).tolist()}. Every target, including an abstention, needs "
             "a finite cost for every label."
         )
+    check_range(matrix, "The loss matrix")
     return matrix
 
 

@@ -21,7 +21,6 @@ from sklearn_rankcal.cost_sensitive._costs import (
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._numbers import check_no_mask
-from sklearn_rankcal.utils._scales import below_one
 
 
 def mean_cost_loss(
@@ -86,7 +85,7 @@ def mean_cost_loss(
     columns = numbers_of_names(column_or_1d(y_pred), target_names, "y_pred", "the targets")
     values = costs.cost(rows, columns) if isinstance(costs, LowRankLoss) else costs[rows, columns]
     weight = check_weight(sample_weight, len(rows))
-    return float(np.average(values, weights=None if weight is None else below_one(weight)))
+    return float(np.average(values, weights=weight))
 
 
 def make_cost_scorer(

@@ -5,7 +5,6 @@ A batch is an array of shape (m, r, r): the matrices of m queries with r documen
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from numbers import Integral
@@ -20,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
 
 Floats = NDArray[np.float64]
@@ -160,13 +160,12 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> 
             result.threshold[which] = part.threshold
     unproved = (result.method == "exact") & ~result.optimal
     if unproved.any():
-        warnings.warn(
+        warn(
             f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before "
             "the proof ended, or more than 500 documents form one strongly connected component, "
             "for which no proof is tried. See lower_bound for how far these rankings can be from "
             "the optimum.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return result
 

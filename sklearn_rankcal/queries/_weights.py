@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
@@ -57,20 +56,18 @@ def mean_over_queries(
     if factor is not None:
         defined &= factor > 0
     if not defined.any():
-        warnings.warn(
+        warn(
             f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
             UndefinedMetricWarning,
-            stacklevel=3,
         )
         return float("nan")
     if weight is None and factor is None:
         return float(values[defined].mean())
     per_query = np.ones(defined.sum())
-    if weight is not None:  # scaled, so that no sum overflows
-        per_query = queries.mean(weight / weight.max())[defined]
+    if weight is not None:
+        per_query = queries.mean(weight)[defined]
         if not per_query.any():
             raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
     if factor is not None:
-        factor = factor[defined]
-        per_query = per_query * (factor / factor[per_query > 0].max())
+        per_query = per_query * factor[defined]
     return float(np.average(values[defined], weights=per_query))

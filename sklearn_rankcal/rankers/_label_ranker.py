@@ -28,7 +28,7 @@ from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS, flat_targets
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._pickles import reduce_with_versions
-from sklearn_rankcal.utils._scales import check_unit, target_exponent
+from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
 
 Floats = NDArray[np.float64]
@@ -230,9 +230,10 @@ class CalibratedLabelRanker(BaseEstimator):
             labels, queries
         )
         targets = flat_targets(made).reshape(len(Y), -1)[keep]
-        check_unit(float(np.abs(targets).max()))
-        self._exponent = target_exponent(targets)  # regressors see targets times 2^-exponent
-        targets = np.ldexp(targets, -self._exponent)
+        largest = float(np.abs(targets).max())
+        check_unit(largest)
+        self._unit = target_unit(largest)
+        targets = targets / self._unit
         if judged is not None and pairs_missing:
             self._fit_pairs(X[keep], targets, judged[keep], weight)
         else:
@@ -318,14 +319,14 @@ class CalibratedLabelRanker(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         if self.regressors_ is not None:
-            u = np.ldexp(_predict_each(self.regressors_, X), self._exponent)
+            u = _predict_each(self.regressors_, X) * self._unit
             return u if self.loss_.space.is_pairwise else _net_scores(u, self.n_labels_)
         if self.regressor_ is None:  # a single label
             return np.zeros((len(X), 0))
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
         if self.cyclic_weight_ < 1:
             u -= (1 - self.cyclic_weight_) * _cyclic_part(u, self.n_labels_)
-        return np.ldexp(u, self._exponent)
+        return u * self._unit
 
     @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:

@@ -141,7 +141,7 @@ def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
 
 
 def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
-    """Return columns as one array of numbers, with NaN for missing values; ValueError if it cannot."""
+    """Return columns as one array of numbers, with NaN for missing values."""
     if not is_dataframe(X):
         if sparse.issparse(X):
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from sklearn import get_config
 
@@ -12,9 +12,11 @@ from sklearn import get_config
 CACHE_BYTES = 1 << 20
 #: Bytes of a block of pairs, or of another array that is only needed for a moment.
 BLOCK_BYTES = 1 << 24
-#: The file in which Linux lists the control groups of this process, and the folder with their
-#: limits.
-OWN_CGROUPS, CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+#: Where Linux keeps the memory limit of a container, in control groups of version 2 and 1.
+CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
@@ -29,19 +31,14 @@ def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
 
 
 def check_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise an error if `n_bytes` exceed the memory that this process may use.
+    """Raise ValueError if `n_bytes` exceed the memory of the machine or of the container.
 
-    The memory is that of the machine or the limit of the container, whichever is smaller. If
-    neither is known, nothing is checked.
-
-    Raises
-    ------
-    ValueError
-        The message says how much memory `what` would take, and what to do: `remedy`.
+    The message says how much memory `what` would take, and what to do: `remedy`. If no limit is
+    known, nothing is checked.
     """
     limits = {
         "this machine has": machine_memory(),
-        "this container may use": container_memory(OWN_CGROUPS, CGROUP_ROOT),
+        "this container may use": container_memory(),
     }
     known = {owner: limit for owner, limit in limits.items() if limit is not None}
     if not known:
@@ -62,47 +59,14 @@ def machine_memory() -> int | None:
         return None
 
 
-@functools.lru_cache(maxsize=8)  # readers of files ask once for each block of text
-def container_memory(own_cgroups: Path, root: Path) -> int | None:
-    """Return the smallest memory limit of the control groups of this process, in bytes.
-
-    Containers (Docker, Kubernetes, Slurm, systemd) limit memory by control groups of Linux, in
-    version 1 or 2. The groups are nested folders, and each group is also subject to the limits of
-    the groups that contain it.
-
-    Parameters
-    ----------
-    own_cgroups : path
-        The file with a line ``number:controllers:group`` for each hierarchy of groups.
-    root : path
-        The folder where the hierarchies are mounted.
-
-    Returns
-    -------
-    limit : int or None
-        None if there is no limit, or on a system without control groups.
-    """
-    try:
-        lines = own_cgroups.read_text().splitlines()
-    except OSError:
-        return None
-    limits = []
-    for line in lines:
-        number, controllers, group = [*line.split(":", 2), "", ""][:3]
-        if number == "0" and not controllers:  # version 2 has one hierarchy for everything
-            mount, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            mount, name = root / "memory", "memory.limit_in_bytes"
-        else:
+@functools.cache  # readers of files ask once for each block of text
+def container_memory() -> int | None:
+    """Return the memory limit of the container in bytes, or None if there is none."""
+    for file in CONTAINER_LIMITS:
+        try:
+            text = file.read_text().strip()
+        except OSError:
             continue
-        # Inside a container the path may be the one that the host sees. Its folders do not exist
-        # here, and the limit of the container is that of the mount itself, the last parent.
-        inside = PurePosixPath(*(part for part in group.split("/") if part not in ("", "..")))
-        for folder in (inside, *inside.parents):
-            try:
-                text = (mount / folder / name).read_text().strip()
-            except OSError:
-                continue
-            if text.isdecimal():  # version 2 writes "max" where there is no limit
-                limits.append(int(text))
-    return min(limits, default=None)
+        if text.isdecimal():  # version 2 writes "max" where there is no limit
+            return int(text)
+    return None

@@ -17,8 +17,6 @@ The attributes are read from the class and not from the object, since a wrapper 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -139,10 +137,9 @@ def _is_tagged_as_ranker(part: Any) -> bool:
 def _objects_inside(estimator: Any) -> Iterator[Any]:
     """Yield every object inside an estimator that may take part in its `predict`, except itself.
 
-    The search follows attributes and parameters, lists, dicts and arrays of objects, bound methods,
-    partial functions and closures, through every object that has a `predict`. It does not look
-    inside a `ScoreRegressor`, whose `predict` returns scores. Of a `Pipeline` it follows the last
-    step only, since the others do not predict.
+    The search follows attributes and parameters, lists, dicts and arrays of objects, through every
+    object that has a `predict`. It does not look inside a `ScoreRegressor`, whose `predict` returns
+    scores. Of a `Pipeline` it follows the last step only, since the others do not predict.
     """
     seen: set[int] = {id(estimator)}
     waiting = list(_direct_parts(estimator))
@@ -165,23 +162,9 @@ def _direct_parts(part: Any) -> Iterator[Any]:
         yield from part
     elif isinstance(part, np.ndarray):
         yield from part.ravel().tolist() if part.dtype == object else ()
-    elif isinstance(part, MethodType):
-        yield part.__self__
-    elif isinstance(part, partial):
-        yield from (part.func, part.args, part.keywords)
-    elif isinstance(part, FunctionType):
-        for cell in part.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # the variable is not set yet
-                continue
     elif isinstance(part, Pipeline):
         yield part.steps[-1][1]
     elif hasattr(part, "predict") and not isinstance(part, type):
         yield from getattr(part, "__dict__", {}).values()
-        for kind in type(part).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                yield getattr(part, name, None)
         if isinstance(part, BaseEstimator):
             yield from part.get_params(deep=False).values()
