@@ -371,3 +371,14 @@ def test_the_default_is_ridge_to_weights_of_mean_1():
         one.fit(frame[["a", "b", "c", "qid"]], data.y, sample_weight=weight / unit)
         np.testing.assert_allclose(given.ranker_.coef_, one.coef_, rtol=1e-9)
     assert not np.allclose(default.ranker_.coef_, given.ranker_.coef_, rtol=1e-6)
+
+
+def test_equal_weights_other_than_1_count_for_a_regressor_of_the_user():
+    data = make_ranking(n_queries=20, n_features=3, n_informative=2, random_state=0)
+    frame = pd.DataFrame(data.X, columns=list("abc")).assign(qid=data.groups, label=data.y, w=0.01)
+    split = dd.from_pandas(frame, npartitions=2, sort=False)
+    names, what = ["a", "b", "c", "qid"], {"group_column": "qid", "context": None}
+    there = DaskCalibratedRanker(Ridge(), **what)
+    there.fit(split[names], split["label"], sample_weight=split["w"])
+    one = CalibratedRanker(Ridge(), **what).fit(frame[names], data.y, sample_weight=frame["w"])
+    np.testing.assert_allclose(there.ranker_.coef_, one.coef_, rtol=1e-9)

@@ -425,7 +425,7 @@ def test_small_costs_count_beside_large_ones():
         assert loss.decode(p @ loss.alpha[None])[0] == np.argmin(p @ L)
     with pytest.warns(UserWarning, match="costs have very different sizes"):
         LowRankLoss.from_matrix([[0, 1, 1e18], [1, 0, 1], [1, 1, 0]])
-    with pytest.raises(ValueError, match="must be between 1e-50 and 1e.50"):
+    with pytest.raises(ValueError, match=r"must be between 1e-50 and 1e\+50"):
         LowRankLoss.from_matrix(1.7e308 * (1 - np.eye(3)))
     assert LowRankLoss(np.eye(2), [[1, 0], [0, 1], [1e13, 1e13]]).decode([[0.9, 0.1]])[0] == 1
 

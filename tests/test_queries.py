@@ -71,6 +71,8 @@ def test_reductions_match_loops(groups, seed):
     means = [np.average(values[p], weights=weight[p]) if weight[p].any() else 0 for p in parts]
     np.testing.assert_allclose(queries.mean(values, weight), means, atol=1e-12)
     np.testing.assert_allclose(queries.sum(queries.center(values)), 0, atol=1e-12)
+    own = [means[code] for code in queries.codes]
+    np.testing.assert_allclose(queries.center(values, weight), values - own, atol=1e-12)
     grouped = queries.cumsum(queries.gather(values))
     np.testing.assert_allclose(grouped, np.concatenate([np.cumsum(values[p]) for p in parts]))
     np.testing.assert_array_equal(queries.scatter(queries.gather(values)), values)

@@ -1,6 +1,7 @@
 """CalibratedRanker: the line from labels to rankings, as users call it."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -184,6 +185,17 @@ def test_without_groups_all_rows_are_one_query_and_a_warning_says_so():
     with pytest.warns(MissingGroupsWarning):
         ranker.score(X, Y)
     assert ranker.predict(X, G).max() == 12
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 100])
+def test_the_first_rows_of_each_query(k):
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, G)
+    rows, offsets, queries = ranker.predict_order(X, G)
+    top = ranker.predict_order(X, G, k=k)
+    wanted = [rows[first : min(last, first + k)] for first, last in pairwise(offsets)]
+    np.testing.assert_array_equal(top.rows, np.concatenate(wanted))
+    np.testing.assert_array_equal(np.diff(top.offsets), [len(one) for one in wanted])
+    np.testing.assert_array_equal(top.queries, queries)
 
 
 def test_fitted_with_groups_needs_groups():

@@ -412,6 +412,13 @@ def test_other_bad_validation_data():
     assert len(two.validation_queries_) == 64
 
 
+def test_one_query_remains_for_training():
+    few = np.isin(G, np.unique(G)[:3])
+    ranker = CalibratedRanker(validation_queries=0.95, n_iter_no_change=3, random_state=0)
+    ranker.fit(X[few], Y[few], G[few])  # 95 % of 3 queries would be all of them
+    assert len(ranker.validation_queries_) == 2
+
+
 def test_labels_of_another_kind():
     labels = preference_labels([(0, 1)], G_VAL)
     with pytest.raises((TypeError, ValueError), match=r"\(X_val, y_val, ...\).*elevance"):
