@@ -103,7 +103,7 @@ def test_pure_wheel_holds_the_modules_and_nothing_of_an_earlier_build(tree):
         held = {name for name in members.namelist() if ".dist-info/" not in name}
     wanted = {
         path.relative_to(tree).as_posix()
-        for pattern in ("*.py", "*.pyi", "py.typed")
+        for pattern in ("*.py", "py.typed")
         for path in (tree / "sklearn_rankcal").rglob(pattern)
     }
     assert held == wanted

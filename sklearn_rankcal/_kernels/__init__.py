@@ -8,6 +8,7 @@ kernels run although nobody asked for them, `warn_if_slow` warns once about thei
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.utils._messages import warn
@@ -19,7 +20,7 @@ if _WANTED not in ("", "numpy", "compiled"):
     )
 #: Which kernels run: ``"compiled"`` or ``"numpy"``.
 KERNELS = "numpy"
-if _WANTED != "numpy":
+if _WANTED != "numpy" and not TYPE_CHECKING:  # the twins have annotations
     try:
         from sklearn_rankcal._kernels import _compiled as kernels
 
@@ -32,7 +33,7 @@ if _WANTED != "numpy":
                 "sklearn_rankcal)."
             ) from error
 if KERNELS == "numpy":
-    from sklearn_rankcal._kernels import _numpy as kernels  # type: ignore[no-redef]
+    from sklearn_rankcal._kernels import _numpy as kernels
 
 #: Warn when all calls of a process together are expected to spend more seconds in NumPy's kernels.
 WORTH_A_WARNING = 1.0

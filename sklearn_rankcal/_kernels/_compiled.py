@@ -1,12 +1,7 @@
 """All compiled kernels. If one of their modules was not built, importing this module fails."""
 
-from sklearn_rankcal._kernels._compiled_average_precision import (
-    average_precision_search,
-)
-from sklearn_rankcal._kernels._compiled_context import (
-    describe,
-    find_bins,
-)
+from sklearn_rankcal._kernels._compiled_average_precision import average_precision_search
+from sklearn_rankcal._kernels._compiled_context import describe, find_bins
 from sklearn_rankcal._kernels._compiled_graphs import (
     binary_insertion,
     components,
@@ -16,14 +11,8 @@ from sklearn_rankcal._kernels._compiled_graphs import (
     lost_weight,
     triangle_bound,
 )
-from sklearn_rankcal._kernels._compiled_local_search import (
-    preference_search,
-)
-from sklearn_rankcal._kernels._compiled_pair_sums import (
-    pair_sums,
-)
-from sklearn_rankcal._kernels._compiled_subsets import (
-    subset_dp,
-)
+from sklearn_rankcal._kernels._compiled_local_search import preference_search
+from sklearn_rankcal._kernels._compiled_pair_sums import pair_sums
+from sklearn_rankcal._kernels._compiled_subsets import subset_dp
 
 N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the same time

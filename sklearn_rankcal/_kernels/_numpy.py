@@ -1,10 +1,6 @@
 """All kernels in NumPy, with the names and results of `_compiled`."""
 
-from sklearn_rankcal._kernels._numpy_context import (
-    N_TEMPORARIES,
-    describe,
-    find_bins,
-)
+from sklearn_rankcal._kernels._numpy_context import N_TEMPORARIES, describe, find_bins
 from sklearn_rankcal._kernels._numpy_graphs import (
     binary_insertion,
     components,
@@ -13,16 +9,9 @@ from sklearn_rankcal._kernels._numpy_graphs import (
     lost_weight,
     triangle_bound,
 )
-from sklearn_rankcal._kernels._numpy_greedy_dag import (
-    greedy_dag,
-)
-from sklearn_rankcal._kernels._numpy_local_search import (
-    average_precision_search,
-    preference_search,
-)
-from sklearn_rankcal._kernels._numpy_subsets import (
-    subset_dp,
-)
+from sklearn_rankcal._kernels._numpy_greedy_dag import greedy_dag
+from sklearn_rankcal._kernels._numpy_local_search import average_precision_search, preference_search
+from sklearn_rankcal._kernels._numpy_subsets import subset_dp
 
 # `surrogates._numpy_pair_sums` is the twin; it takes functions, too.
 pair_sums = None
