@@ -36,9 +36,8 @@ class CalibratedRanker(QueryRanker):
 
     The ranker computes targets from the labels, fits the regressor to the targets, and decodes its
     predictions into a ranking. With enough data, the rankings become the best possible ones for the
-    loss if the regressor can express the expected targets: the surrogate is calibrated, or
-    consistent, which has nothing to do with calibrated probabilities. `predict` returns positions,
-    and `decision_function` returns scores.
+    loss if the regressor can express the expected targets. By default, it minimises the loss of
+    NDCG by a stack of boosted trees and a forest.
 
     Parameters
     ----------
@@ -98,31 +97,20 @@ class CalibratedRanker(QueryRanker):
     model_ : model
         The fitted model; ``model_.regressor_`` is the fitted regressor of a `DocumentModel` or
         `PairModel`.
-    loss_ : Loss
-        The loss, with parameters left to the data filled in.
-    decoder_ : decoder
-        The decoder.
+    loss_, decoder_
+        The loss, with parameters left to the data filled in, and the decoder.
     calibrated_over_ : str
         The distributions of the labels over which the fitted model is calibrated for the loss.
     grouped_ : bool
         Whether `fit` knew the queries.
-    n_queries_ : int
-        Number of queries in X.
-    n_queries_dropped_ : int
-        Number of queries left out because the loss is undefined on them (for NDCG: they have no
-        document with gain) or because all their weights are 0.
-    n_iter_ : int
-        Number of iterations of the fitted regressor. This attribute and the next two exist only if
-        there were validation queries.
-    validation_scores_ : ndarray of shape (n_iterations,)
-        Mean of the loss's measure over the validation queries after each iteration; for losses on
-        pairs, of the rankings by the scores (`plotting.plot_validation_scores`).
-    validation_queries_ : ndarray of shape (n_validation_queries,)
-        Ids of the validation queries on which the loss is defined.
-    n_features_in_ : int
-        Number of columns of X, the group column included.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X, where it has them.
+    n_queries_, n_queries_dropped_ : int
+        Numbers of queries in X, and of those left out because the loss is undefined on them (for
+        NDCG: they have no document with gain) or because all their weights are 0.
+    n_iter_, validation_scores_, validation_queries_
+        With validation queries: the number of iterations that was chosen, the mean of the loss's
+        measure after each iteration, and the ids of the queries on which the loss is defined.
+    n_features_in_, feature_names_in_
+        Number of columns of X, the group column included, and their names, where it has them.
 
     See Also
     --------
@@ -131,10 +119,10 @@ class CalibratedRanker(QueryRanker):
 
     Notes
     -----
-    The theorems are about functions of the whole query. The regressor receives a row and its
-    context columns; if expected targets depend on the query in other ways, add columns that express
-    this. Besides the regressor, `fit` and `predict` take O(n log r) time and O(n) memory for n
-    documents in queries of at most r.
+    The theorems [1]_ [2]_ are about functions of the whole query. The regressor receives a row and
+    its context columns; if expected targets depend on the query in other ways, add columns that
+    express this. Besides the regressor, `fit` and `predict` take O(n log r) time and O(n) memory
+    for n documents in queries of at most r.
 
     References
     ----------
@@ -230,16 +218,10 @@ class CalibratedRanker(QueryRanker):
             Non-negative weight of each row in the regression. For the default regressor and closed
             forms only ratios count. Another one gets them as they are, and the largest must be
             between 1e-12 and 1e12.
-        X_val : {array-like, sparse matrix, data frame} of shape (n_validation, n_features), \
-                default=None
-            Documents of validation queries, none of which is in X. A pipeline with transformers
-            needs ``Pipeline(..., transform_input=["X_val"])``; nothing notices if it is missing.
-        y_val : array-like of shape (n_validation,), default=None
-            Labels of `X_val`.
-        groups_val : array-like of shape (n_validation,), default=None
-            Query id of each row of `X_val`, unless `y_val` or `group_column` gives it.
-        sample_weight_val : array-like of shape (n_validation,), default=None
-            Weight of each row of `X_val`, as in `score`.
+        X_val, y_val, groups_val, sample_weight_val
+            Validation queries, none of which is in X, in the same form; their weights are those of
+            `score`. A pipeline with transformers needs ``Pipeline(...,
+            transform_input=["X_val"])``; nothing notices if it is missing.
 
         Returns
         -------
