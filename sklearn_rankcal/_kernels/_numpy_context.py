@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.queries import Queries
-
 Floats = NDArray[np.float64]
 
 #: Arrays of the size of `values` that `describe` holds at the same time.
@@ -27,35 +25,17 @@ def describe(
 ) -> None:
     """Write the z-scores and the differences from the mean of whole queries.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, width)
-        float32 or float64, with adjacent columns. NaN and infinite values are left out of the means
-        and are written as they are.
-    source : slice with a start and a stop, or ndarray of shape (n_places,)
-        The rows of `values` that the queries consist of, query after query.
-    offsets : ndarray of shape (n_queries + 1,)
-        Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of `source`.
-    out : ndarray of shape (n_rows_of_out, n_columns)
-        The result, which is changed: float32 or float64, with adjacent columns.
-    target : slice with a start and a stop, or ndarray of shape (n_places,)
-        The rows of `out` that belong to the rows `source`.
-    zscore, difference : int
-        The first column of `out` for columns of this kind, or -1 for none.
-    slopes : ndarray of shape (n_queries, width)
-        Receives 1 / sd of each query, and 0 for a query with sd = 0.
+    `values` (n_rows, width) are float32 or float64. NaN and infinite values are left out of the
+    means and are written as they are. Query q has the places ``offsets[q]`` to
+    ``offsets[q + 1] - 1`` of `source`, the rows of `values`, and `target` are the rows of `out`
+    that belong to them. `zscore` and `difference` are the first column of `out` for columns of this
+    kind, or -1 for none. `slopes` (n_queries, width) receives 1 / sd of each query, and 0 for a
+    query with sd = 0.
     """
     width = values.shape[1]
-    queries = Queries(offsets)
+    by_query = _ByQuery(offsets)
     block = values[source].astype(np.float64)
-    by_query: Any = queries
-    sizes = queries.sizes[:, None].astype(np.float64)
-    if queries.is_uniform:
-        # With queries of one size the block is an array (query, row, column). Sums over queries
-        # are then sums over an axis, and NumPy's broadcasting replaces `repeat`.
-        by_query = _EqualSizes()
-        block = block.reshape(queries.n_queries, -1, width)
-        sizes = sizes[:, None]
+    sizes = by_query.sizes[:, None].astype(np.float64)
     # 1. The smallest and the largest finite value, and the number of them, at least 1 to divide by.
     missing = ~np.isfinite(block)
     some_missing = bool(missing.any())
@@ -117,19 +97,20 @@ def find_bins(bounds: Floats, values: Floats) -> NDArray[np.int64]:
     return np.searchsorted(bounds, values, side="right")
 
 
-class _EqualSizes:
-    """`reduce` and `repeat` of `Queries` for queries of one size: arrays (query, row, column)."""
+class _ByQuery:
+    """Sums over queries of an array (row, column), and the opposite."""
 
-    @staticmethod
-    def reduce(ufunc: np.ufunc, grouped: NDArray[Any]) -> NDArray[Any]:
-        return ufunc.reduce(grouped, axis=1, keepdims=True)
+    def __init__(self, offsets: NDArray[np.int64]) -> None:
+        self.first, self.sizes = offsets[:-1], np.diff(offsets)
 
-    @staticmethod
-    def repeat(per_query: NDArray[Any]) -> NDArray[Any]:
-        return per_query
+    def reduce(self, ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
+        return ufunc.reduceat(rows, self.first, axis=0)
+
+    def repeat(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(per_query, self.sizes, axis=0)
 
 
-def _exact_sum(values: Floats, bits: NDArray[np.int32], by_query: Any) -> Floats:
+def _exact_sum(values: Floats, bits: NDArray[np.int32], by_query: _ByQuery) -> Floats:
     """Sum over each query so that the result does not depend on the order of the rows.
 
     The last digit of a floating-point sum depends on the order of its terms, and a tree may split

@@ -25,7 +25,6 @@ from sklearn_rankcal.consistency._minima import minimizers
 from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
@@ -301,8 +300,7 @@ def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
         graphs = random.randint(1, 4, (60, r, r)) * (random.rand(60, r, r) < 0.4)
         graphs[:, np.arange(r), np.arange(r)] = 0
         return np.concatenate([single, orders, graphs])
-    binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
-    levels = range(2) if binary else range(4)
+    levels = range(2) if loss.needs_threshold else range(4)
     every = np.array(list(itertools.product(levels, repeat=r)), dtype=np.float64)
     return every[random.permutation(len(every))[:POOL]]
 

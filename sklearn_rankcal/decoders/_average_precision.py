@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._kernels import kernels, warn_if_slow
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options, search
+from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, warn_if_slow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

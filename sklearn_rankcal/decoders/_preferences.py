@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal._kernels import kernels, warn_if_slow
+from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
@@ -23,6 +23,7 @@ from sklearn_rankcal.decoders._search import (
     check_options,
     deadline_check,
     search_preferences,
+    warn_if_slow,
 )
 from sklearn_rankcal.decoders._weight_units import power_of_2
 

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._kernels import warn_if_slow
+from sklearn_rankcal._kernels import KERNELS, WANTED
+from sklearn_rankcal.exceptions import UncompiledKernelsWarning
+from sklearn_rankcal.utils._messages import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,6 +38,9 @@ MAX_CACHED = 2000
 #: Seconds that one descent on r documents takes with NumPy's kernels: for average precision divided
 #: by r^2, and for preferences divided by r.
 SECONDS_NUMPY, SECONDS_NUMPY_PREFERENCES = 5e-6, 2e-4
+#: Warn when all calls of a process together are expected to spend more seconds in NumPy's kernels.
+WORTH_A_WARNING = 1.0
+_expected = 0.0
 
 
 class SearchOptions(NamedTuple):
@@ -187,3 +192,23 @@ def rounding(matrix: Floats) -> float:
 def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
     """Return a function that tells whether `deadline` has passed, or None if there is none."""
     return None if deadline is None else lambda: time.monotonic() > deadline
+
+
+def warn_if_slow(seconds: float) -> None:
+    """Warn once in a process, when the calls announced so far would take NumPy's kernels long.
+
+    Does not warn if the compiled kernels run, or if SKLEARN_RANKCAL_KERNELS=numpy asked for NumPy.
+    """
+    global _expected
+    if KERNELS == "compiled" or WANTED == "numpy" or _expected > WORTH_A_WARNING:
+        return
+    _expected += seconds
+    if _expected > WORTH_A_WARNING:
+        warn(
+            "The decoders run without compiled kernels. Exact and greedy decoding therefore take "
+            "5 to 40 times as long, and local search takes 50 to 300 times as long. "
+            "Install the package with a C compiler (pip install --no-binary sklearn_rankcal "
+            "sklearn_rankcal), or set the environment variable SKLEARN_RANKCAL_KERNELS=numpy to "
+            "use the NumPy kernels without this warning.",
+            UncompiledKernelsWarning,
+        )

@@ -19,7 +19,6 @@ from sklearn_rankcal.consistency._rankings import (
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
-from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
@@ -84,8 +83,7 @@ def check_loss(
         "calibrated_over must describe the distributions over which the loss is calibrated"
     )
     if levels is None:
-        binary = isinstance(loss.measure, BinaryMeasure) and loss.threshold is None
-        levels = (0.0, 1.0) if binary else (0.0, 1.0, 2.0, 3.0)
+        levels = (0.0, 1.0) if loss.needs_threshold else (0.0, 1.0, 2.0, 3.0)
     random = np.random.RandomState(random_state)
     loss = loss.resolve(np.array(levels))
     get_decoder("auto", loss.space)

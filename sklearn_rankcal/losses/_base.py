@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.measures import Measure, inverse
+from sklearn_rankcal.measures import BinaryMeasure, Measure, inverse
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
 
@@ -94,6 +94,11 @@ class Loss(BaseEstimator):
     def calibrated_everywhere(self) -> bool:
         """Whether the loss is calibrated over every distribution."""
         return True
+
+    @property
+    def needs_threshold(self) -> bool:
+        """Whether labels must be 0 and 1, because there is no threshold of relevance."""
+        return isinstance(self.measure, BinaryMeasure) and getattr(self, "threshold", None) is None
 
     @property
     def graded_targets(self) -> bool:

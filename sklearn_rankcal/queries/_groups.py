@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._numbers import is_missing, read_whole
 
-# If `sizes_to_groups` does not know n_rows, it refuses sizes that add up to more than _MANY_ROWS,
-# and more than _SOME_ROWS if they look like query ids.
-_MANY_ROWS, _SOME_ROWS = 10**8, 10**6
+#: If `sizes_to_groups` does not know n_rows, it refuses sizes that add up to more.
+_MANY_ROWS = 10**8
 
 
 def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
@@ -176,9 +174,8 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
     Raises
     ------
     ValueError
-        If the sizes are not whole numbers >= 1 or do not add up to `n_rows`. If `n_rows` is not
-        passed, also if they add up to more than 100 million rows, or to more than a million rows
-        and equal numbers are contiguous, as they are in query ids.
+        If the sizes are not whole numbers >= 1 or do not add up to `n_rows`, or, without `n_rows`,
+        if they add up to more than 100 million rows.
 
     Examples
     --------
@@ -200,19 +197,12 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
             f"sizes add up to {total} rows, but n_rows is {n_rows}. Query ids need no conversion. "
             "Pass them as groups=."
         )
-    if n_rows is None and (total > _MANY_ROWS or (total > _SOME_ROWS and _look_like_ids(counts))):
+    if n_rows is None and total > _MANY_ROWS:
         raise ValueError(
             f"{len(counts)} sizes add up to {total} rows. They look like query ids, which need no "
             "conversion: pass them as groups=. If they are sizes, confirm it with n_rows=len(X)."
         )
-    check_memory(8 * total, f"Groups of {total:,} rows", "Check that the sizes are not query ids.")
     return np.repeat(np.arange(len(counts)), counts)
-
-
-def _look_like_ids(numbers: NDArray[np.int64]) -> bool:
-    """Whether equal numbers are contiguous, two or more on average, as ids of rows are."""
-    n_different = len(np.unique(numbers))
-    return 2 <= n_different <= len(numbers) / 2 and len(run_starts(numbers)) == n_different
 
 
 def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:

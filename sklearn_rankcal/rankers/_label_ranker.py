@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
@@ -413,7 +412,7 @@ def _read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool
 
 def _with_threshold(loss: Loss, r: int) -> Loss:
     """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
-    if not isinstance(loss.measure, BinaryMeasure) or loss.threshold is not None:
+    if not loss.needs_threshold:
         return loss
     cutoff = getattr(loss, "k", None)
     check_cutoff("k", cutoff)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import import_module, metadata
+from importlib import metadata
 
+from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal._version import __version__
 
 DEPENDENCIES = ("scikit-learn", "numpy", "scipy", "joblib")
@@ -26,12 +27,10 @@ def show_versions() -> None:
     System:
     ...
     """
-    # The helpers do not depend on the decoders. Only this call asks them for the kernels.
-    kernels = import_module("sklearn_rankcal.decoders").KERNELS
     print("System:")
     print(f"    python: {sys.version.split()[0]}")
     print(f"   machine: {platform.platform()}")
-    print(f"   kernels: {kernels}")
+    print(f"   kernels: {KERNELS}")
     print("Packages:")
     print(f"{'sklearn_rankcal':>18}: {__version__}")
     for name in DEPENDENCIES + OPTIONAL:
