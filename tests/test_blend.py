@@ -57,7 +57,9 @@ def test_weights_and_predictions_are_convex():
     scaled = model.scaler_.transform(X[300:])
     parts += [f.transform(scaled) @ coef + intercept for f, coef, intercept in model.kernels_]
     parts.append(model.logistic_.predict(model.columns_.transform(scaled)))
-    np.testing.assert_allclose(model.predict(X[300:]), np.tensordot(model.weights_, parts, axes=1))
+    unit = 2.0 ** np.frexp(np.abs(Y[:300]).max())[1]  # the parts learn targets below 1
+    wanted = unit * np.tensordot(model.weights_, parts, axes=1)
+    np.testing.assert_allclose(model.predict(X[300:]), wanted)
     even = BlendedRegressor(shrinkage=1e9, random_state=0).fit(X[:300], Y[:300])
     np.testing.assert_allclose(even.weights_, 1 / 4, atol=1e-6)
     again = clone(model).fit(X[:300], Y[:300])
@@ -91,6 +93,16 @@ def test_rows_without_held_out_predictions_have_nan():
     drawn = BlendedRegressor(max_samples=30, random_state=0).fit_held_out(X, y, weight)
     assert np.isfinite(drawn).sum() == 30
     assert np.isnan(BlendedRegressor(random_state=0).fit_held_out(X[:4], y[:4])).all()
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-3, 2.0**5, 2.0**40])
+def test_the_unit_of_the_targets_does_not_matter(unit):
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.column_stack([y, y**2 / 100])[:80]
+    one, other = (
+        BlendedRegressor(n_estimators=50, random_state=0).fit(X[:80], u * Y) for u in (1, unit)
+    )
+    np.testing.assert_array_equal(other.predict(X), unit * one.predict(X))
 
 
 def test_more_shrinkage_brings_weights_closer_to_equal():

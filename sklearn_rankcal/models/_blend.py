@@ -24,7 +24,7 @@ from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import rows_per_prediction
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
-from sklearn_rankcal.utils._scales import mean_one, target_unit
+from sklearn_rankcal.utils._scales import mean_one, power_above
 
 Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
@@ -120,7 +120,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Weights of the trees, of the Gaussian kernel, of the Laplacian kernel and of the logistic
         regression.
     forest_ : ExtraTreesRegressor
-        The trees. Very small or large targets are divided by a power of two before they are fitted.
+        The trees. They are fitted to targets that are divided by a power of two, so that the
+        largest is between 0.5 and 1.
     scaler_ : StandardScaler
         The scaler that is applied to X before the kernels and the logistic regression.
 
@@ -209,7 +210,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
-        self._unit = target_unit(float(np.abs(y).max()))
+        # The logistic regression learns targets below 1.
+        self._unit = power_above(float(np.abs(y).max()))
         y = y / self._unit
         scaled = mean_one(weight)
         weight = np.ones(len(X)) if scaled is None else scaled

@@ -24,6 +24,11 @@ def mean_one(weight: Floats) -> Floats | None:
     return weight / weight.mean()
 
 
+def power_above(value: float) -> float:
+    """Return the smallest power of two above a number; 1 for 0."""
+    return float(np.ldexp(1.0, np.frexp(value)[1]))
+
+
 def target_unit(largest: float) -> float:
     """Return the power of two by which targets are divided for regressors; 1 if they are moderate.
 
@@ -31,7 +36,7 @@ def target_unit(largest: float) -> float:
     """
     if largest == 0 or _SMALLEST_TARGET <= largest <= _LARGEST_TARGET:
         return 1.0
-    return 2.0 ** np.ceil(np.log2(largest))
+    return power_above(largest)
 
 
 def check_unit(largest: float) -> None:
