@@ -418,6 +418,19 @@ def test_the_scale_of_weights_does_not_matter():
     np.testing.assert_allclose(one, two, atol=1e-3)
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**100])
+def test_expected_costs_are_in_the_unit_of_the_costs(unit):
+    X, y = load_wine(return_X_y=True)
+    costs = seldom_one(np.arange(3)) + [[0], [5], [1]]
+    one, other = (
+        LowRankClassifier(Ridge(), loss_matrix=u * costs, n_folds=None).fit(X, y)
+        for u in (1.0, unit)
+    )
+    assert other.constant_regressor_ is not None
+    wanted = unit * one.predict_cost(X)
+    np.testing.assert_allclose(other.predict_cost(X), wanted, rtol=1e-9, atol=1e-9 * unit)
+
+
 def test_more_bad_input():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="loss_matrix returned None"):

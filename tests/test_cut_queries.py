@@ -24,6 +24,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import TargetEncoder
 
 from sklearn_rankcal import (
     BoostedRanker,
@@ -223,6 +224,15 @@ def test_transformers_that_change_the_features_of_training_rows():
     pipe.fit(X[TRAIN], Y[TRAIN], calibratedranker__groups=G[TRAIN])
     assert cuts(lambda: SCORER(pipe, X[TRAIN], Y[TRAIN], groups=G[TRAIN]))[0] == []
     assert len(cuts(lambda: SCORER(pipe, X[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
+
+
+def test_an_encoder_that_encodes_training_rows_by_the_targets_of_others():
+    """`TargetEncoder.fit_transform` and `transform` give the same row other numbers."""
+    table = np.digitize(X, [-1, 0, 1])
+    pipe = make_pipeline(TargetEncoder(target_type="continuous"), clone(RANKER))
+    pipe.fit(table[TRAIN], Y[TRAIN], calibratedranker__groups=G[TRAIN])
+    assert cuts(lambda: SCORER(pipe, table[TRAIN], Y[TRAIN], groups=G[TRAIN]))[0] == []
+    assert len(cuts(lambda: SCORER(pipe, table[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
 
 
 def test_a_ranker_of_a_finished_cross_validation_is_never_refused():

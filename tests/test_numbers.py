@@ -33,7 +33,7 @@ from sklearn_rankcal.losses import PD, Positional
 from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
-from sklearn_rankcal.utils._numbers import read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 BIG = 2**53 + 1
@@ -328,3 +328,11 @@ def test_surrogate_characters_in_text_columns():
     encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["text"])])
     ranker = CalibratedRanker(make_pipeline(encoder, Ridge()), context=None)
     assert sorted(ranker.fit(X, [1, 0, 1], [0, 0, 0]).predict(X, [0, 0, 0])) == [1, 2, 3]
+
+
+def test_both_ends_of_the_range():
+    ends = np.array([1e-50, 1e50])
+    check_range(np.concatenate([ends, -ends, [0.0, np.nan, np.inf]]), "y")
+    for beyond in (np.nextafter(1e-50, 0), np.nextafter(1e50, np.inf), -1e51, 5e-324):
+        with pytest.raises(ValueError, match=r"^y has .* must be between 1e-50 and 1e\+50"):
+            check_range(np.array([1.0, beyond]), "y")
