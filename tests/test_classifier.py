@@ -421,7 +421,7 @@ def test_the_scale_of_weights_does_not_matter():
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**100])
 def test_expected_costs_are_in_the_unit_of_the_costs(unit):
     X, y = load_wine(return_X_y=True)
-    costs = seldom_one(np.arange(3)) + [[0], [5], [1]]
+    costs = seldom_one(np.arange(3)) + np.array([[0], [5], [1]])
     one, other = (
         LowRankClassifier(Ridge(), loss_matrix=u * costs, n_folds=None).fit(X, y)
         for u in (1.0, unit)
