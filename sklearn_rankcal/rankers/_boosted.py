@@ -15,6 +15,7 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BoostedModel
 from sklearn_rankcal.models._boosted import LIBRARIES, boosted_regressor
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._models import chosen_context
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
@@ -184,7 +185,7 @@ class BoostedRanker(QueryRanker):
             If `regressor` is None or a name, and the library is not installed.
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
-        data, held_out = self._read_training(X, y, groups, sample_weight, validation)
+        data, held_out = read_training(self, X, y, groups, sample_weight, validation)
         check_context(None if self.context == "auto" else self.context)
         regressor = self.regressor
         if regressor is None or isinstance(regressor, str):
@@ -202,7 +203,8 @@ class BoostedRanker(QueryRanker):
             if self.surrogate_.order_preserving
             else f"no distributions in general, because the surrogate is {self.surrogate_.theorem}"
         )
-        return self._fit_model(model, targets, data, held_out)
+        fit_model(self, model, targets, data, held_out)
+        return self
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)

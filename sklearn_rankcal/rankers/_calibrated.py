@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, StackedModel, default_regressor
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._models import NAMES, make_model
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.targets import PairTargets
@@ -237,7 +238,7 @@ class CalibratedRanker(QueryRanker):
             is a ranker, such as `LGBMRanker`.
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
-        data, held_out = self._read_training(X, y, groups, sample_weight, validation)
+        data, held_out = read_training(self, X, y, groups, sample_weight, validation)
         default = self.regressor is None or isinstance(self.regressor, str)
         if default and data.weight is not None:
             # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
@@ -249,7 +250,8 @@ class CalibratedRanker(QueryRanker):
         # The members of a stack may all have other targets.
         learned = getattr(model, "learns_targets", True)
         self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
-        return self._fit_model(model, targets, data, held_out)
+        fit_model(self, model, targets, data, held_out)
+        return self
 
     # ---------------------------------------------------------------- what the model can take
 

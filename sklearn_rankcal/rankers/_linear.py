@@ -18,6 +18,7 @@ from sklearn_rankcal.models import LinearModel
 from sklearn_rankcal.models._linear import SOLVERS
 from sklearn_rankcal.models._stochastic import STEP_SIZES
 from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.rankers._training import TrainingData, warn_if_labels_are_amounts
@@ -240,9 +241,9 @@ class LinearRanker(QueryRanker):
         ConvergenceWarning
             If `max_iter` iterations are too few.
         """
-        data, _ = self._read_training(X, y, groups, sample_weight)
+        data, _ = read_training(self, X, y, groups, sample_weight)
         model = self._make_model()
-        self._fit_model(model, self._make_targets(data), data)
+        fit_model(self, model, self._make_targets(data), data)
         return self._keep_fit()
 
     @available_if(_is_stochastic)

@@ -1,39 +1,24 @@
-"""The base class of rankers of queries: read, fit a model to targets, decode its predictions."""
+"""The base class of rankers of queries, which decodes the predictions of a fitted model."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
-from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _reports, _table
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
-from sklearn_rankcal.rankers._training import (
-    TrainingData,
-    warn_if_labels_are_amounts,
-    warn_if_rows_are_queries,
-    warn_if_split_cuts_queries,
-)
-from sklearn_rankcal.rankers._validation import (
-    hold_out,
-    keep_validation,
-    make_validation,
-    read_validation,
-)
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
@@ -67,7 +52,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
-    reads the data (`_read_training`), makes a model and targets, and fits the model (`_fit_model`).
+    reads the data (`read_training`), makes a model and targets, and fits the model (`fit_model`).
     """
 
     decoder: Any = "auto"
@@ -92,80 +77,6 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         return False
-
-    # ---------------------------------------------------------------- fit
-
-    def _read_training(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        validation: tuple[Any, ...] | None = None,
-    ) -> tuple[TrainingData, TrainingData | None]:
-        """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
-
-        `validation` holds `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, or is
-        None for rankers without validation queries. Returns the training queries, and the
-        validation queries or None.
-        """
-        loss = get_loss(self.loss)
-        X, labels, queries = read_labelled(self, X, y, groups, reset=True)
-        data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
-        held_out = None
-        if validation is not None:
-            known = groups is not None or self.group_column is not None
-            held_out = read_validation(self, queries, *validation, ids_known=known)
-        self.decoder_ = get_decoder(self.decoder, loss.space)
-        self.n_queries_ = queries.n_queries
-        warn_if_rows_are_queries(queries)
-        warn_if_split_cuts_queries(self.regressor, queries)
-        data = data.without_zero_weights()
-        self.loss_ = loss.resolve(data.labels)
-        warn_if_labels_are_amounts(self.loss_, data.labels)
-        data = data.without_undefined_queries(self.loss_)
-        self.n_queries_dropped_ = self.n_queries_ - data.queries.n_queries
-        if held_out is None:
-            data, held_out = hold_out(data, self.validation_queries, self.random_state)
-        return data.weighted_by(self.loss_).without_zero_weights(), held_out
-
-    def _fit_model(
-        self,
-        model: Any,
-        targets: Any,
-        data: TrainingData,
-        held_out: TrainingData | None = None,
-    ) -> Self:
-        """Fit the model to the targets, with early stopping if there are validation queries."""
-        started = time.perf_counter()
-        queries = data.queries
-        set_random_states(model, self.random_state)
-        set_verbose(model, self.verbose - 1)
-        validation = None if held_out is None else make_validation(self, model, held_out)
-        print_progress(
-            self,
-            f"{queries.n_rows} documents in {queries.n_queries} queries for "
-            f"{self.loss_!r}; {self.n_queries_dropped_} queries left out"
-            + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
-        )
-        shown = getattr(model, "regressor", None)
-        shown = model if shown is None else shown
-        n_rows, n_columns = data.X.shape
-        print_progress(
-            self, f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
-        )
-        # Models have these parameters only if they use them.
-        extra: dict[str, Any] = {} if validation is None else {"validation": validation}
-        if has_fit_parameter(model, "labels"):
-            extra["labels"] = data.labels
-        if has_fit_parameter(model, "graded_targets"):
-            extra["graded_targets"] = self.loss_.graded_targets
-        self.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
-        fitted = getattr(self.model_, "regressor_", self.model_)
-        kept = "" if validation is None else f" with {validation.n_iter} iterations"
-        print_progress(self, f"fitted {type(fitted).__name__}{kept}", started)
-        keep_validation(self, validation)
-        return self
 
     # ---------------------------------------------------------------- predict
 

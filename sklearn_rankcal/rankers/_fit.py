@@ -1,0 +1,101 @@
+"""What every `fit` of a ranker of queries does: read training data, fit a model to targets."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.rankers._input import read_labelled
+from sklearn_rankcal.rankers._training import (
+    TrainingData,
+    warn_if_labels_are_amounts,
+    warn_if_rows_are_queries,
+    warn_if_split_cuts_queries,
+)
+from sklearn_rankcal.rankers._validation import (
+    hold_out,
+    keep_validation,
+    make_validation,
+    read_validation,
+)
+from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._nested import set_random_states, set_verbose
+
+
+def read_training(
+    ranker: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    validation: tuple[Any, ...] | None = None,
+) -> tuple[TrainingData, TrainingData | None]:
+    """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
+
+    `validation` holds `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, or is
+    None for rankers without validation queries. Returns the training queries, and the
+    validation queries or None.
+    """
+    loss = get_loss(ranker.loss)
+    X, labels, queries = read_labelled(ranker, X, y, groups, reset=True)
+    data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
+    held_out = None
+    if validation is not None:
+        known = groups is not None or ranker.group_column is not None
+        held_out = read_validation(ranker, queries, *validation, ids_known=known)
+    ranker.decoder_ = get_decoder(ranker.decoder, loss.space)
+    ranker.n_queries_ = queries.n_queries
+    warn_if_rows_are_queries(queries)
+    warn_if_split_cuts_queries(ranker.regressor, queries)
+    data = data.without_zero_weights()
+    ranker.loss_ = loss.resolve(data.labels)
+    warn_if_labels_are_amounts(ranker.loss_, data.labels)
+    data = data.without_undefined_queries(ranker.loss_)
+    ranker.n_queries_dropped_ = ranker.n_queries_ - data.queries.n_queries
+    if held_out is None:
+        data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
+    return data.weighted_by(ranker.loss_).without_zero_weights(), held_out
+
+
+def fit_model(
+    ranker: Any,
+    model: Any,
+    targets: Any,
+    data: TrainingData,
+    held_out: TrainingData | None = None,
+) -> None:
+    """Fit the model to the targets, with early stopping if there are validation queries."""
+    started = time.perf_counter()
+    queries = data.queries
+    set_random_states(model, ranker.random_state)
+    set_verbose(model, ranker.verbose - 1)
+    validation = None if held_out is None else make_validation(ranker, model, held_out)
+    print_progress(
+        ranker,
+        f"{queries.n_rows} documents in {queries.n_queries} queries for "
+        f"{ranker.loss_!r}; {ranker.n_queries_dropped_} queries left out"
+        + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
+    )
+    shown = getattr(model, "regressor", None)
+    shown = model if shown is None else shown
+    n_rows, n_columns = data.X.shape
+    print_progress(
+        ranker, f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
+    )
+    # Models have these parameters only if they use them.
+    extra: dict[str, Any] = {} if validation is None else {"validation": validation}
+    if has_fit_parameter(model, "labels"):
+        extra["labels"] = data.labels
+    if has_fit_parameter(model, "graded_targets"):
+        extra["graded_targets"] = ranker.loss_.graded_targets
+    ranker.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
+    fitted = getattr(ranker.model_, "regressor_", ranker.model_)
+    kept = "" if validation is None else f" with {validation.n_iter} iterations"
+    print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
+    keep_validation(ranker, validation)
