@@ -117,15 +117,6 @@ def test_removed_constants_change_no_ranking(space):
     assert ranks[0].tolist() == ranks[1].tolist()
 
 
-def test_scores_have_no_matrices():
-    assert not SCORES.is_pairwise and SCORES.default_decoder == "sort"
-    for method, arguments in (("indices", (3,)), ("matrices", (np.ones((1, 3)), 3))):
-        with pytest.raises(NotImplementedError):
-            getattr(SCORES, method)(*arguments)
-    with pytest.raises(NotImplementedError):
-        SCORES.fold(np.ones(3), np.ones(3))
-
-
 def test_an_unknown_space_is_refused():
     with pytest.raises(
         ValueError, match=r"Unknown space 'triples'\. Known: 'scores', 'pairs', 'sym"

@@ -21,7 +21,7 @@ from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_array
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class _MatrixDecoder(BaseEstimator):
     define `method`.
     """
 
-    space: PairSpace
+    space: Space
     method: str
     methods: Any  # the methods that the decoding function of this space knows
 

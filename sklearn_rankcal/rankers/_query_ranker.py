@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
+from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _reports, _table
@@ -55,6 +56,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     reads the data (`read_training`), makes a model and targets, and fits the model (`fit_model`).
     """
 
+    loss_: Loss
+    n_queries_: int
+    n_queries_dropped_: int
     decoder: Any = "auto"
     n_jobs: int | None = None
     regressor: Any = None

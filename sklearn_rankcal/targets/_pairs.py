@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, weigh
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets._space import PAIRS, SYMMETRIC_PAIRS, PairSpace
+from sklearn_rankcal.targets._space import PAIRS, SYMMETRIC_PAIRS, Space
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 class PairTargets:
     """Targets that a model of pairs learns: t_ij = -t_ji in the space `PAIRS`, else t_ij = t_ji."""
 
-    space: PairSpace = PAIRS
+    space: Space = PAIRS
 
     def __init__(self, queries: Queries) -> None:
         self.queries = queries

@@ -2,8 +2,7 @@
 
 Every loss, every model and every decoder has an attribute `space`: the space of the targets, of the
 predictions, or of the predictions to decode. A loss, a model and a decoder can be used together if
-their spaces are the same. To add a space, add a class here, a default model in
-`sklearn_rankcal.models` and a decoder.
+their spaces are the same.
 """
 
 from __future__ import annotations
@@ -19,94 +18,33 @@ Floats = NDArray[np.float64]
 
 
 class Space(str):
-    """Base class of the spaces of targets and predictions.
+    """A space of targets and predictions of a query: one number per document or per pair.
 
-    A space is a string, its name. Targets or predictions of a query have several entries, which are
-    numbers: one for each document, or one for each pair of documents.
+    A space is a string, its name. The numbers of a query of r documents are its entries: one for
+    each document, or one for each pair i < j, and for each i = j too if the space is symmetric.
 
-    Attributes
+    Parameters
     ----------
-    is_pairwise : bool
-        Whether there is an entry for each pair of documents. If not, there is one for each
-        document.
+    name : str
+        The name of the space.
     default_decoder : str
         Name of the decoder that ``decoder="auto"`` stands for.
-    symmetric : bool
-        Whether u_ij = u_ji. Only spaces of pairs have this attribute.
+    is_pairwise : bool, default=True
+        Whether there is an entry u_ij for each pair of documents.
+    symmetric : bool, default=False
+        Whether u_ij = u_ji. Otherwise u_ij = -u_ji.
     """
 
-    is_pairwise: bool
     default_decoder: str
+    is_pairwise: bool
     symmetric: bool
 
-    @property
-    def sign(self) -> float:
-        """1 if u_ij = u_ji, -1 if u_ij = -u_ji. Only spaces of pairs have a sign."""
-        raise NotImplementedError
-
-    def n_entries(self, sizes: Any) -> Any:
-        """Return the number of entries of a query of `sizes` documents, or of several queries."""
-        raise NotImplementedError
-
-    def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the documents i and j of each entry of a query of r documents. Only for pairs."""
-        raise NotImplementedError
-
-    def matrices(self, entries: Floats, r: int) -> Floats:
-        """Convert the entries (n, n_entries) of n queries of r documents to matrices (n, r, r)."""
-        raise NotImplementedError
-
-    def fold(self, there: Floats, back: Floats) -> Floats:
-        """Combine predictions for (i, j) and for (j, i) to one number per pair."""
-        raise NotImplementedError
-
-    def owners(self, queries: Queries) -> NDArray[np.int64]:
-        """Return the number of the query that each entry belongs to, in ascending order."""
-        return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
-
-    def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        """Subtract from the entries (n_entries,) of all queries the part on which no ranking
-        depends.
-
-        This is the mean of the scores of a query, or that of the entries on the diagonal of a
-        symmetric matrix, and that of the others. Differences have no such part.
-        """
-        raise NotImplementedError
-
-    def __reduce__(self) -> Any:
-        # A pickle contains only the name, so that unpickling returns the one object of the space.
-        # With `SPACES.__getitem__` instead of `get_space`, pickle would store the whole dictionary,
-        # which could not be read back.
-        return get_space, (str(self),)
-
-
-class ScoreSpace(Space):
-    """The space of scores: one number per document, of which larger is better."""
-
-    is_pairwise = False
-    default_decoder = "sort"
-
-    def n_entries(self, sizes: Any) -> Any:
-        return sizes
-
-    def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        return _center(entries, self.owners(queries))
-
-
-class PairSpace(Space):
-    """A space of pairs: one number u_ij per pair of documents of a query.
-
-    The entries are those with i < j, and if the matrix is symmetric also those with i = j.
-    """
-
-    is_pairwise = True
-    default_decoder = "auto"
-
-    symmetric: bool
-
-    def __new__(cls, name: str, symmetric: bool) -> Self:
+    def __new__(
+        cls, name: str, default_decoder: str, *, is_pairwise: bool = True, symmetric: bool = False
+    ) -> Self:
         space = super().__new__(cls, name)
-        space.symmetric = symmetric
+        space.default_decoder = default_decoder
+        space.is_pairwise, space.symmetric = is_pairwise, symmetric
         return space
 
     @property
@@ -115,8 +53,28 @@ class PairSpace(Space):
         return 1.0 if self.symmetric else -1.0
 
     def n_entries(self, sizes: Any) -> Any:
-        """Return the number of pairs i < j of a query, or i <= j if the space is symmetric."""
+        """Return the number of entries of a query of `sizes` documents, or of several queries."""
+        if not self.is_pairwise:
+            return sizes
         return sizes * (sizes + (1 if self.symmetric else -1)) // 2
+
+    def owners(self, queries: Queries) -> NDArray[np.int64]:
+        """Return the number of the query that each entry belongs to, in ascending order."""
+        return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
+
+    def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
+        """Subtract from the entries of all queries the part on which no ranking depends.
+
+        This is the mean of the scores of a query, or that of the entries on the diagonal of a
+        symmetric matrix, and that of the others. Differences have no such part.
+        """
+        if not self.is_pairwise:
+            return _center(entries, self.owners(queries))
+        if not self.symmetric:
+            return entries
+        return _center(entries, 2 * self.owners(queries) + self.on_diagonal(queries))
+
+    # ---------------------------------------------------------------- spaces of pairs
 
     def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the documents i and j of each entry of a query of r documents, in order."""
@@ -134,11 +92,6 @@ class PairSpace(Space):
         """Combine predictions for (i, j) and for (j, i) to one number per pair."""
         return (there + self.sign * back) / 2
 
-    def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        if not self.symmetric:
-            return entries
-        return _center(entries, 2 * self.owners(queries) + self.on_diagonal(queries))
-
     def on_diagonal(self, queries: Queries) -> NDArray[np.int64]:
         """Mark the entries with i = j of a symmetric space by 1, and the others by 0."""
         counts = self.n_entries(queries.sizes)
@@ -150,6 +103,12 @@ class PairSpace(Space):
         marks[first + place * r - place * (place - 1) // 2] = 1
         return marks
 
+    def __reduce__(self) -> Any:
+        # A pickle contains only the name, so that unpickling returns the one object of the space.
+        # With `SPACES.__getitem__` instead of `get_space`, pickle would store the whole dictionary,
+        # which could not be read back.
+        return get_space, (str(self),)
+
 
 def _center(entries: Floats, kind: NDArray[np.int64]) -> Floats:
     """Subtract from each entry the mean of the entries of the same kind."""
@@ -158,11 +117,11 @@ def _center(entries: Floats, kind: NDArray[np.int64]) -> Floats:
 
 
 #: The space of one number per document.
-SCORES = ScoreSpace("scores")
+SCORES = Space("scores", "sort", is_pairwise=False)
 #: The space of one difference u_ij = -u_ji per pair of documents of a query.
-PAIRS = PairSpace("pairs", symmetric=False)
+PAIRS = Space("pairs", "auto")
 #: The space of one number u_ij = u_ji per pair of documents of a query, and u_ii per document.
-SYMMETRIC_PAIRS = PairSpace("symmetric_pairs", symmetric=True)
+SYMMETRIC_PAIRS = Space("symmetric_pairs", "auto", symmetric=True)
 #: All spaces by name.
 SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_PAIRS)}
 
@@ -194,3 +153,6 @@ def get_space(space: str) -> Space:
     if space not in SPACES:
         raise ValueError(f"Unknown space {space!r}. Known: {', '.join(map(repr, SPACES))}.")
     return SPACES[space]
+
+
+PairSpace = Space
