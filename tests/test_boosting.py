@@ -9,12 +9,12 @@ from sklearn.base import clone
 
 from sklearn_rankcal import BoostedRanker, sizes_to_groups
 from sklearn_rankcal.boosting import (
-    Derivatives,
     lightgbm_metric,
     lightgbm_objective,
     xgboost_metric,
     xgboost_objective,
 )
+from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import NDCG, PD, get_loss
 from sklearn_rankcal.metrics import map_score, ndcg_score, pairwise_disagreement_loss

@@ -4,15 +4,13 @@ labels, scores -> **gradient and curvature of a surrogate** -> the trees of a li
 
 `lightgbm_objective` and `lightgbm_metric` are for `lightgbm.LGBMRanker`, and `xgboost_objective`
 and `xgboost_metric` for `xgboost.train` and `xgboost.XGBRegressor`. None of them imports the
-library. `BoostedRanker` uses the same `Derivatives`.
+library.
 """
 
-from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.boosting._lightgbm import lightgbm_metric, lightgbm_objective
 from sklearn_rankcal.boosting._xgboost import xgboost_metric, xgboost_objective
 
 __all__ = [
-    "Derivatives",
     "lightgbm_metric",
     "lightgbm_objective",
     "xgboost_metric",

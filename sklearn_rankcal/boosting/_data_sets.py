@@ -19,10 +19,8 @@ _N_KEPT = 4  # data sets; a metric is called for the training set and some valid
 
 
 class Kept(Generic[_Value]):
-    """Values that were computed from the arrays of a data set, for the last few data sets.
-
-    Arrays are compared by their entries, since a library may pass the same memory with other
-    entries. The comparison takes much less time than any use of the arrays.
+    """Values that were computed from the arrays of the last few data sets, compared by their
+    entries.
     """
 
     def __init__(self, make: Callable[..., _Value]) -> None:
@@ -166,13 +164,7 @@ def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats |
 
 
 def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-    """Return the number of the query of each row, from the numbers of rows of the queries.
-
-    Raises
-    ------
-    ValueError
-        If there are no sizes, or if they do not add up to the number of rows.
-    """
+    """Return the number of the query of each row, from the numbers of rows of the queries."""
     if sizes is None or not np.size(sizes):
         raise ValueError(
             "There are no query sizes. Use LGBMRanker, whose fit takes group=<sizes of the "

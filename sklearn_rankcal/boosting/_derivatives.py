@@ -1,8 +1,4 @@
-"""Gradients and curvatures of a surrogate, on the scale that boosting libraries expect.
-
-Utilities of a data set come in once. In each iteration of boosting, scores come in, and two numbers
-for each document go out.
-"""
+"""Gradients and curvatures of a surrogate, on the scale that boosting libraries expect."""
 
 from __future__ import annotations
 
@@ -27,58 +23,17 @@ _LARGEST_START = 50.0  # a constant score at which no exponential overflows
 class Derivatives:
     """Gradients and curvatures of a surrogate for the documents of one data set.
 
-    A library fits each tree by steps of Newton's method: the value of a leaf is the sum of the
-    gradients over the sum of the curvatures, and its penalties and limits are compared with these
-    sums. So both are multiplied by a number for which the mean curvature is 1 at the start, as for
-    half the squared error. The defaults of the libraries then mean for every surrogate, and for
-    every scale of the utilities and weights, what they mean for regression.
+    The value of a leaf is the sum of the gradients over the sum of the curvatures, and penalties of
+    libraries are compared with these sums. So both are multiplied by a number for which the mean
+    curvature is 1 at the start, as for half the squared error: the defaults of the libraries then
+    mean the same for every surrogate and unit.
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-        `Surrogate.resolve` sets its parameters that depend on data.
-    targets : ndarray of shape (n_documents,) or Preferences
-        What `Surrogate.targets` returned.
-    queries : Queries
-    weight : ndarray of shape (n_queries,), default=None
-        The weight of each query, larger than 0.
-
-    Attributes
-    ----------
-    start : float
-        The constant score that minimises the surrogate, at which boosting starts. It is 0 if the
-        surrogate does not depend on it, and 1 for surrogates that only depend on the direction of
-        the scores, which have no derivatives at 0.
-
-    Notes
-    -----
-    A curvature of 0 or below gives no step. A curvature is therefore at least 1/100 of the mean
-    curvature of its query at the start. If that mean is 0, as for the hinge of `RankSVM`, the
-    curvature is at least the mean absolute gradient of the query at the start, so that boosting
-    makes steps of length about 1 along the gradient.
-
-    Gradients and curvatures above 1e12 are cut off there. Surrogates of which that is true, sums of
-    exponentials, have gradients about as large as their curvatures, so that the step has a length
-    of about 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter of the surrogate is out of range, or if it does not take the targets.
-
-    Examples
-    --------
-    The squared error has the gradient s - v and the curvature 1, and starts at the mean utility:
-
-    >>> import numpy as np
-    >>> from sklearn_rankcal.boosting import Derivatives
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseSquared
-    >>> v = np.array([1.0, 0.0, 0.0, 3.0])
-    >>> derivatives = Derivatives(PointwiseSquared(), v, Queries.uniform(2, 2))
-    >>> gradient, curvature = derivatives(np.zeros(4))
-    >>> derivatives.start, gradient.tolist(), curvature.tolist()
-    (1.0, [0.0, 1.0, 1.0, -2.0], [1.0, 1.0, 1.0, 1.0])
+    A curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is
+    0, as for the hinge, it is at least the mean absolute gradient of the query at the start, so
+    that steps have a length of about 1. Both are cut off at 1e12, as sums of exponentials need it.
+    `weight` (n_queries,) is larger than 0. Boosting starts at the constant score `start` that
+    minimises the surrogate: 0 if none does, and 1 for surrogates of the direction of the scores,
+    which have no derivatives at 0.
     """
 
     def __init__(
@@ -107,16 +62,8 @@ class Derivatives:
         return gradient, curvature
 
     def __call__(self, scores: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Compute gradient and curvature.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_documents,)
-            The predictions of the library, to which `start` is added.
-
-        Returns
-        -------
-        gradient, curvature : ndarray of shape (n_documents,)
+        """Compute gradient and curvature (n_documents,) at the predictions of the library plus
+        `start`.
         """
         gradient, curvature = self._evaluate(np.asarray(scores, dtype=np.float64))
         gradient = np.clip(gradient * self._factor, -_LARGEST, _LARGEST)
@@ -127,8 +74,8 @@ class Derivatives:
 def _constant_score(surrogate: Surrogate, targets: Any, mass: Floats) -> float:
     """Return the score that minimises the surrogate if all documents have the same score.
 
-    The gradients of surrogates that are sums over documents are affine in the utility. The best
-    constant is therefore that of a single document with the mean utility.
+    Gradients that are sums over documents are affine in the utility, so that it is that of a single
+    document with the mean utility.
     """
     if surrogate.scale_invariant:
         return 1.0

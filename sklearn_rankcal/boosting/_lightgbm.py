@@ -41,9 +41,8 @@ def lightgbm_objective(
 ) -> _LightGBMObjective:
     """Make an objective for ``LGBMRanker(objective=...)`` that minimises a surrogate.
 
-    LightGBM grows trees on the gradients and curvatures of the surrogate, and does all the rest:
-    categories, missing values, constraints, sampling. `BoostedRanker` does the same as an estimator
-    of this package, with context columns and query ids.
+    LightGBM does all the rest: categories, missing values, constraints, sampling. `BoostedRanker`
+    does the same as an estimator of this package, with context columns and query ids.
 
     Parameters
     ----------
@@ -57,26 +56,22 @@ def lightgbm_objective(
     objective : callable
         ``objective(y_true, y_pred, weight, group)`` returns the gradient and the curvature, two
         arrays of shape (n_documents,). The weight of a query is the mean of the weights of its
-        rows. Copies and pickles of the objective contain no data.
+        rows. Copies and pickles contain no data. It raises ValueError if the query sizes do not add
+        up to the number of rows, or if the surrogate does not take the labels.
 
     Raises
     ------
     ValueError
-        If the surrogate or the loss is unknown. The objective itself raises it if there are no
-        query sizes, if they do not add up to the number of rows, or if the surrogate does not take
-        the labels.
+        If the surrogate or the loss is unknown.
 
     Notes
     -----
     Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
-    start of boosting, so that ``min_child_weight`` and ``reg_lambda`` mean for every surrogate what
-    they mean for regression. Curvatures have a floor, and are cut off where they overflow: see
-    `boosting.Derivatives`. The scores that LightGBM predicts are relative to the best constant
-    score, which changes no ranking.
+    start, so that ``min_child_weight`` and ``reg_lambda`` mean what they mean for regression.
+    Predicted scores are relative to the best constant score.
 
-    Labels can be any numbers that the loss takes, also above 30. But LightGBM's own metric NDCG,
-    which `LGBMRanker` computes on validation sets by default, refuses others than whole numbers up
-    to 30. Pass ``metric="None"`` to `LGBMRanker` then, and ``eval_metric=lightgbm_metric(...)`` to
+    LightGBM's own metric NDCG, which `LGBMRanker` computes by default, refuses labels other than
+    whole numbers up to 30. Pass ``metric="None"`` then, and ``eval_metric=lightgbm_metric(...)`` to
     its `fit`.
 
     Examples
@@ -85,15 +80,9 @@ def lightgbm_objective(
     >>> from sklearn_rankcal.boosting import lightgbm_metric, lightgbm_objective
     >>> objective = lightgbm_objective("softmax", loss="ndcg@10")
     >>> ranker = LGBMRanker(objective=objective, metric="None")  # doctest: +SKIP
-    >>> ranker.fit(
-    ...     X,
-    ...     y,
-    ...     group=sizes,
-    ...     eval_X=X_val,
-    ...     eval_y=y_val,
-    ...     eval_group=[sizes_val],
-    ...     eval_metric=lightgbm_metric("ndcg@10"),
-    ... )  # doctest: +SKIP
+    >>> validation = {"eval_X": X_val, "eval_y": y_val, "eval_group": [sizes]}  # doctest: +SKIP
+    >>> validation["eval_metric"] = lightgbm_metric("ndcg@10")  # doctest: +SKIP
+    >>> ranker.fit(X, y, group=sizes, **validation)  # doctest: +SKIP
 
     Two documents of one query, the first of which is relevant:
 
@@ -108,6 +97,9 @@ def lightgbm_objective(
 def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     """Make a metric for ``LGBMRanker.fit(eval_metric=...)``: the mean of the measure of a loss.
 
+    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG at 1 to 5, and early stopping
+    then takes the first metric that stops improving.
+
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
@@ -117,19 +109,12 @@ def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     -------
     metric : callable
         ``metric(y_true, y_pred, weight, group)`` returns the name, the value and whether larger is
-        better. Where scores tie, the value is the mean over the orders of the tied documents. The
-        weight of a query is the mean of the weights of its rows.
+        better. Ties and weights count as in the metric functions.
 
     Raises
     ------
     ValueError
-        If the loss is unknown. The metric itself raises it if the query sizes do not add up to the
-        number of rows, or if the loss does not take the labels.
-
-    Notes
-    -----
-    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG at 1 to 5, and early stopping
-    then takes the first metric that stops improving.
+        If the loss is unknown.
 
     Examples
     --------

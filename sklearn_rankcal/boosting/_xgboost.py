@@ -91,8 +91,7 @@ def xgboost_objective(
 ) -> _XGBoostObjective:
     """Make an objective for `xgboost.train` and ``XGBRegressor(objective=...)``.
 
-    `XGBRanker` does not take functions as its objective. `BoostedRanker` with
-    ``regressor="xgboost"`` is a ranker.
+    `XGBRanker` does not take functions. `BoostedRanker` with ``regressor="xgboost"`` is a ranker.
 
     Parameters
     ----------
@@ -108,20 +107,14 @@ def xgboost_objective(
     -------
     objective : callable
         ``objective(y_true, y_pred, sample_weight=None)``, or ``objective(y_pred, matrix)`` with a
-        `DMatrix`, returns the gradient and the curvature, two arrays of shape (n_documents,).
-        Weights are those of queries, or those of rows, of which the mean over each query counts.
+        `DMatrix`, returns the gradient and the curvature, as `lightgbm_objective` describes them.
+        Weights are those of queries, or of rows. Scores are relative to the best constant score, so
+        that ``base_score=0`` is the right start.
 
     Raises
     ------
     ValueError
-        If the surrogate or the loss is unknown. The objective itself raises it if the queries are
-        unknown, if `groups` does not have one entry for each row, or if the surrogate does not take
-        the labels.
-
-    Notes
-    -----
-    Gradients and curvatures have the scale that `lightgbm_objective` describes. Scores are relative
-    to the best constant score, so that ``base_score=0`` is the right start.
+        If the surrogate or the loss is unknown.
 
     Examples
     --------
@@ -140,14 +133,15 @@ def xgboost_objective(
 def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -> _XGBoostMetric:
     """Make a metric for `xgboost.train` and ``XGBRegressor(eval_metric=...)``.
 
+    XGBoost minimises unknown metrics. For early stopping pass
+    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)`` as a callback.
+
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
         The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row of the validation set. None takes the queries from
-        ``DMatrix(..., qid=...)``, which only `xgboost.train` passes on. With several validation
-        sets it must be None.
+        Query id of each row of the one validation set, or None as in `xgboost_objective`.
 
     Returns
     -------
@@ -158,13 +152,7 @@ def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        If the loss is unknown. The metric itself raises it if the queries are unknown, if `groups`
-        does not have one entry for each row, or if the loss does not take the labels.
-
-    Notes
-    -----
-    XGBoost minimises unknown metrics. For early stopping pass
-    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)`` as a callback.
+        If the loss is unknown.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_rankcal.boosting import Derivatives
+from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.models._context_table import ContextTableMixin
 from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
 from sklearn_rankcal.models._validation import Validation
@@ -88,7 +88,7 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     surrogate_ : Surrogate
         The surrogate, with parameters left to the data filled in.
     start_ : float
-        The constant score at which boosting starts, see `boosting.Derivatives`. `predict` adds it
+        The constant score at which boosting starts. `predict` adds it
         to what the regressor predicts.
     context_ : dict of str to list
         As in `DocumentModel`.

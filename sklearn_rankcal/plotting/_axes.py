@@ -19,24 +19,7 @@ STYLES = (
 
 
 def make_axes(n_rows: int = 1, n_columns: int = 1, **options: Any) -> Any:
-    """Make a new figure, and return its axes.
-
-    Parameters
-    ----------
-    n_rows, n_columns : int, default=1
-        The number of rows and of columns of axes.
-    **options
-        Keyword arguments of `matplotlib.pyplot.subplots`.
-
-    Returns
-    -------
-    axes : matplotlib axes or ndarray of them
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed. The error names the extra to install.
-    """
+    """Make a new figure, and return its axes; ImportError says how to install matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -52,23 +35,9 @@ def settle(ax: Any) -> None:
 def place_legend(ax: Any, loc: str = "upper right", **options: Any) -> Any:
     """Add a legend, and make room for it above the lines and areas, so that it covers nothing.
 
-    The upper limit of the y axis is raised, by as much as needed and not more. If the legend is
-    wider than the axes or higher than 60 % of them, its letters become smaller, down to 5 points.
-    The size of the figure at the time of the call counts: in a smaller figure the same legend takes
-    a larger part.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-        Axes with a linear y axis. Its lower limit stays as it is.
-    loc : {"upper right", "upper left"}, default="upper right"
-        The corner of the legend.
-    **options
-        Keyword arguments of `matplotlib.axes.Axes.legend`.
-
-    Returns
-    -------
-    legend : matplotlib Legend
+    The upper limit of the y axis (linear) is raised as much as needed. A legend wider than the axes
+    or higher than 60 % of them gets smaller letters, down to 5 points. The size of the figure at
+    the time of the call counts.
     """
     for size in (10, 9, 8, 7, 6, 5):
         legend = ax.legend(loc=loc, framealpha=1.0, fontsize=size, **options)

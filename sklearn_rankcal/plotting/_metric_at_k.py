@@ -1,8 +1,4 @@
-"""The plot of a metric against its cutoff.
-
-Labels and a ranking come in, or a fitted ranker. The mean of the metric at each cutoff comes out,
-with an interval over queries, and a curve of them.
-"""
+"""The plot of a metric against its cutoff, with intervals over queries."""
 
 from __future__ import annotations
 
@@ -31,17 +27,15 @@ class MetricAtKDisplay:
     """The mean of a metric over queries against its cutoff k, with an interval.
 
     Use `from_estimator` or `from_predictions` to make one. To compare several rankers, pass the
-    ``ax_`` of the first display as ``ax`` to the others: each gets a line of its own, and its name
-    stands in the legend.
+    ``ax_`` of the first display as ``ax`` to the others.
 
     Parameters
     ----------
     k : array-like of int of shape (n_cutoffs,)
         The cutoffs, in ascending order.
-    mean : array-like of float of shape (n_cutoffs,)
-        The mean of the metric over queries at each cutoff.
-    low, high : array-like of float of shape (n_cutoffs,)
-        The bounds of the bootstrap percentile interval of each mean.
+    mean, low, high : array-like of float of shape (n_cutoffs,)
+        The mean of the metric over queries at each cutoff, and the bounds of its bootstrap
+        percentile interval.
     metric : str
         The name of the metric, without a cutoff.
     name : str, default=None
@@ -53,14 +47,8 @@ class MetricAtKDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib axes
-        The axes with the curve.
-    figure_ : matplotlib figure
-        The figure of the axes.
-    line_ : matplotlib line
-        The curve.
-    interval_ : matplotlib collection or None
-        The band of the intervals.
+    ax_, figure_, line_, interval_
+        The axes of matplotlib, their figure, the curve and the band of the intervals.
 
     See Also
     --------
@@ -69,14 +57,10 @@ class MetricAtKDisplay:
 
     Notes
     -----
-    The interval of each cutoff is a bootstrap over queries. It says how much the mean would change
-    with other queries of the same kind, and not whether one ranker is better than another one: the
-    same queries are easy or difficult for both, so that their curves move together. For the
-    difference of two rankers, use `QueryDifferencesDisplay` or
-    `sklearn_rankcal.metrics.compare_rankings`.
-
-    The ranking is sorted once. Each cutoff then takes O(n) time for n documents, and
-    O(n_queries * n_resamples) time for its interval.
+    The interval of each cutoff says how much the mean would change with other queries of the same
+    kind, and not whether one ranker is better than another: the same queries are easy or difficult
+    for both. For that, use `QueryDifferencesDisplay` or `sklearn_rankcal.metrics.compare_rankings`.
+    Each cutoff takes O(n) time for n documents, and O(n_queries * n_resamples) for its interval.
 
     Examples
     --------
@@ -152,8 +136,8 @@ class MetricAtKDisplay:
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`. In label ranking, what
-            `CalibratedLabelRanker` takes.
+            Relevance, or the structured array of `relevance_labels`, or for some metrics that of
+            `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
         metric : str, default="ndcg"
@@ -184,8 +168,7 @@ class MetricAtKDisplay:
         ------
         ValueError
             If the metric is unknown or has no cutoff, if a cutoff is not a whole number >= 1, if
-            the queries of the rows cannot be determined, if the labels do not fit the metric, or if
-            the metric is undefined on all queries.
+            labels and queries do not fit, or if the metric is undefined on all queries.
         TypeError
             If the metric does not have one of the parameters.
         ImportError
@@ -227,21 +210,9 @@ class MetricAtKDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
-            Relevance, or the structured array of `relevance_labels`.
-        y_score : array-like of the shape of `y_true`, default=None
-            Scores, where larger is better. Pass either `y_score` or `ranks`.
-        ranks : array-like of the shape of `y_true`, default=None
-            Position of each row inside its query, 1 = top, without ties.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. If None, the queries are found as in the metric functions.
-        metric, k
-            As in `from_estimator`.
-        ties : {"average", "first", "worst", "best"}, default="average"
-            How equal scores are ranked, as in the metric functions.
-        sample_weight : array-like of the shape of `y_true`, default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
-        n_resamples, confidence_level, random_state
+        y_true, y_score, ranks, groups, ties, sample_weight
+            As in the metric functions, such as `metrics.ndcg_score`.
+        metric, k, n_resamples, confidence_level, random_state
             As in `from_estimator`.
         name : str, default=None
             The name of the ranker in the legend. If None, it is not in the legend.
@@ -256,13 +227,8 @@ class MetricAtKDisplay:
 
         Raises
         ------
-        ValueError
-            If labels, rankings and groups do not fit together, and in the cases of
-            `from_estimator`.
-        TypeError
-            If the metric does not have one of the parameters.
-        ImportError
-            If matplotlib is not installed.
+        ValueError, TypeError, ImportError
+            As in `from_estimator`.
         """
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
@@ -328,12 +294,7 @@ class MetricAtKDisplay:
         Returns
         -------
         display : MetricAtKDisplay
-            This display, with the attributes ``ax_``, ``figure_``, ``line_`` and ``interval_``.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            This display.
         """
         ax = make_axes() if ax is None else ax
         style, marker, color = STYLES[len(ax.lines) % len(STYLES)]

@@ -1,8 +1,4 @@
-"""The plot of the differences of two rankings, query by query.
-
-Labels and two rankings come in, or two fitted rankers. The difference of a metric on each query
-comes out, with the mean and its interval, and a chart of bars in descending order.
-"""
+"""The plot of the differences of two rankings, query by query."""
 
 from __future__ import annotations
 
@@ -28,8 +24,7 @@ class QueryDifferencesDisplay:
     """The difference of a metric between two rankings on each query, as bars in descending order.
 
     Two means hide whether one ranking is a little better everywhere, or much better on a few
-    queries and worse on many. The bars show it. Use `from_estimators` or `from_predictions` to make
-    a display.
+    queries and worse on many. Use `from_estimators` or `from_predictions` to make a display.
 
     Parameters
     ----------
@@ -51,27 +46,15 @@ class QueryDifferencesDisplay:
     ----------
     won, tied, lost : int
         The number of queries on which the first ranking is better, equally good, and worse.
-    ax_ : matplotlib axes
-        The axes with the chart.
-    figure_ : matplotlib figure
-        The figure of the axes.
-    bars_ : tuple of two matplotlib patches
-        The bars of the queries on which the first ranking is better, and those of the others.
-    line_ : matplotlib line
-        The line at the mean difference.
+        Differences of at most 1e-9 of the larger value count as ties.
+    ax_, figure_, bars_, line_
+        The axes of matplotlib, their figure, the bars of the queries on which the first ranking is
+        better and those of the others, and the line at the mean difference.
 
     See Also
     --------
     MetricAtKDisplay : A metric against its cutoff, for several rankers.
     sklearn_rankcal.metrics.compare_rankings : The comparison as numbers.
-
-    Notes
-    -----
-    Differences of at most 1e-9, relative to the larger of the two values, count as ties, because
-    they may be rounding errors.
-
-    The bars take O(n log r) time for n documents in queries of at most r documents, and the
-    interval takes O(n_queries * n_resamples) time.
 
     Examples
     --------
@@ -148,13 +131,12 @@ class QueryDifferencesDisplay:
             Relevance, or the structured array of `relevance_labels`, or for some metrics that of
             `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Required unless `y` or the `group_column` of each ranker contains
-            it.
+            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
         metric : str, default="ndcg@10"
             The name of a metric, with its cutoff.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows. The
-            mean difference depends on it, and the numbers of queries won and lost do not.
+            Weight of each row. The weight of a query is the mean of the weights of its rows, which
+            changes the mean difference, but not the numbers of queries won and lost.
         n_resamples : int, default=10000
             Number of bootstrap samples.
         confidence_level : float, default=0.95
@@ -164,7 +146,7 @@ class QueryDifferencesDisplay:
         names : tuple of two str, default=("first", "second")
             The names of the two rankers.
         ax : matplotlib axes, default=None
-            As in `plot`.
+            The axes to draw on. If None, a new figure is made.
         **parameters
             Parameters of the metric, such as ``threshold``.
 
@@ -175,8 +157,8 @@ class QueryDifferencesDisplay:
         Raises
         ------
         ValueError
-            If the metric is unknown, if the queries of the rows cannot be determined, if the labels
-            do not fit the metric, or if the metric is undefined on all queries.
+            If the metric is unknown, if labels and queries do not fit, or if the metric is
+            undefined on all queries.
         TypeError
             If the metric does not have one of the parameters.
         ImportError
@@ -219,22 +201,14 @@ class QueryDifferencesDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`.
         first, second : array-like of shape (n_documents,)
             Scores, where larger is better. With ``as_ranks=True``, positions.
         as_ranks : bool, default=False
             Whether `first` and `second` are positions, 1 = top, instead of scores.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. If None, the queries are found as in the metric functions.
-        metric : str, default="ndcg@10"
-            The name of a metric, with its cutoff.
-        ties : {"average", "first", "worst", "best"}, default="average"
-            How equal scores are ranked, as in the metric functions.
-        sample_weight, n_resamples, confidence_level, random_state, names
+        y_true, groups, ties
+            As in the metric functions, such as `metrics.ndcg_score`.
+        metric, sample_weight, n_resamples, confidence_level, random_state, names, ax
             As in `from_estimators`.
-        ax : matplotlib axes, default=None
-            As in `plot`.
         **parameters
             Parameters of the metric, such as ``threshold``.
 
@@ -244,13 +218,8 @@ class QueryDifferencesDisplay:
 
         Raises
         ------
-        ValueError
-            If labels, rankings and groups do not fit together, if the metric is unknown, or if it
-            is undefined on all queries.
-        TypeError
-            If the metric does not have one of the parameters.
-        ImportError
-            If matplotlib is not installed.
+        ValueError, TypeError, ImportError
+            As in `from_estimators`.
         """
         measure = get_measure(metric, **parameters)
         values: list[Floats] = []
@@ -317,12 +286,7 @@ class QueryDifferencesDisplay:
         Returns
         -------
         display : QueryDifferencesDisplay
-            This display, with the attributes ``ax_``, ``figure_``, ``bars_`` and ``line_``.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            This display.
         """
         ax = make_axes() if ax is None else ax
         heights, n = np.sort(self.difference)[::-1], len(self.difference)

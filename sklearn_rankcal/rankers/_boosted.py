@@ -80,7 +80,7 @@ class BoostedRanker(QueryRanker):
     Missing values, categories of pandas, monotone constraints and sampling are those of the
     library. A sparse X stays sparse, and then has no context columns. Gradients and curvatures are
     scaled to a mean curvature of 1 at the start, so that ``reg_lambda`` and ``min_child_weight``
-    count documents for every surrogate (`boosting.Derivatives`).
+    count documents for every surrogate.
 
     Gradients take O(r) or O(r log r) time for a query of r documents with pointwise surrogates,
     softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others.
