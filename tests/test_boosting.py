@@ -28,6 +28,7 @@ from sklearn_rankcal.surrogates import (
 )
 
 from .boosting_tools import regressor
+from .metric_data import per_query
 
 DATA = make_ranking(40, (3, 9), 6, random_state=0)
 DATA.y[np.unique(DATA.groups, return_index=True)[1]] = 2  # NDCG is defined on every query
@@ -199,9 +200,7 @@ def test_metrics_are_those_of_the_package():
     wanted = ndcg_score(DATA.y, scores, k=3, groups=DATA.groups, sample_weight=weight)
     assert value == pytest.approx(wanted)
     shuffle = np.random.default_rng(0).permutation(N)
-    share = 1 - pairwise_disagreement_loss(
-        DATA.y, scores, groups=DATA.groups, return_per_query=True
-    )
+    share = 1 - per_query(pairwise_disagreement_loss, DATA.y, scores, groups=DATA.groups)
     total = PD().query_weight(DATA.y, QUERIES)
     value = lightgbm_metric("pd_by_scores")(DATA.y, scores, None, SIZES)[1]
     assert value == pytest.approx(np.average(share, weights=total))

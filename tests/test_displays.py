@@ -23,6 +23,7 @@ from sklearn_rankcal.plotting import MetricAtKDisplay, QueryDifferencesDisplay
 from sklearn_rankcal.plotting._axes import place_legend
 
 from .covering import covering
+from .metric_data import per_query
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -206,9 +207,7 @@ def test_differences_are_those_of_each_query():
 def test_a_metric_of_which_smaller_is_better():
     options = {"groups": G, "metric": "pairwise_disagreement", "names": ("good", "poor")}
     display = QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, **options)
-    better, worse = (
-        pairwise_disagreement_loss(Y, s, groups=G, return_per_query=True) for s in (GOOD, POOR)
-    )
+    better, worse = (per_query(pairwise_disagreement_loss, Y, s, groups=G) for s in (GOOD, POOR))
     assert display.won == (better < worse - 1e-9).sum() > display.lost > 0
     assert texts(display.ax_)[0] == f"poor is better: {display.lost}"  # the bars above 0
     assert display.bars_[0].get_data().values.max() <= 0

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sklearn_rankcal import measures
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.losses import DCG, MAP, PD, MAPByScores
+from sklearn_rankcal.measures import MEASURES
 from sklearn_rankcal.queries import Ranking
 
 
@@ -14,7 +14,7 @@ class TooSmallAConstant(DCG):
         return 0.3 * super().regret_constant(n_documents)
 
 
-class _RowOrder(measures.DCG):
+class _RowOrder(MEASURES["dcg"]):
     def per_query(self, ranking, labels):
         return super().per_query(Ranking(ranking.queries, ranking.order), labels)
 
@@ -23,7 +23,7 @@ class TiesInRowOrder(DCG):
     measure = _RowOrder()
 
 
-class _Worst(measures.DCG):
+class _Worst(MEASURES["dcg"]):
     def per_query(self, ranking, labels):
         return super().per_query(ranking.break_ties(labels), labels)
 

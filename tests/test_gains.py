@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import context_columns
-from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, Positional
+from sklearn_rankcal.losses import DCG, ERR, ERU, NDCG, PDByScores, Positional
 from sklearn_rankcal.metrics import (
     dcg_score,
     err_score,
@@ -18,6 +18,8 @@ from sklearn_rankcal.metrics import (
     precision_at_k_score,
 )
 from sklearn_rankcal.queries import Queries
+
+from .metric_data import per_query
 
 
 @pytest.mark.parametrize("label", [3e-12, 1e-17, 1e-49, 0.3, 0.5, 1.0, 7.0])
@@ -91,14 +93,36 @@ def test_labels_of_very_different_size_do_not_tie():
 @pytest.mark.parametrize("scale", [1e-49, 1.0, 1e49])
 def test_the_share_of_graded_preferences_does_not_depend_on_their_scale(scale):
     y = np.array([0.0, 3.0, 1.0, 2.0]) * scale
-    found = pairwise_disagreement_loss(
+    found = per_query(
+        pairwise_disagreement_loss,
         y,
         [0.0, 0.0, 1.0, 0.5],
         groups=[0, 0, 1, 1],
         pair_weight="graded",
-        return_per_query=True,
     )
     assert found.tolist() == [0.5, 1.0]
+
+
+def test_gains_utilities_and_discounts_are_taken_up_to_the_ends_of_the_range():
+    y, scores, groups = np.array([0.0, 1.0]), [2.0, 1.0], [0, 0]
+    for size in (1e50, 1e-50):
+        found = dcg_score(y, scores, gain=lambda y, size=size: y * size, groups=groups)
+        assert found == pytest.approx(size / np.log2(3))
+        loss = Positional(lambda y, q, size=size: y * size, [1e50, 1e-50])
+        found = loss.metric(y, np.array([2, 1]), Queries.single(2))
+        assert found == pytest.approx(size * 1e50)
+    assert dcg_score([166.0], [1.0], groups=[0]) == pytest.approx(2.0**166)
+    for call in (
+        lambda: dcg_score([166.1], [1.0], groups=[0]),
+        lambda: dcg_score(y, scores, gain=lambda y: y * 1.01e50, groups=groups),
+        lambda: dcg_score(y, scores, gain=lambda y: y * 0.99e-50, groups=groups),
+        lambda: Positional(lambda y, q: y * 0.99e-50).encode(y, Queries.single(2)),
+        lambda: Positional(discount=[1.01e50]).check(y),
+        lambda: eru_score(y, scores, neutral=1.01e50, groups=groups),
+        lambda: PDByScores(score_function="log_odds", smoothing=0.99e-50).check(y),
+    ):
+        with pytest.raises(ValueError, match="1e"):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import sklearn
 
 from sklearn_rankcal import losses, measures, metrics
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.measures import MEASURES, get_measure, get_measures
+from sklearn_rankcal.measures import MEASURES, get_measure
+from sklearn_rankcal.measures._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import (
     PAIRS,
@@ -20,6 +21,8 @@ from sklearn_rankcal.targets import (
     Space,
     get_space,
 )
+
+from .metric_data import FUNCTIONS, per_query
 
 ALL_SPACES = pytest.mark.parametrize("space", SPACES.values(), ids=str)
 PAIR_SPACES = pytest.mark.parametrize("space", [PAIRS, SYMMETRIC_PAIRS], ids=str)
@@ -135,13 +138,13 @@ def test_every_name_has_a_class_and_a_docstring_of_its_own():
     assert list(MEASURES) == sorted(MEASURES)
     for kind in MEASURES.values():
         assert issubclass(kind, measures.Measure)
-        assert kind.__doc__ and kind.__name__ in measures.__all__
+        assert kind.__doc__
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_get_measure_by_name_cutoff_and_parameters(name):
     kind = MEASURES[name]
-    if "k" not in measures.parameters_of(kind):
+    if "k" not in parameters_of(kind):
         assert get_measure(name) == kind()
         with pytest.raises(ValueError, match=f"Metric '{name}' has no cutoff; got '{name}@3'"):
             get_measure(f"{name}@3")
@@ -158,10 +161,10 @@ def test_get_measure_by_name_cutoff_and_parameters(name):
 
 
 def test_get_measure_passes_parameters():
-    assert get_measure("map@5", threshold=2) == measures.AveragePrecision(k=5, threshold=2)
-    assert get_measure("ndcg", gain="linear") == measures.NDCG(gain="linear")
-    assert get_measure("eru", neutral=1, half_life=3) == measures.ERU(neutral=1, half_life=3)
-    assert get_measure("err", max_relevance=4) == measures.ERR(max_relevance=4)
+    assert get_measure("map@5", threshold=2) == MEASURES["map"](k=5, threshold=2)
+    assert get_measure("ndcg", gain="linear") == MEASURES["ndcg"](gain="linear")
+    assert get_measure("eru", neutral=1, half_life=3) == MEASURES["eru"](neutral=1, half_life=3)
+    assert get_measure("err", max_relevance=4) == MEASURES["err"](max_relevance=4)
     with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'threshold'\. Parameters of"):
         get_measure("ndcg", threshold=1)
     with pytest.raises(TypeError, match=r"'spearman' has no parameter 'k'.*has no parameters"):
@@ -188,7 +191,7 @@ def test_get_measure_refuses_unknown_names(name, message):
         assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", [None, 3, measures.NDCG()])
+@pytest.mark.parametrize("name", [None, 3, MEASURES["ndcg"]()])
 def test_get_measure_needs_a_string(name):
     with pytest.raises(TypeError, match="metric must be a name such as 'ndcg@10'; got"):
         get_measure(name)
@@ -197,9 +200,9 @@ def test_get_measure_needs_a_string(name):
 def test_get_measures_gives_each_parameter_to_those_that_have_it():
     found = get_measures(["ndcg@3", "map", "precision@2"], {"threshold": 2, "gain": "linear"})
     assert found == [
-        measures.NDCG(k=3, gain="linear"),
-        measures.AveragePrecision(threshold=2),
-        measures.Precision(k=2, threshold=2),
+        MEASURES["ndcg"](k=3, gain="linear"),
+        MEASURES["map"](threshold=2),
+        MEASURES["precision"](k=2, threshold=2),
     ]
     with pytest.raises(ValueError, match="metrics is empty"):
         get_measures([], {})
@@ -213,33 +216,19 @@ def test_get_measures_gives_each_parameter_to_those_that_have_it():
 
 
 def test_a_measure_compares_and_hashes_by_its_parameters():
-    assert measures.NDCG(k=3) == measures.NDCG(k=3) != measures.NDCG(k=4)
+    assert MEASURES["ndcg"](k=3) == MEASURES["ndcg"](k=3) != MEASURES["ndcg"](k=4)
     # NDCG and KendallTau inherit their fields, and are other measures all the same
-    assert measures.NDCG(k=3) != measures.DCG(k=3)
-    assert measures.KendallTau() != measures.PairwiseAgreement()
-    assert len({measures.NDCG(k=3), measures.NDCG(k=3), measures.DCG(k=3)}) == 2
+    assert MEASURES["ndcg"](k=3) != MEASURES["dcg"](k=3)
+    assert MEASURES["kendall_tau"]() != losses.PD().measure
+    assert len({MEASURES["ndcg"](k=3), MEASURES["ndcg"](k=3), MEASURES["dcg"](k=3)}) == 2
     with pytest.raises(AttributeError):
-        measures.NDCG(k=3).k = 4
+        MEASURES["ndcg"](k=3).k = 4
     with pytest.raises(TypeError):
-        measures.NDCG(3)  # parameters are given by name
+        MEASURES["ndcg"](3)  # parameters are given by name
 
 
 # ---------------------------------------------------------------- measures, metrics and losses
 
-FUNCTIONS = {
-    "auc": metrics.auc_score,
-    "dcg": metrics.dcg_score,
-    "err": metrics.err_score,
-    "eru": metrics.eru_score,
-    "kendall_tau": metrics.kendall_tau_score,
-    "map": metrics.map_score,
-    "mrr": metrics.mrr_score,
-    "ndcg": metrics.ndcg_score,
-    "pairwise_disagreement": metrics.pairwise_disagreement_loss,
-    "precision": metrics.precision_at_k_score,
-    "recall": metrics.recall_at_k_score,
-    "spearman": metrics.spearman_score,
-}
 PARAMETERS = {
     "auc": [{}, {"threshold": 2}],
     "dcg": [{}, {"k": 2}, {"k": 3, "gain": "linear"}],
@@ -281,8 +270,7 @@ def test_a_measure_is_the_metric_function_of_its_name(name, parameters, ties):
     queries = Queries.from_groups(groups)
     measure = get_measure(name, **parameters)
     found = measure.per_query(Ranking.from_scores(scores, queries, ties), y)
-    options = {"groups": groups, "ties": ties, "return_per_query": True}
-    expected = FUNCTIONS[name](y, scores, **options, **parameters)
+    expected = per_query(name, y, scores, groups=groups, ties=ties, **parameters)
     np.testing.assert_array_equal(found, expected)
     # a query is undefined exactly where `defined` says so
     np.testing.assert_array_equal(np.isnan(found), ~measure.defined(y, queries))
@@ -295,7 +283,7 @@ def test_the_default_parameters_of_a_measure_are_those_of_the_function(name, par
     y, scores, groups = ranked_data(needs_binary_labels(name, {}))
     queries = Queries.from_groups(groups)
     found = MEASURES[name]().per_query(Ranking.from_scores(scores, queries), y)
-    expected = FUNCTIONS[name](y, scores, groups=groups, return_per_query=True)
+    expected = per_query(name, y, scores, groups=groups)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -337,12 +325,8 @@ def test_losses_of_pairs_measure_the_agreement(loss):
     y, scores, groups = ranked_data(binary=False)
     queries = Queries.from_groups(groups)
     found = loss.measure.per_query(Ranking.from_scores(scores, queries), y)
-    disagreement = metrics.pairwise_disagreement_loss(
-        y,
-        scores,
-        groups=groups,
-        pair_weight="graded",
-        return_per_query=True,
+    disagreement = per_query(
+        "pairwise_disagreement", y, scores, groups=groups, pair_weight="graded"
     )
     np.testing.assert_array_equal(found, 1 - disagreement)
     np.testing.assert_array_equal(np.isnan(found), ~loss.defined(y, queries))
@@ -369,7 +353,7 @@ def test_losses_without_a_metric_of_their_name_are_the_only_ones_left_out():
 def test_attributes_of_the_measures():
     taking = {name for name, kind in MEASURES.items() if kind.takes_preferences}
     assert taking == {"kendall_tau", "pairwise_disagreement"}
-    assert not measures.PairwiseDisagreement.greater_is_better
+    assert not MEASURES["pairwise_disagreement"].greater_is_better
     assert {name for name, kind in MEASURES.items() if not kind.greater_is_better} == {
         "pairwise_disagreement"
     }
@@ -446,7 +430,7 @@ def test_targets_do_not_depend_on_working_memory(space):
 
 def test_weights_by_a_function_do_not_depend_on_working_memory():
     y = np.random.RandomState(6).randint(0, 4, MANY.n_rows).astype(float)
-    measure = measures.PairwiseDisagreement(pair_weight=np.sqrt)
+    measure = MEASURES["pairwise_disagreement"](pair_weight=np.sqrt)
     ranking = Ranking.from_scores(-y + np.arange(MANY.n_rows) % 7, MANY)
     found = []
     for working_memory in (1, 1024):

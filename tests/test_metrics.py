@@ -20,7 +20,7 @@ from sklearn_rankcal.losses import Positional
 from sklearn_rankcal.queries import Queries, Ranking
 
 from . import oracles
-from .metric_data import QUERIES, S, Y
+from .metric_data import QUERIES, S, Y, per_query
 
 # Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
@@ -92,7 +92,7 @@ def stacked(queries, binary):
 def test_the_average_of_ties_is_the_mean_over_all_their_orders(name, queries):
     metric, oracle, binary = CASES[name]
     y, scores, groups = stacked(queries, binary)
-    got = metric(y, scores, groups=groups, return_per_query=True)
+    got = per_query(metric, y, scores, groups=groups)
     np.testing.assert_allclose(got, oracles.per_query(oracle, y, scores, groups), atol=1e-10)
 
 
@@ -112,7 +112,7 @@ def test_the_tie_rules_best_worst_and_first(name, queries):
         worst = min(possible, key=lambda value: sign * value)
         first = sorted(range(len(rows)), key=lambda i: (-values[i], i))
         for ties, wanted in (("best", best), ("worst", worst), ("first", oracle(labels, first))):
-            got = metric(labels, values, ties=ties, return_per_query=True)[0]
+            got = per_query(metric, labels, values, ties=ties)[0]
             np.testing.assert_allclose(got, wanted, atol=1e-10, err_msg=f"{name} ties={ties}")
 
 
@@ -139,7 +139,7 @@ def test_degenerate_queries(name):
     # no relevant document, a single document, equal labels, a single irrelevant document
     groups = [0, 0, 1, 2, 2, 3]
     expected = oracles.per_query(oracle, y, scores, groups)
-    values = metric(y, scores, groups=groups, return_per_query=True)
+    values = per_query(metric, y, scores, groups=groups)
     np.testing.assert_allclose(values, expected)
     if np.isnan(expected).all():
         with pytest.warns(UndefinedMetricWarning, match="undefined on all 4 queries"):
@@ -172,12 +172,12 @@ def test_agrees_with_scikit_learn_with_ties():
         wanted = sklearn.metrics.dcg_score(y, scores, k=k)
         assert m.dcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
     binary = (y > 1).astype(int)
-    got = m.auc_score(binary, scores, return_per_query=True)
+    got = per_query(m.auc_score, binary, scores)
     for row in range(30):
         wanted = sklearn.metrics.roc_auc_score(binary[row], scores[row])
         assert got[row] == pytest.approx(wanted)
     untied = rng.normal(size=(30, 12))
-    got = m.map_score(binary, untied, return_per_query=True)
+    got = per_query(m.map_score, binary, untied)
     wanted = [
         sklearn.metrics.average_precision_score(a, b) for a, b in zip(binary, untied, strict=True)
     ]
@@ -277,10 +277,7 @@ def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn,
     queries = [drawn_query(*each) for each in drawn]
     groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
     loss = partial(
-        m.pairwise_disagreement_loss,
-        pair_weight="graded",
-        normalize=normalize,
-        return_per_query=True,
+        per_query, m.pairwise_disagreement_loss, pair_weight="graded", normalize=normalize
     )
     together = loss(
         np.concatenate([y for y, _ in queries]),
@@ -297,13 +294,11 @@ def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn,
 def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
     rng = np.random.default_rng(0)
     y, scores = rng.normal(size=(40, 10)), rng.normal(size=(40, 10))
-    alone = m.pairwise_disagreement_loss(y, scores, pair_weight="graded", return_per_query=True)
+    alone = per_query(m.pairwise_disagreement_loss, y, scores, pair_weight="graded")
     for place in (0, 20):
         huge = y.copy()
         huge[place] *= 1e15
-        got = m.pairwise_disagreement_loss(
-            huge, scores, pair_weight="graded", return_per_query=True
-        )
+        got = per_query(m.pairwise_disagreement_loss, huge, scores, pair_weight="graded")
         np.testing.assert_array_equal(np.delete(got, place), np.delete(alone, place))
         np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
 
@@ -332,20 +327,20 @@ def magnitudes(seed):
         partial(m.mrr_score, threshold=1),
         partial(m.auc_score, threshold=1),
         partial(m.recall_at_k_score, threshold=1, k=3),
-        lambda y, *rest, **named: m.err_score(np.minimum(y, 9), *rest, max_relevance=9, **named),
+        partial(m.err_score, gain=lambda y: np.minimum(y, 9) / 9),
     ],
 )
 def test_no_metric_of_a_query_depends_on_the_other_queries(metric, ties):
     for seed in range(20):
         queries = list(magnitudes(seed))
-        together = metric(
+        together = per_query(
+            metric,
             np.concatenate([y for y, _ in queries]),
             np.concatenate([scores for _, scores in queries]),
             groups=np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries]),
             ties=ties,
-            return_per_query=True,
         )
-        alone = [metric(*query, ties=ties, return_per_query=True)[0] for query in queries]
+        alone = [per_query(metric, *query, ties=ties)[0] for query in queries]
         np.testing.assert_array_equal(together, alone)
 
 

@@ -24,6 +24,7 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
+from .metric_data import per_query
 from .pair_data import make_pair_data, ordered_pairs, target
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
@@ -227,7 +228,7 @@ def test_the_users_line(data):
         assert sorted(ranks[groups == g]) == [*range(1, (groups == g).sum() + 1)]
     assert not hasattr(ranker, "decision_function")
     lost, total = (
-        pairwise_disagreement_loss(y, s, groups=groups, normalize=False, return_per_query=True)
+        per_query(pairwise_disagreement_loss, y, s, groups=groups, normalize=False)
         for s in (-ranks, -y)
     )
     assert ranker.score(X, y, groups=groups) == pytest.approx(1 - lost.sum() / total.sum())

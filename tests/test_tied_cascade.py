@@ -6,6 +6,8 @@ import pytest
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
 
+from .metric_data import per_query
+
 # Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
@@ -53,9 +55,9 @@ def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
     y = rng.integers(0, 4, 3000)
     scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
     groups = np.repeat([0, 1], [2600, 400])
-    got = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    got = per_query(m.err_score, y, scores, groups=groups, k=k)
     monkeypatch.setattr("sklearn_rankcal.measures._cascade.LONG_BLOCK", 10**9)
-    wanted = m.err_score(y, scores, groups=groups, k=k, return_per_query=True)
+    wanted = per_query(m.err_score, y, scores, groups=groups, k=k)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
 

@@ -15,6 +15,8 @@ from sklearn_rankcal import metrics as m
 from sklearn_rankcal.datasets import load_letor, make_ranking, read_qrels, read_run
 from sklearn_rankcal.metrics import to_qrels, to_run
 
+from .metric_data import per_query
+
 # -------------------------------------------------------------------- tables
 
 
@@ -235,13 +237,13 @@ def test_values_of_trec_eval_per_topic():
         for topic, value in zip(dict.fromkeys(groups), values, strict=True):
             assert value == pytest.approx(float(wanted[name, topic]), abs=5.1e-5), (name, topic)
 
-    options = {"ranks": ranks, "groups": groups, "return_per_query": True}
-    check("map", m.map_score(y, k=500, **options))
-    check("recip_rank", m.mrr_score(y, **options))
+    options = {"ranks": ranks, "groups": groups}
+    check("map", per_query(m.map_score, y, k=500, **options))
+    check("recip_rank", per_query(m.mrr_score, y, **options))
     for k in (5, 10, 100, 500):
-        check(f"P_{k}", m.precision_at_k_score(y, k=k, **options))
-        check(f"recall_{k}", m.recall_at_k_score(y, k=k, **options))
-        check(f"ndcg_cut_{k}", m.ndcg_score(y, k=k, gain="linear", **options))
+        check(f"P_{k}", per_query(m.precision_at_k_score, y, k=k, **options))
+        check(f"recall_{k}", per_query(m.recall_at_k_score, y, k=k, **options))
+        check(f"ndcg_cut_{k}", per_query(m.ndcg_score, y, k=k, gain="linear", **options))
 
 
 # -------------------------------------------------------------------- document ids of LETOR files

@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
+import numpy as np
+
+from sklearn_rankcal.metrics import evaluate_rankings
+
 
 def interleaved(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
     """Median seconds of each task; the tasks take turns, so that a slow minute slows all alike."""
@@ -27,3 +31,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  ".join(cells).rstrip(), flush=True)
+
+
+def values_of_queries(
+    metric: str, y: Any, scores: Any, groups: Any, **parameters: Any
+) -> np.ndarray:
+    """The metric of each query, NaN where it is undefined."""
+    options = {"groups": groups, "metrics": metric, "return_per_query": True, **parameters}
+    return evaluate_rankings(y, scores, **options)[metric]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import N_FOLDS, REPOSITORY, interval, n_threads, read_folds
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -30,7 +30,6 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import NDCG
-from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.queries import Queries
 
 TREES: dict[str, Any] = {"learning_rate": 0.05}
@@ -64,7 +63,7 @@ def with_relevance(train: Bunch) -> Bunch:
 def by_query(model: Any, loss: str, train: Bunch, test: Bunch) -> np.ndarray:
     ranker = CalibratedRanker(model, loss=loss).fit(train.X, train.y, groups=train.groups)
     scores = ranker.decision_function(test.X, groups=test.groups)
-    return ndcg_score(test.y, scores, groups=test.groups, k=10, return_per_query=True)
+    return values_of_queries("ndcg@10", test.y, scores, test.groups)
 
 
 def over_folds(model: Any, loss: str, folds: list[tuple[Bunch, Bunch]]) -> tuple[np.ndarray, float]:

@@ -35,12 +35,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import FILES, REPOSITORY, interval
 from bench_stacking import read_all, shuffled_folds
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -58,17 +57,14 @@ from sklearn_rankcal.aggregation import (
 )
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.losses import DCG, Loss
-from sklearn_rankcal.metrics import dcg_score, ndcg_score, paired_bootstrap
+from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
 
 TREES, LEAVES, LEARNING_RATE = 100, 7, 0.05
 N_SHOWN = 10
 THETA = 1 / np.arange(1, N_SHOWN + 1)
 FULL, RATE, KNOWN = "full information", "click-through rate", "inverse propensity, known"
 MARGIN = 0.01  # of NDCG@10
-METRICS: dict[str, Callable[..., Any]] = {
-    "NDCG@10": lambda *args, **options: ndcg_score(*args, k=10, **options),
-    "DCG": dcg_score,
-}
+METRICS = {"NDCG@10": "ndcg@10", "DCG": "dcg"}
 
 
 def standardized(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -190,8 +186,8 @@ def measure(
                 started = time.process_time()
                 scores = method(log, train, test)
                 seconds.setdefault(name, []).append(time.process_time() - started)
-                for metric, function in METRICS.items():
-                    found = function(test.y, scores, groups=test.groups, return_per_query=True)
+                for metric, name_of_metric in METRICS.items():
+                    found = values_of_queries(name_of_metric, test.y, scores, test.groups)
                     of_fold.setdefault(name, {}).setdefault(metric, []).append(found)
         for name, of_metric in of_fold.items():
             for metric, found in of_metric.items():

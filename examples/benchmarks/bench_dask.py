@@ -50,7 +50,7 @@ import pandas as pd
 import psutil
 import xgboost
 import xgboost.dask
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import interval
 from dask import delayed
 from distributed import Client, LocalCluster
@@ -62,7 +62,6 @@ from sklearn_rankcal.dask._documents import read_collections
 from sklearn_rankcal.dask._learners import _read, _sums
 from sklearn_rankcal.dask._tasks import add_up
 from sklearn_rankcal.dask._training import Counts, Plan, extremes
-from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 QUERY, LABEL = "qid", "label"
@@ -345,9 +344,7 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def ndcg_of_file(path: Path, scores: Scores) -> np.ndarray:
     test = pd.read_parquet(path)
-    return ndcg_score(
-        test[LABEL], scores(test), groups=test[QUERY], k=10, return_per_query=True
-    )  # fmt: skip
+    return values_of_queries("ndcg@10", test[LABEL], scores(test), test[QUERY])
 
 
 # -------------------------------------------------------------------- costs

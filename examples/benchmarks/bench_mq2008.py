@@ -32,7 +32,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import Bunch
@@ -40,13 +40,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import DCG, MAP, MAPByScores
-from sklearn_rankcal.metrics import (
-    err_score,
-    map_score,
-    ndcg_score,
-    paired_bootstrap,
-    pairwise_disagreement_loss,
-)
+from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -54,10 +48,10 @@ N_FEATURES = 46
 N_FOLDS = 5
 FILES = [f"S{number}.txt.gz" for number in range(1, N_FOLDS + 1)]
 METRICS: dict[str, Callable[..., Any]] = {
-    "NDCG@10": partial(ndcg_score, k=10),
-    "MAP": partial(map_score, threshold=1),
-    "ERR": partial(err_score, max_relevance=2),
-    "1 - PD": lambda *args, **options: 1 - pairwise_disagreement_loss(*args, **options),
+    "NDCG@10": partial(values_of_queries, "ndcg@10"),
+    "MAP": partial(values_of_queries, "map", threshold=1),
+    "ERR": partial(values_of_queries, "err", max_relevance=2),
+    "1 - PD": lambda *args: 1 - values_of_queries("pairwise_disagreement", *args),
 }
 DEFAULT = "CalibratedRanker('boosting')"
 STACKED = "CalibratedRanker('stacked')"
@@ -203,10 +197,7 @@ def track_quality(
     started = time.perf_counter()
     scores = method(train, test)
     seconds = time.perf_counter() - started
-    values = {
-        name: metric(test.y, scores, groups=test.groups, return_per_query=True)
-        for name, metric in METRICS.items()
-    }
+    values = {name: metric(test.y, scores, test.groups) for name, metric in METRICS.items()}
     # ERR is 0, not undefined, without a relevant document: every ranking is equal there
     values["ERR"] = np.where(np.isnan(values["NDCG@10"]), np.nan, values["ERR"])
     return values, seconds

@@ -33,7 +33,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import REPOSITORY
 from bench_stacking import N_PARTS, read_all, shuffled_folds
 from scipy.stats import permutation_test
@@ -41,7 +41,6 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import BoostedRanker, LinearRanker
 from sklearn_rankcal.losses import NDCG
-from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Cosine, PointwiseSquared, Softmax
 
@@ -102,13 +101,11 @@ def draw_world(labels: np.ndarray, p: float, n_queries: int, seed: int) -> Bunch
 # -------------------------------------------------------------------- comparison
 
 
-def values_of_queries(ranker: Any, train: Bunch, test: Bunch, ks: Any) -> np.ndarray:
+def ndcg_of_queries(ranker: Any, train: Bunch, test: Bunch, ks: Any) -> np.ndarray:
     """NDCG@k of each test query, of shape (n_cutoffs, n_queries); NaN where it is undefined."""
     ranker.fit(train.X, train.y, groups=train.groups)
     scores = -ranker.predict(test.X, groups=test.groups)
-    return np.array(
-        [ndcg_score(test.y, scores, groups=test.groups, k=k, return_per_query=True) for k in ks]
-    )
+    return np.array([values_of_queries(f"ndcg@{k}", test.y, scores, test.groups) for k in ks])
 
 
 def permutation_p(difference: np.ndarray) -> float:
@@ -130,7 +127,7 @@ def compare(
     """The values of all test queries for each normalization, of shape (n_cutoffs, n_queries)."""
     return {
         name: np.hstack(
-            [values_of_queries(make(parameter), train, test, ks) for train, test in parts()]
+            [ndcg_of_queries(make(parameter), train, test, ks) for train, test in parts()]
         )
         for name, parameter in NORMALIZATIONS.items()
     }

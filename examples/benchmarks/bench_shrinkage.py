@@ -21,30 +21,27 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import REPOSITORY, interval
 from bench_stacking import read_all, shuffled_folds
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import AUC, NDCG, Loss, MAPByScores, Recall
-from sklearn_rankcal.metrics import auc_score, map_score, ndcg_score, recall_at_k_score
 
 Folds = list[tuple[Bunch, Bunch]]
 N_TEST = 600
 NUMBERS_OF_GRADES = (4, 10, 30)
-BINARY: dict[str, tuple[type[Loss], dict[str, int], Callable[..., Any]]] = {
-    "AUC": (AUC, {"threshold": 1}, auc_score),
-    "recall@10": (Recall, {"k": 10, "threshold": 1}, recall_at_k_score),
-    "MAP by scores": (MAPByScores, {"threshold": 1}, map_score),
+BINARY: dict[str, tuple[type[Loss], dict[str, int], str]] = {
+    "AUC": (AUC, {"threshold": 1}, "auc"),
+    "recall@10": (Recall, {"k": 10, "threshold": 1}, "recall"),
+    "MAP by scores": (MAPByScores, {"threshold": 1}, "map"),
 }
 
 
@@ -81,14 +78,14 @@ def bookings(n_train: int, n_grades: int, seed: int) -> tuple[Bunch, Bunch]:
     return tuple(Bunch(X=X[m], y=y[m], groups=ids[m]) for m in (train, ~train))  # type: ignore
 
 
-def values_of(loss: Loss, metric: Callable[..., Any], folds: Folds) -> np.ndarray:
+def values_of(loss: Loss, folds: Folds, metric: str, **parameters: Any) -> np.ndarray:
     """The metric of each test query, its mean over the shuffles; NaN where it is undefined."""
     values: dict[Any, list[float]] = {}
     for train, test in folds:
         ranker = CalibratedRanker("boosting", loss=loss, random_state=0)
         ranker.fit(train.X, train.y, groups=train.groups)
         scores = ranker.decision_function(test.X, groups=test.groups)
-        per_query = metric(test.y, scores, groups=test.groups, return_per_query=True)
+        per_query = values_of_queries(metric, test.y, scores, test.groups, **parameters)
         ids = dict.fromkeys(test.groups.tolist())
         for query, value in zip(ids, per_query.tolist(), strict=True):
             values.setdefault(query, []).append(value)
@@ -96,9 +93,8 @@ def values_of(loss: Loss, metric: Callable[..., Any], folds: Folds) -> np.ndarra
 
 
 def row_of(what: str, n_train: int, k: int, folds: Folds) -> list[str]:
-    metric = partial(ndcg_score, k=k)
     auto, zero, former = (
-        values_of(loss, metric, folds)
+        values_of(loss, folds, "ndcg", k=k)
         for loss in (NDCG(k), NDCG(k, shrinkage=0), MeanOfNormalizers(k))
     )
     return [what, str(n_train), f"{np.nanmean(auto):.4f}"] + [
@@ -122,7 +118,7 @@ def main() -> None:
         rows.append(row_of("MQ2008, grades 0 to 2", len(np.unique(folds[0][0].groups)), 10, folds))
         for name, (kind, parameters, metric) in BINARY.items():
             auto, zero = (
-                values_of(kind(shrinkage=a, **parameters), partial(metric, **parameters), folds)
+                values_of(kind(shrinkage=a, **parameters), folds, metric, **parameters)
                 for a in ("auto", 0)
             )
             binary.append([name, f"{np.nanmean(auto):.4f}", interval(auto, zero)])

@@ -214,10 +214,7 @@ def measure(
         scores, took = method(train, test)
         seconds.append(took)
         ids = list(dict.fromkeys(test.groups.tolist()))
-        of_metric = {
-            name: metric(test.y, scores, groups=test.groups, return_per_query=True)
-            for name, metric in metrics.items()
-        }
+        of_metric = {name: metric(test.y, scores, test.groups) for name, metric in metrics.items()}
         if known:
             # ERR is 0, not undefined, without a relevant document: every ranking is equal there.
             of_metric["ERR"] = np.where(np.isnan(of_metric["NDCG@10"]), np.nan, of_metric["ERR"])

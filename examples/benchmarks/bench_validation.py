@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from _harness import print_table
+from _harness import print_table, values_of_queries
 from bench_mq2008 import FILES, N_FEATURES, N_FOLDS, REPOSITORY, interval, n_threads, read_folds
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -32,7 +32,6 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
-from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import default_regressor
 
 HUNDRED, THOUSAND = "100 trees", "1,000 trees"
@@ -80,7 +79,7 @@ def track(
             regressor.set_params(**{size: n_trees})
         seconds.append(time.perf_counter() - started)
         scores = ranker.decision_function(test.X, groups=test.groups)
-        values.append(ndcg_score(test.y, scores, groups=test.groups, k=10, return_per_query=True))
+        values.append(values_of_queries("ndcg@10", test.y, scores, test.groups))
         trees.append(used)
     return np.mean(values, axis=0), float(np.mean(trees)), float(np.mean(seconds))
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.measures import find_measure, get_measure, parameters_of
+from sklearn_rankcal.measures._registry import find_measure, get_measure, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries, sizes_to_groups
 
 

@@ -2,10 +2,8 @@
 
 labels -> **targets** -> model -> prediction -> **decoder** -> ranking -> **measure** -> metric
 
-A loss converts labels to targets. They are calibrated for its measure: least squares on the
-targets, followed by the decoder, leads to the best ranking under the distributions that
-`Loss.calibrated_over` describes. The space of the targets determines the default decoder. `LOSSES`
-maps names to classes, and `get_loss` makes losses from names such as ``"ndcg@10"``.
+Least squares on the targets of a loss, followed by the decoder, leads to the best ranking for its
+measure under the distributions that `Loss.calibrated_over` describes.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ import inspect
 from typing import Any
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
-from sklearn_rankcal.losses._base import LabelSums, Loss, NormalizedLoss
+from sklearn_rankcal.losses._base import LabelSums as LabelSums
+from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
@@ -28,7 +27,7 @@ from sklearn_rankcal.losses._positional import (
     Recall,
     Spearman,
 )
-from sklearn_rankcal.measures import split_cutoff
+from sklearn_rankcal.measures._registry import split_cutoff
 from sklearn_rankcal.targets import Space
 from sklearn_rankcal.utils._names import did_you_mean
 
@@ -75,7 +74,6 @@ __all__ = [
     "MAP",
     "NDCG",
     "PD",
-    "LabelSums",
     "Loss",
     "MAPByScores",
     "NormalizedLoss",
@@ -107,12 +105,9 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
     Raises
     ------
-    ValueError
-        If the name is unknown; if the cutoff is not a whole number >= 1; if the loss has no cutoff
-        but the name gives one; or if the loss needs a cutoff and none is given.
-    TypeError
-        If `loss` is neither a string nor a `Loss`; if the loss does not have one of the parameters;
-        if parameters are passed with a loss object; or if `k` differs from the cutoff in the name.
+    ValueError, TypeError
+        If the name, a parameter or the cutoff is unknown or not valid, if the loss needs a cutoff,
+        or if parameters are passed with a loss object.
 
     Examples
     --------

@@ -1,9 +1,7 @@
 """Losses whose measure is average precision: `MAP` and `MAPByScores`.
 
-Labels come in, and targets come out. For a query of r documents, the targets of `MAP` are the
-r (r + 1) / 2 products of the labels of two documents (Ramaswamy, Agarwal and Tewari, 2013, theorem
-3). The targets of `MAPByScores` are only the r products of a label with itself. The formula of the
-measure is in `sklearn_rankcal.measures`.
+For a query of r documents, the targets of `MAP` are the r (r + 1) / 2 products of the labels of two
+documents. The targets of `MAPByScores` are only the r products of a label with itself.
 """
 
 from __future__ import annotations
@@ -11,16 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal import measures
 from sklearn_rankcal.losses._base import NormalizedLoss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
+
+Floats = NDArray[np.float64]
 
 
 class _AveragePrecision(NormalizedLoss):
     """Base class of the losses whose measure is average precision."""
 
     _half = 1000
+    _measure = "map"
 
 
 class MAP(_AveragePrecision):
@@ -31,10 +31,8 @@ class MAP(_AveragePrecision):
     threshold : float, default=None
         A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer sum(y) of each query towards its mean over queries, which
-        lowers the variance of the targets. "auto" is 1000 / (1000 + number of training queries),
-        and 0 leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration.
-        The measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the normalizer sum(y) of each query towards the mean over queries, as in
+        `NDCG`.
 
     Notes
     -----
@@ -61,16 +59,8 @@ class MAP(_AveragePrecision):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    @property
-    def measure(self) -> measures.AveragePrecision:
-        return measures.AveragePrecision(threshold=self.threshold)
-
     def shrunken_targets(
-        self,
-        relevance: NDArray[np.float64],
-        queries: Queries,
-        share: float,
-        mean: float | None = None,
+        self, relevance: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> RelevanceProducts:
         gains = self.measure.gains(relevance)
         normalizer = self.shrunken_normalizer(gains, queries, share, mean)
@@ -107,10 +97,8 @@ class MAPByScores(_AveragePrecision):
     threshold : float, default=None
         A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer sum(y) of each query towards its mean over queries, which
-        lowers the variance of the targets. "auto" is 1000 / (1000 + number of training queries),
-        and 0 leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration.
-        The measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the normalizer sum(y) of each query towards the mean over queries, as in
+        `NDCG`.
 
     Notes
     -----
@@ -142,7 +130,3 @@ class MAPByScores(_AveragePrecision):
         self.k = k
         self.threshold = threshold
         self.shrinkage = shrinkage
-
-    @property
-    def measure(self) -> measures.AveragePrecision:
-        return measures.AveragePrecision(k=self.k, threshold=self.threshold)

@@ -10,22 +10,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.measures import BinaryMeasure, Measure, inverse
+from sklearn_rankcal.measures._base import BinaryMeasure, inverse
+from sklearn_rankcal.measures._registry import MEASURES, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
+
+Floats = NDArray[np.float64]
 
 
 class LabelSums(NamedTuple):
     """Sums over queries on which the targets of a query can depend, besides its own labels.
 
-    Attributes
-    ----------
-    n_queries : int
-        The number of queries.
-    relative_normalizer : float
-        The sum of their relative normalizers, if the loss has a normalizer (`NormalizedLoss`).
-    n_normalizers : int
-        The number of queries with a relative normalizer above 0.
+    They are the number of queries, the sum of their relative normalizers (`NormalizedLoss`), and
+    the number of queries with a relative normalizer above 0.
     """
 
     n_queries: int = 0
@@ -34,11 +31,7 @@ class LabelSums(NamedTuple):
 
     def plus(self, other: LabelSums) -> LabelSums:
         """Return the sums over the queries of both."""
-        return LabelSums(
-            self.n_queries + other.n_queries,
-            self.relative_normalizer + other.relative_normalizer,
-            self.n_normalizers + other.n_normalizers,
-        )
+        return LabelSums(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 class Loss(BaseEstimator):
@@ -55,10 +48,8 @@ class Loss(BaseEstimator):
         document, `targets.PAIRS` an antisymmetric difference for each pair of documents, and
         `targets.SYMMETRIC_PAIRS` a symmetric number for each pair and each document.
     calibrated_over : str
-        The distributions of the labels over which the loss is calibrated, and the theorem. Under
-        these distributions, least squares on the targets of `fit`, followed by the decoder, leads
-        to the best ranking. There can be fewer of them for some parameters, such as a fixed
-        `shrinkage` above 0 (`NormalizedLoss`).
+        The distributions of the labels over which the loss is calibrated, and the theorem: least
+        squares on the targets, followed by the decoder, then leads to the best ranking.
     calibrated_everywhere : bool
         Whether the loss is calibrated over every distribution.
     graded_targets : bool
@@ -69,22 +60,27 @@ class Loss(BaseEstimator):
         judgements that have yet to be aggregated (`aggregation.AggregatedLoss`).
     averages_targets : bool
         Whether the targets of `training_targets` are means over several labels of a query, so that
-        surrogates have to be affine in them. The default is False.
+        surrogates have to be affine in them.
     """
 
     space: Space = SCORES
     takes: str = "relevance"
     averages_targets: bool = False
+    _measure: str = ""  # the name of the measure, whose parameters the loss has
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
-    @property
-    def measure(self) -> Measure:
-        """The measure of the quality of a ranking, with the parameters of this loss."""
-        raise self._lacks("a property measure, which returns an object of measures")
-
     # These are properties, so that a subclass can make them depend on its parameters. It can also
     # overwrite them with plain attributes.
+    @property
+    def measure(self) -> Any:
+        """The measure of the quality of a ranking, with the parameters of this loss."""
+        if not self._measure:
+            raise self._lacks("a property measure, which returns an object of measures")
+        kind = MEASURES[self._measure]
+        own = {name: getattr(self, name) for name in parameters_of(kind) if hasattr(self, name)}
+        return kind(**own)
+
     @property
     def calibrated_over(self) -> str:
         """The distributions of the labels over which the loss is calibrated, and the theorem."""
@@ -105,7 +101,7 @@ class Loss(BaseEstimator):
         """Whether the target of each document depends on its own label alone."""
         return False
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+    def encode(self, relevance: Any, queries: Queries) -> Any:
         """Compute the regression targets of all rows. They are 0 if the loss is undefined.
 
         Parameters
@@ -128,183 +124,70 @@ class Loss(BaseEstimator):
             "losses.Loss; estimator_checks.check_loss(loss) tests both."
         )
 
-    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+    def training_targets(self, relevance: Any, queries: Queries) -> Any:
         """Compute the targets that `fit` uses, which by default are those of `encode`.
 
         A subclass can return targets with a smaller variance instead. The loss then stays
         calibrated only if they tend to those of `encode` as the number of queries grows.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-        queries : Queries
-            The partition of the rows into queries.
-
-        Returns
-        -------
-        targets : ndarray of shape (n_documents,) or PairTargets
         """
         return self.encode(relevance, queries)
 
-    def label_sums(self, relevance: NDArray[np.float64], queries: Queries) -> LabelSums:
-        """Return the sums over these queries on which the targets of other queries depend.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-        queries : Queries
-            The partition of the rows into queries.
-
-        Returns
-        -------
-        sums : LabelSums
-        """
+    def label_sums(self, relevance: Any, queries: Queries) -> LabelSums:
+        """Return the sums over these queries on which the targets of other queries depend."""
         return LabelSums(n_queries=queries.n_queries)
 
-    def targets_of_part(
-        self, relevance: NDArray[np.float64], queries: Queries, sums: LabelSums
-    ) -> Any:
-        """Compute the targets that `fit` uses for a part of the training queries.
+    def targets_of_part(self, relevance: Any, queries: Queries, sums: LabelSums) -> Any:
+        """Compute `training_targets` of a part of the queries, given the sums over all queries.
 
-        They are the entries of `training_targets` of all queries. A subclass whose
-        `training_targets` depend on other queries overwrites this method and `label_sums`.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,) or Preferences
-            Labels of the part.
-        queries : Queries
-            The queries of the part.
-        sums : LabelSums
-            The sums over all training queries.
-
-        Returns
-        -------
-        targets : ndarray of shape (n_documents,) or PairTargets
+        A subclass whose `training_targets` depend on other queries overwrites this method and
+        `label_sums`.
         """
         return self.training_targets(relevance, queries)
 
     def draws(self, labels: Any) -> RedrawnTargets | None:
-        """Return targets that a stochastic gradient method can draw anew, or None.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-
-        Returns
-        -------
-        targets : RedrawnTargets or None
-            None if the targets of `training_targets` are the only ones.
-        """
+        """Return targets that a stochastic gradient method can draw anew, or None."""
         return None
 
-    def calibrated_measure(self, ranking: Ranking, labels: Any) -> NDArray[np.float64]:
+    def calibrated_measure(self, ranking: Ranking, labels: Any) -> Floats:
         """Compute for each query the value for which the targets are calibrated; larger is better.
 
         This is the measure, unless the measure is a quotient and the targets do not contain its
-        denominator.
-
-        Parameters
-        ----------
-        ranking : Ranking
-            A ranking of the documents of every query.
-        labels : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-
-        Returns
-        -------
-        values : ndarray of shape (n_queries,)
-            NaN if this value is undefined for the query.
+        denominator. It is NaN if it is undefined for the query.
         """
-        return self.measure.per_query(ranking, labels)
+        values: Floats = self.measure.per_query(ranking, labels)
+        return values
 
     def regret_constant(self, n_documents: int) -> float | None:
         """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
 
-        The regret is that of the ranking of a query. The surrogate regret is the squared Euclidean
-        distance between the predictions for the query and the conditional expectation of its
-        targets, as vectors of the entries that the exact decoder accepts.
-
-        Parameters
-        ----------
-        n_documents : int
-            The number of documents of the query.
-
-        Returns
-        -------
-        constant : float or None
-            None if there is no such bound.
+        The regret is that of the ranking of a query of so many documents. The surrogate regret is
+        the squared Euclidean distance between the predictions for the query and the conditional
+        expectation of its targets, as vectors of the entries that the exact decoder accepts.
         """
         return None
 
-    def row_weight(self, labels: Any, queries: Queries) -> NDArray[np.float64] | None:
-        """Return the factor by which the labels change the weight of each row in `fit`, or None.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-        queries : Queries
-
-        Returns
-        -------
-        weight : ndarray of shape (n_documents,) or None
-            None means 1 for each row.
-        """
+    def row_weight(self, labels: Any, queries: Queries) -> Floats | None:
+        """Return the factor by which the labels change the weight of each row in `fit`, or None."""
         return None
 
-    def query_weight(self, labels: Any, queries: Queries) -> NDArray[np.float64] | None:
-        """Return the weight of each query in the mean that rankers report, or None.
+    def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
+        """Return the weight of each query in the mean that rankers report, or None if it is 1.
 
         Rankers report it by `score`, and stop early by it. The best rankings of the targets must be
         the best ones for it. This is so without weights if the targets are calibrated for the
-        measure (see `calibrated_measure`).
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_documents,) or Preferences
-            Labels that `check` accepts.
-        queries : Queries
-
-        Returns
-        -------
-        weight : ndarray of shape (n_queries,) or None
-            None means 1 for each query. The weights of the user are multiplied by it.
+        measure (see `calibrated_measure`). The weights of the user are multiplied by it.
         """
         return None
 
     # ---------------------------------------------------------------- common to all losses
 
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
-        """Return whether the measure is defined for each query. `fit` leaves out other queries.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_documents,) or Preferences
-        queries : Queries
-
-        Returns
-        -------
-        defined : ndarray of bool of shape (n_queries,)
-        """
-        return self.measure.defined(labels, queries)
+        """Return whether the measure is defined for each query. `fit` leaves out other queries."""
+        defined: NDArray[np.bool_] = self.measure.defined(labels, queries)
+        return defined
 
     def check(self, labels: Any) -> None:
-        """Check that the parameters are valid and that the loss accepts these labels.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_documents,) or Preferences
-
-        Raises
-        ------
-        ValueError
-            If a parameter or a label is out of range, or if the labels are preferences and the loss
-            needs a relevance of every row.
-        """
+        """Raise ValueError unless the parameters are valid and the loss accepts these labels."""
         if isinstance(labels, Preferences) and not self.measure.takes_preferences:
             raise ValueError(
                 f"{type(self).__name__} needs a relevance of every row, but the labels are "
@@ -315,39 +198,15 @@ class Loss(BaseEstimator):
         self.measure.check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """Return a copy of the loss, with parameters that depend on data set from these labels.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,) or Preferences
-            The training labels.
-
-        Returns
-        -------
-        loss : Loss
-        """
+        """Return a copy of the loss, with parameters that depend on data set from these labels."""
         self.check(relevance)
         return clone(self)
 
-    def metric(
-        self, relevance: Any, ranks: NDArray[np.int64], queries: Queries
-    ) -> NDArray[np.float64]:
-        """Compute the measure of each query for a ranking that is given as positions.
-
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,) or Preferences
-        ranks : ndarray of shape (n_documents,)
-            The position of each document in its query, 1 = top.
-        queries : Queries
-
-        Returns
-        -------
-        values : ndarray of shape (n_queries,)
-            NaN if the measure is undefined for the query.
-        """
+    def metric(self, relevance: Any, ranks: NDArray[np.int64], queries: Queries) -> Floats:
+        """Compute the measure of each query for a ranking that is given as positions, 1 = top."""
         self.check(relevance)
-        return self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
+        values: Floats = self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
+        return values
 
 
 class NormalizedLoss(Loss):
@@ -361,50 +220,42 @@ class NormalizedLoss(Loss):
     The normalizer makes the targets calibrated, but it also makes them noisy, because a query with
     few relevant documents has large targets. The *relative normalizer* of a query, normalizer /
     largest gain, measures how many they are: the number of relevant documents if the relevance is
-    binary, and a number between 1 and the sum of the discounts for NDCG. 1 divided by it is the
-    largest target of the query. The parameter `shrinkage`, called a here, is a compromise: `fit`
-    regresses on gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative
-    normalizers over queries. The bias is proportional to a, and the variance decreases with the
-    number n of training queries. The best a is therefore of the form n0 / (n0 + n). ``"auto"`` uses
-    n0 = 300, or n0 = 1000 for losses that count relevant documents (recall, AUC, average
-    precision). It tends to 0, which is all that consistency requires.
+    binary, and a number between 1 and the sum of the discounts for NDCG. The parameter `shrinkage`,
+    called a here, is a compromise: `fit` regresses on
+    gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative normalizers
+    over queries. The bias is proportional to a, and the variance decreases with the number n of
+    training queries, so that the best a is of the form n0 / (n0 + n). ``"auto"`` uses n0 = 300, or
+    n0 = 1000 for losses that count relevant documents (recall, AUC, average precision). It tends to
+    0, which is all that consistency requires. Normalizers themselves have no useful mean if labels
+    are wide: with the gain 2^y - 1, a few of them can be larger than all others together.
 
-    Normalizers themselves have no useful mean if labels are wide. With the gain 2^y - 1 and labels
-    from 0 to 30, a few of them are larger than all others together. A share of their mean would
-    leave only targets near 0 to nearly all queries. Relative normalizers do not depend on the size
-    of the gains of a query, and the largest target of each query keeps its order of magnitude.
+    A fixed number above 0 does not tend to 0. The limit is then the best ranking only if the
+    normalizer and the largest gain of a query are certain, as `calibrated_over` says.
 
-    A fixed number above 0 does not tend to 0. Labels with a small normalizer then have too little
-    influence, however many queries there are, and the limit is the best ranking only if the
-    normalizer and the largest gain of a query are certain. `calibrated_over` describes this.
-
-    The normalizer belongs to the whole query, and the probabilities of the labels of a single
-    document do not contain it. So a classifier does not learn the labels. It learns the targets as
-    weights of two classes (`models.DocumentModel`), and its limit is that of a regressor.
+    The probabilities of the labels of a single document do not contain the normalizer. So a
+    classifier does not learn the labels. It learns the targets as weights of two classes
+    (`models.DocumentModel`), and its limit is that of a regressor.
     """
 
     shrinkage: str | float
-    measure: Any  # a `NormalizedMeasure`, or one with the same `gains` and `normalizer`
     _half = 300  # n0: with so many training queries, "auto" is 1/2
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+    def encode(self, relevance: Floats, queries: Queries) -> Any:
         """Compute the gains divided by the normalizer of the query."""
         return self.shrunken_targets(relevance, queries, 0.0)
 
-    def training_targets(self, relevance: NDArray[np.float64], queries: Queries) -> Any:
+    def training_targets(self, relevance: Floats, queries: Queries) -> Any:
         """Compute the targets with the relative normalizers moved to their mean by `shrinkage`."""
         return self.shrunken_targets(relevance, queries, self.share(queries.n_queries))
 
-    def label_sums(self, relevance: NDArray[np.float64], queries: Queries) -> LabelSums:
+    def label_sums(self, relevance: Floats, queries: Queries) -> LabelSums:
         """Return the sum of the relative normalizers, and how many of them are above 0."""
         gains = self.measure.gains(relevance)
         relative = relative_normalizer(gains, self.measure.normalizer(gains, queries), queries)
         some = relative[relative > 0]
         return LabelSums(queries.n_queries, float(some.sum()), len(some))
 
-    def targets_of_part(
-        self, relevance: NDArray[np.float64], queries: Queries, sums: LabelSums
-    ) -> Any:
+    def targets_of_part(self, relevance: Floats, queries: Queries, sums: LabelSums) -> Any:
         """Compute the targets of some queries, with the mean relative normalizer of all."""
         mean = sums.relative_normalizer / max(sums.n_normalizers, 1)
         return self.shrunken_targets(relevance, queries, self.share(sums.n_queries), mean)
@@ -416,56 +267,25 @@ class NormalizedLoss(Loss):
         return self.shrinkage
 
     def shrunken_targets(
-        self,
-        relevance: NDArray[np.float64],
-        queries: Queries,
-        share: float,
-        mean: float | None = None,
+        self, relevance: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> Any:
         """Compute the targets with the relative normalizers moved towards their mean.
 
-        Parameters
-        ----------
-        relevance : ndarray of shape (n_documents,)
-        queries : Queries
-        share : float
-            How far the relative normalizers are moved, from 0 (not at all) to 1 (they all equal the
-            mean).
-        mean : float, default=None
-            Their mean, if it is known. None means that of these queries.
-
-        Returns
-        -------
-        targets : ndarray of shape (n_documents,) or PairTargets
+        `share` says how far, from 0 (not at all) to 1. `mean` is the mean if it is known; None
+        means that of these queries.
         """
         gains = self.measure.gains(relevance)
         normalizer = self.shrunken_normalizer(gains, queries, share, mean)
         return gains * queries.broadcast(inverse(normalizer))
 
     def shrunken_normalizer(
-        self,
-        gains: NDArray[np.float64],
-        queries: Queries,
-        share: float,
-        mean: float | None = None,
-    ) -> NDArray[np.float64]:
-        """Compute the normalizers, and move the relative ones towards their mean over queries.
+        self, gains: Floats, queries: Queries, share: float, mean: float | None = None
+    ) -> Floats:
+        """Compute the normalizers of `shrunken_targets`, of shape (n_queries,).
 
-        Parameters
-        ----------
-        gains : ndarray of shape (n_documents,)
-        queries : Queries
-        share : float
-            How far the relative normalizers are moved, from 0 to 1.
-        mean : float, default=None
-            As in `shrunken_targets`.
-
-        Returns
-        -------
-        normalizer : ndarray of shape (n_queries,)
-            A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
+        A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
         """
-        normalizer: NDArray[np.float64] = self.measure.normalizer(gains, queries)
+        normalizer: Floats = self.measure.normalizer(gains, queries)
         defined = normalizer > 0
         if share > 0 and defined.any():
             if mean is None:
@@ -476,11 +296,8 @@ class NormalizedLoss(Loss):
 
     def check(self, labels: Any) -> None:
         share = self.shrinkage
-        if isinstance(share, str):
-            valid = share == "auto"
-        else:
-            valid = isinstance(share, Real) and 0 <= share <= 1
-        if not valid:
+        valid = share == "auto" if isinstance(share, str) else isinstance(share, Real)
+        if not valid or (not isinstance(share, str) and not 0 <= share <= 1):
             raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {share!r}.")
         super().check(labels)
 
@@ -507,16 +324,12 @@ class NormalizedLoss(Loss):
         return False
 
 
-def relative_normalizer(
-    gains: NDArray[np.float64], normalizer: NDArray[np.float64], queries: Queries
-) -> NDArray[np.float64]:
+def relative_normalizer(gains: Floats, normalizer: Floats, queries: Queries) -> Floats:
     """Compute normalizer / largest gain of each query, or 0 where no gain is above 0."""
-    largest = queries.max(gains)
-    some = largest > 0
-    return np.where(some, normalizer / np.where(some, largest, 1.0), 0.0)
+    return normalizer * inverse(queries.max(gains))
 
 
-def mean_of_positive(numbers: NDArray[np.float64]) -> float:
+def mean_of_positive(numbers: Floats) -> float:
     """Compute the mean of the numbers above 0, or return 0 if there is none."""
     some = numbers[numbers > 0]
     return float(some.mean()) if len(some) else 0.0

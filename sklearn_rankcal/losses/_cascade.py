@@ -1,8 +1,4 @@
-"""The loss of ERR, expected reciprocal rank. Labels come in; one target per document comes out.
-
-ERR is based on the cascade model: a user reads a ranking from the top, and stops at the first
-document that satisfies them. The formula of the measure is in `sklearn_rankcal.measures`.
-"""
+"""The loss of expected reciprocal rank. Labels come in; one target per document comes out."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sklearn_rankcal import measures
 from sklearn_rankcal.losses._base import Loss
 from sklearn_rankcal.queries import Queries
 
@@ -51,6 +46,7 @@ class ERR(Loss):
     the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
     """
 
+    _measure = "err"
     calibrated_everywhere = False
     graded_targets = True
     calibrated_over = (
@@ -71,15 +67,10 @@ class ERR(Loss):
         self.gain = gain
         self.discount = discount
 
-    @property
-    def measure(self) -> measures.ERR:
-        return measures.ERR(
-            k=self.k, max_relevance=self.max_relevance, gain=self.gain, discount=self.discount
-        )
-
     def resolve(self, relevance: NDArray[np.float64]) -> ERR:
         self.check(relevance)
         return clone(self).set_params(max_relevance=self.measure.resolve(relevance).max_relevance)
 
     def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
-        return self.measure.satisfaction(relevance)
+        chances: NDArray[np.float64] = self.measure.satisfaction(relevance)
+        return chances

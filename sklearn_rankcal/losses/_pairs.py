@@ -1,9 +1,8 @@
 """Losses whose measure is pairwise agreement: `PD` and `PDByScores`.
 
-Relevance or preferences come in, and targets come out. Let y_ij be the weight of the preference for
-document i over document j. The targets of `PD` are the differences y_ij - y_ji of all pairs of
-documents of a query, and those of `PDByScores` are one score per document. The formula of the
-measure is in `sklearn_rankcal.measures`.
+Let y_ij be the weight of the preference for document i over document j. The targets of `PD` are the
+differences y_ij - y_ji of all pairs of documents of a query, and those of `PDByScores` are one
+score per document.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rankcal import measures
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight
 from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 Floats = NDArray[np.float64]
 Differences = RelevanceDifferences | PreferenceDifferences
@@ -37,25 +36,17 @@ class _Disagreement(Loss):
     equal_queries: bool
 
     @property
-    def measure(self) -> measures.PairwiseAgreement:
-        return measures.PairwiseAgreement(pair_weight=self.pair_weight)
+    def measure(self) -> PairwiseAgreement:
+        return PairwiseAgreement(pair_weight=self.pair_weight)
 
     def calibrated_measure(self, ranking: Ranking, relevance: Any) -> Floats:
-        """Compute the measure if `equal_queries`, else minus the weight that is contradicted.
-
-        Without `equal_queries`, the targets are calibrated for this weight, and not for its share
-        of the total weight of the query.
-        """
+        """Compute the measure if `equal_queries`, else minus the weight that is contradicted."""
         if self.equal_queries:
             return self.measure.per_query(ranking, relevance)
         return -self.measure.contradicted(ranking, relevance)
 
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
-        """Return None if `equal_queries`, else the weight of all preferences of each query.
-
-        The mean over queries is then 1 - contradicted weight / weight of all preferences. Its
-        denominator does not depend on the ranking.
-        """
+        """Return None if `equal_queries`, else the weight of all preferences of each query."""
         return None if self.equal_queries else self.measure.total(labels, queries)
 
     def differences(self, labels: Any, queries: Queries) -> Differences:
@@ -210,6 +201,7 @@ class PDByScores(_Disagreement):
             )
         if not (isinstance(self.smoothing, Real) and 0 < self.smoothing < np.inf):
             raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
+        check_range(np.array([self.smoothing], dtype=np.float64), "smoothing")
         super().check(labels)
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
@@ -268,13 +260,9 @@ def _mean_share(
 
 
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
-    # log((y + c) / (opposed + c)). If y and opposed are much smaller than c, the quotient is close
-    # to 1, and its logarithm would lose digits. log1p((y - opposed) / (opposed + c)) does not.
+    # log((y + c) / (opposed + c)), without loss of digits where the quotient is close to 1
     more, less = np.maximum(y, opposed), np.minimum(y, opposed)
-    with np.errstate(over="ignore"):
-        ratio = (more - less) / (less + c)
-    large = np.log(more + c) - np.log(less + c)
-    return np.copysign(np.where(ratio < 1, np.log1p(ratio), large), y - opposed)
+    return np.copysign(np.log1p((more - less) / (less + c)), y - opposed)
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
@@ -338,7 +326,7 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
 
 
 def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return the function of weights y whose value for document i is mean_j share(y_ij, y_ji)."""
+    """Return the function of weights y that is mean_j share(y_ij, y_ji) for document i."""
     return lambda y: share(y, y.transpose(0, 2, 1)).mean(axis=2)
 
 

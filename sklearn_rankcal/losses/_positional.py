@@ -1,40 +1,38 @@
 """Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i)).
 
-Here u_i(y) is the utility of document i under the labels y, sigma(i) is its place in the ranking,
-and phi is a discount of the places that does not increase. Labels come in, and one target per
-document comes out: its utility. Sorting by E[u(Y)] is optimal for every distribution of the labels
-(Calauzènes, Usunier and Gallinari, 2013, theorem 3.2; Ramaswamy, Agarwal and Tewari, 2013, theorem
-3), and least squares on u(y) estimates E[u(Y)]. The formulas of the measures are in
-`sklearn_rankcal.measures`.
+u_i(y) is the utility of document i under the labels y, sigma(i) is its place, and phi is a discount
+of the places. Labels come in, and one target per document comes out: its utility. Sorting by
+E[u(Y)] is optimal for every distribution of the labels, and least squares on u(y) estimates it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal import measures
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
-from sklearn_rankcal.measures import Gain
+from sklearn_rankcal.measures import GainMeasure
+from sklearn_rankcal.measures._positional import Gain, position_scale
+from sklearn_rankcal.measures._positional import Positional as PositionalByUser
 from sklearn_rankcal.queries import Queries
+
+Floats = NDArray[np.float64]
 
 
 class PositionalLoss(Loss):
     """Base class of losses whose measure is a `measures.PositionalMeasure`."""
 
-    @property
-    def measure(self) -> measures.PositionalMeasure:
-        raise self._lacks("a property measure, which returns a measures.PositionalMeasure")
-
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    def encode(self, relevance: Floats, queries: Queries) -> Floats:
         """Compute the targets, which are the utilities u(y) of the measure."""
-        return self.measure.utilities(relevance, queries)
+        utilities: Floats = self.measure.utilities(relevance, queries)
+        return utilities
 
     @property
     def graded_targets(self) -> bool:
-        return isinstance(self.measure, measures.GainMeasure)
+        return isinstance(self.measure, GainMeasure)
 
     @property
     def calibrated_over(self) -> str:
@@ -45,22 +43,9 @@ class PositionalLoss(Loss):
         )
 
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
-        """Return C_phi(p), where C_phi(p)^p = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^p.
+        """Return C_phi(p) for a query of so many documents; see `consistency.discount_constant`.
 
-        phi are the discounts of places, in the unit in which the utilities are the targets. If
-        p is infinite, C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes
-        et al. (2013); see `consistency.discount_constant`.
-
-        Parameters
-        ----------
-        n_documents : int
-            The number r of documents of the query.
-        p : float, default=2
-            At least 1; it can be infinite.
-
-        Returns
-        -------
-        constant : float
+        phi are the discounts of places, in the unit in which the utilities are the targets.
         """
         phi = self.measure.discounts(n_documents)
         half = n_documents // 2
@@ -71,10 +56,9 @@ class PositionalLoss(Loss):
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2) C_phi(2), where C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
-        A ranking has the vector of the discounts of its documents. The constant is the largest
-        distance between the vectors of two rankings. The argument of theorem 3 of Ramaswamy et al.
-        (2013) gives the bound. Calauzènes et al. (2013), table 2, have the same constant for the
-        pointwise squared template.
+        This is the largest distance between the vectors of the discounts of the documents under two
+        rankings, as in theorem 3 of Ramaswamy et al. (2013) and table 2 of Calauzènes et al.
+        (2013).
         """
         return float(np.sqrt(2) * self.discount_constant(n_documents))
 
@@ -103,13 +87,11 @@ class Precision(PositionalLoss):
     stands for k = 1. See Ramaswamy et al. (2013), section 4.
     """
 
+    _measure = "precision"
+
     def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
         self.k = k
         self.threshold = threshold
-
-    @property
-    def measure(self) -> measures.Precision:
-        return measures.Precision(k=self.k, threshold=self.threshold)
 
 
 class ERU(PositionalLoss):
@@ -129,13 +111,11 @@ class ERU(PositionalLoss):
     The targets are max(y_i - neutral, 0). See Ramaswamy et al. (2013), section 5.
     """
 
+    _measure = "eru"
+
     def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
         self.neutral = neutral
         self.half_life = half_life
-
-    @property
-    def measure(self) -> measures.ERU:
-        return measures.ERU(neutral=self.neutral, half_life=self.half_life)
 
 
 class DCG(PositionalLoss):
@@ -157,13 +137,11 @@ class DCG(PositionalLoss):
     al., 2013, theorem 3; Calauzènes et al., 2013, theorem 3.2).
     """
 
+    _measure = "dcg"
+
     def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
         self.k = k
         self.gain = gain
-
-    @property
-    def measure(self) -> measures.DCG:
-        return measures.DCG(k=self.k, gain=self.gain)
 
 
 class NDCG(NormalizedPositionalLoss, DCG):
@@ -174,15 +152,13 @@ class NDCG(NormalizedPositionalLoss, DCG):
     k : int, default=None
         Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
-        non-negative gains. If labels are amounts, such as money or numbers of clicks, take
-        ``"linear"``, and the same gain in metrics and scorers. With ``"exp2"`` and labels above 31,
-        `fit` warns, because the largest labels of a query then count for everything.
+        As in `DCG`. If labels are amounts, such as money or numbers of clicks, take ``"linear"``,
+        and the same gain in metrics and scorers. With ``"exp2"`` and labels above 31, `fit` warns,
+        because the largest labels of a query then count for everything.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the quotient normalizer / largest gain of each query towards its mean
-        over queries, which lowers the variance of the targets. "auto" is 300 / (300 + number of
-        training queries), and 0 leaves the calibrated targets unchanged. A fixed number above 0
-        gives up calibration. The measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards the mean over queries, which lowers
+        the variance of the targets. "auto" decreases with the number of queries, and a fixed number
+        above 0 gives up calibration. The measure is not affected. See `NormalizedLoss`.
 
     Notes
     -----
@@ -196,19 +172,13 @@ class NDCG(NormalizedPositionalLoss, DCG):
     if the normalizer is certain.
     """
 
+    _measure = "ndcg"
+
     def __init__(
-        self,
-        k: int | None = None,
-        *,
-        gain: Gain = "exp2",
-        shrinkage: str | float = "auto",
+        self, k: int | None = None, *, gain: Gain = "exp2", shrinkage: str | float = "auto"
     ) -> None:
         super().__init__(k, gain=gain)
         self.shrinkage = shrinkage
-
-    @property
-    def measure(self) -> measures.NDCG:
-        return measures.NDCG(k=self.k, gain=self.gain)
 
 
 class Recall(NormalizedPositionalLoss):
@@ -221,10 +191,8 @@ class Recall(NormalizedPositionalLoss):
     threshold : float, default=None
         A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
-        the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
-        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
-        measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards the mean over queries, as in
+        `NDCG`.
 
     Notes
     -----
@@ -232,6 +200,7 @@ class Recall(NormalizedPositionalLoss):
     """
 
     _half = 1000
+    _measure = "recall"
 
     def __init__(
         self, k: int = 10, *, threshold: float | None = None, shrinkage: str | float = "auto"
@@ -239,10 +208,6 @@ class Recall(NormalizedPositionalLoss):
         self.k = k
         self.threshold = threshold
         self.shrinkage = shrinkage
-
-    @property
-    def measure(self) -> measures.Recall:
-        return measures.Recall(k=self.k, threshold=self.threshold)
 
 
 class AUC(NormalizedPositionalLoss):
@@ -256,10 +221,8 @@ class AUC(NormalizedPositionalLoss):
     threshold : float, default=None
         A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards its mean over queries, which lowers
-        the variance of the targets. "auto" is 1000 / (1000 + number of training queries), and 0
-        leaves the calibrated targets unchanged. A fixed number above 0 gives up calibration. The
-        measure is not affected. See `NormalizedLoss`.
+        How far `fit` moves the normalizer of each query towards the mean over queries, as in
+        `NDCG`.
 
     Notes
     -----
@@ -269,14 +232,11 @@ class AUC(NormalizedPositionalLoss):
     """
 
     _half = 1000
+    _measure = "auc"
 
     def __init__(self, *, threshold: float | None = None, shrinkage: str | float = "auto") -> None:
         self.threshold = threshold
         self.shrinkage = shrinkage
-
-    @property
-    def measure(self) -> measures.AUC:
-        return measures.AUC(threshold=self.threshold)
 
 
 class Spearman(PositionalLoss):
@@ -291,18 +251,16 @@ class Spearman(PositionalLoss):
     labels are equal.
     """
 
-    @property
-    def measure(self) -> measures.Spearman:
-        return measures.Spearman()
+    _measure = "spearman"
 
-    def encode(self, relevance: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    def encode(self, relevance: Floats, queries: Queries) -> Floats:
         """Compute (mean - midrank_i) / standard deviation, which has variance 1 in each query."""
-        return self.measure.standardized_midranks(relevance, queries)
+        midranks: Floats = self.measure.standardized_midranks(relevance, queries)
+        return midranks
 
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
         # The utilities are the targets divided by `position_scale`, so the constant is divided too.
-        constant = super().discount_constant(n_documents, p)
-        return constant / float(measures.position_scale(n_documents))
+        return super().discount_constant(n_documents, p) / float(position_scale(n_documents))
 
 
 class Positional(PositionalLoss):
@@ -338,12 +296,12 @@ class Positional(PositionalLoss):
 
     def __init__(
         self,
-        utility: Callable[[NDArray[np.float64], Queries], ArrayLike] | None = None,
-        discount: Callable[[NDArray[np.float64]], ArrayLike] | ArrayLike | None = None,
+        utility: Callable[[Floats, Queries], ArrayLike] | None = None,
+        discount: Callable[[Floats], ArrayLike] | ArrayLike | None = None,
     ) -> None:
         self.utility = utility
         self.discount = discount
 
     @property
-    def measure(self) -> measures.Positional:
-        return measures.Positional(utility=self.utility, discount=self.discount)
+    def measure(self) -> Any:
+        return PositionalByUser(utility=self.utility, discount=self.discount)

@@ -1,8 +1,7 @@
 """Weights of the pairs that a ranking puts in the wrong order, without forming the pairs.
 
-It is a part of the measures of pairs (`measures._pairs`). A ranking and the relevance of its rows
-come in, and the weight of the discordant pairs of every query comes out. A pair of rows of a query
-with y_i > y_j is discordant if row i is not above row j. It weighs 1, or y_i - y_j if `graded`.
+A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. It weighs 1, or
+y_i - y_j if `graded`.
 """
 
 from __future__ import annotations

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from sklearn_rankcal.measures._average_precision import AveragePrecision
 from sklearn_rankcal.measures._base import Measure
 from sklearn_rankcal.measures._cascade import ERR
 from sklearn_rankcal.measures._pairs import KendallTau, PairwiseDisagreement
-from sklearn_rankcal.measures._positional_binary import AUC, Precision, Recall
-from sklearn_rankcal.measures._positional_graded import DCG, ERU, NDCG
-from sklearn_rankcal.measures._reciprocal_rank import ReciprocalRank
-from sklearn_rankcal.measures._spearman import Spearman
+from sklearn_rankcal.measures._positional import AUC, DCG, ERU, NDCG, Precision, Recall, Spearman
+from sklearn_rankcal.measures._relevant_places import AveragePrecision, ReciprocalRank
 from sklearn_rankcal.utils._names import did_you_mean
 
 #: The measures by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
@@ -36,13 +33,7 @@ NEED_CUTOFF = ("precision", "recall")
 
 
 def split_cutoff(name: str) -> tuple[str, int | None]:
-    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. The cutoff is None if the name has no ``@``.
-
-    Raises
-    ------
-    ValueError
-        If the part after the ``@`` is not a whole number >= 1.
-    """
+    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. The cutoff is None if the name has no ``@``."""
     base, at, cutoff = name.partition("@")
     if not at:
         return base, None
@@ -71,15 +62,7 @@ OTHER_NAMES = {
 
 
 def find_measure(name: Any) -> tuple[type[Measure], int | None]:
-    """The class of the measure that a name stands for, and the cutoff in the name.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or if its cutoff is not a whole number >= 1.
-    TypeError
-        If `name` is not a string.
-    """
+    """The class of the measure that a name stands for, and the cutoff in the name."""
     if not isinstance(name, str):
         raise TypeError(f"metric must be a name such as 'ndcg@10'; got {name!r}.")
     base = name.partition("@")[0]
@@ -145,26 +128,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Make measures from their names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names as `get_measure` reads them.
-    parameters : dict
-        Parameters of the measures. Each is passed to those measures that have it.
-
-    Returns
-    -------
-    measures : list of Measure
-
-    Raises
-    ------
-    ValueError
-        If `names` is empty, and in the cases of `get_measure`.
-    TypeError
-        If none of the measures has one of the parameters.
-    """
+    """Make measures from their names. Each parameter is passed to those measures that have it."""
     if not len(names):
         raise ValueError("metrics is empty. Name at least one metric, as in metrics=['ndcg@10'].")
     kinds = [find_measure(name)[0] for name in names]

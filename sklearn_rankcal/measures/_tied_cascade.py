@@ -1,7 +1,4 @@
-"""Expected reciprocal rank of documents whose scores tie: the mean over all orders of the block.
-
-It is a part of the measure ERR (`measures._cascade`). The probabilities 1 - R of the documents of a
-block come in, and the value that the block adds to the measure comes out.
+"""The mean over all orders of what a block of tied documents adds to the measure ERR.
 
 A block of m tied documents stands below k0 others. Its documents stop the user with probabilities
 R_1, .., R_m. Let E_t be the mean of prod (1 - R) over all subsets of t documents of the block. A
@@ -52,22 +49,7 @@ LONG_BLOCK = 1000  # from this number of documents on the quadrature is faster t
 
 
 def block_value(passing: Floats, above: int, places: int) -> float:
-    """The value V of one block.
-
-    Parameters
-    ----------
-    passing : ndarray of shape (m,)
-        The probabilities 1 - R of the documents of the block.
-    above : int
-        k0, the number of documents that stand above the block.
-    places : int
-        T, the number of places of the block that count; 1 <= T <= m.
-
-    Returns
-    -------
-    value : float
-        What the block adds for a user who reaches it, averaged over the orders of the block.
-    """
+    """The value V of one block, given 1 - R of its documents, k0 = `above` and T = `places`."""
     # The places beyond T add at most E_T to V, and E_T <= E_1^T by Maclaurin's inequality. If that
     # is negligible, V of the whole block is computed instead.
     mean = float(passing.mean())
@@ -79,10 +61,7 @@ def block_value(passing: Floats, above: int, places: int) -> float:
 
 
 def discounted_block_value(passing: Floats, divisor: Floats) -> float:
-    """The value of one block whose t-th place has the discount 1 / F: `divisor` holds F.
-
-    There are as many places as `divisor` has numbers.
-    """
+    """The value of one block whose t-th place has the discount 1 / F; `divisor` holds F."""
     places, mean = len(divisor), float(passing.mean())
     if mean == 0:
         places = 1

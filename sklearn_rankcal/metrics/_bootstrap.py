@@ -1,9 +1,7 @@
 """The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
 
-The values of a metric on the same queries come in, those of one ranking and those of another. The
-difference of their means comes out, with an interval and a p-value. Queries are drawn with
-replacement, and a drawn query contributes its values of both rankings, which is why the bootstrap
-is called paired. The mean of a single ranking is its difference from zeros.
+Queries are drawn with replacement, and a drawn query contributes its values of both rankings, which
+is why the bootstrap is called paired. The mean of a single ranking is its difference from zeros.
 """
 
 from __future__ import annotations
@@ -17,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 
 _CELLS = 1 << 22  # resampled queries in memory at a time
 _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
-_LARGEST = 1e290  # sums of smaller numbers over queries remain finite
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def paired_bootstrap(
 ) -> Comparison:
     """Compare the values of a metric on each query, for example gathered over folds.
 
-    The metric functions return such values with ``return_per_query=True``.
+    `evaluate_rankings` returns such values with ``return_per_query=True``.
 
     Parameters
     ----------
@@ -128,9 +125,9 @@ def paired_bootstrap(
     Raises
     ------
     ValueError
-        If the shapes of `first` and `second` differ, if there is no query on which both values are
-        defined, if the weights are not finite and non-negative, if `n_resamples` is not a whole
-        number from 1 to 10,000,000, or if the confidence level is outside (0, 1).
+        If the shapes differ, if there is no query on which both values are defined, if a value or a
+        weight is not valid, if `n_resamples` is not a whole number from 1 to 10,000,000, or if the
+        confidence level is outside (0, 1).
 
     Notes
     -----
@@ -152,12 +149,11 @@ def paired_bootstrap(
             "first and second must be 1-D arrays of the same length, with one value per query; "
             f"got the shapes {a.shape} and {b.shape}."
         )
-    for name, values in (("first", a), ("second", b)):
-        if (np.abs(values[~np.isnan(values)]) >= _LARGEST).any():
-            raise ValueError(
-                f"{name} must hold a number below {_LARGEST:g} for each query, or NaN where the "
-                "metric is undefined; it has a larger one, or infinity."
-            )
+    if max(np.abs(each[~np.isnan(each)]).max(initial=0.0) for each in (a, b)) > LARGEST**2:
+        raise ValueError(
+            "first and second must hold a finite number for each query, or NaN where the metric is "
+            f"undefined; numbers are at most {LARGEST**2:g} in absolute value."
+        )
     check_resampling(n_resamples, confidence_level)
     weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
@@ -168,9 +164,7 @@ def paired_bootstrap(
             "No query of positive weight has a defined value. NDCG, for example, is undefined if "
             "all labels of a query are 0."
         )
-    # Only ratios of weights count. The largest becomes 1, so that no sum of weights overflows or
-    # underflows.
-    a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()
+    a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()  # only ratios count
     drawn = _resampled_means(a - b, weights, n_resamples, check_random_state(random_state))
     tail = (1 - confidence_level) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
@@ -205,23 +199,14 @@ def _resampled_means(
     """Weighted means of bootstrap samples of the queries, shape (n_resamples,)."""
     if len(values) == 1:  # SciPy needs two queries; each sample of one query is that query
         return np.full(n_resamples, values[0])
-    # SciPy also computes the standard error of the means, which is not used here. Its squares may
-    # overflow, and it needs two samples.
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = bootstrap(
-            (values * weights, weights),
-            _ratio_of_sums,
-            n_resamples=max(n_resamples, 2),
-            batch=max(1, _CELLS // len(values)),
-            vectorized=True,
-            paired=True,
-            method="percentile",
-            random_state=random,
-        )
+    result = bootstrap(
+        (values * weights, weights),
+        lambda weighted, weights, axis: weighted.sum(axis=axis) / weights.sum(axis=axis),
+        n_resamples=max(n_resamples, 2),  # SciPy also computes a standard error
+        batch=max(1, _CELLS // len(values)),
+        vectorized=True,
+        paired=True,
+        method="percentile",
+        random_state=random,
+    )
     return result.bootstrap_distribution[:n_resamples]
-
-
-def _ratio_of_sums(
-    weighted: NDArray[np.float64], weights: NDArray[np.float64], axis: int
-) -> NDArray[np.float64]:
-    return weighted.sum(axis=axis) / weights.sum(axis=axis)

@@ -1,4 +1,4 @@
-"""Parameters that all metrics share: their types, their checks and their documentation."""
+"""Parameters that all metrics share: their checks and their documentation."""
 
 from __future__ import annotations
 
@@ -6,40 +6,29 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
-from sklearn_rankcal.measures import Measure, PairwiseAgreement
+from sklearn_rankcal.measures import Measure
+from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import (
     TIES,
     Queries,
     Ranking,
     check_ranks,
     check_weight,
-    mean_over_queries,
 )
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
 Ties = Literal["average", "first", "worst", "best"]
 ZeroDivision = Literal["skip", 0, 1]
-
-
-class RankingOptions(TypedDict, total=False):
-    """Types of the keyword parameters that all metrics share, except `return_per_query`."""
-
-    ranks: ArrayLike | None
-    groups: ArrayLike | None
-    ties: Ties
-    zero_division: ZeroDivision
-    sample_weight: ArrayLike | None
 
 
 @dataclass
@@ -57,22 +46,7 @@ class RankingData:
 
     def query_weight(self) -> NDArray[np.float64] | None:
         """The weight of each query, the mean of the weights of its rows."""
-        if self.weight is None:
-            return None
-        return self.ranking.queries.mean(self.weight / self.weight.max())
-
-    def score(
-        self,
-        measure: Measure,
-        name: str,
-        zero_division: str | float,
-        return_per_query: bool,
-    ) -> float | NDArray[np.float64]:
-        """The measure of each query, with `zero_division` applied, or its weighted mean."""
-        values = fill_undefined(self.values(measure), zero_division)
-        if return_per_query:
-            return values
-        return mean_over_queries(values, self.ranking.queries, self.weight, name)
+        return None if self.weight is None else self.ranking.queries.mean(self.weight)
 
 
 def read_ranking(
@@ -90,21 +64,6 @@ def read_ranking(
 
     Two arguments are only for warnings: `positions_as` is what a user writes to pass positions, and
     `stacklevel` is the number of frames from here to the line of the user.
-
-    Warns
-    -----
-    MissingGroupsWarning
-        If there are several rows, and their queries are given neither by `groups`, nor by `y_true`
-        as structured labels or a 2-D array.
-    PositionsAsScoresWarning
-        If the scores look like positions; see `looks_like_positions`.
-
-    Raises
-    ------
-    ValueError
-        If both or neither of `y_score` and `ranks` are given, if lengths differ, if a value is NaN,
-        if `ranks` is not a permutation in each query, if `ties` is unknown, or if `groups`
-        contradict the queries of structured labels.
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -258,11 +217,7 @@ _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_docume
         The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
         these queries out of the mean.
     sample_weight : array-like of the shape of `y_true`, default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
-    return_per_query : bool, default=False
-        Whether to return one value per query instead of their mean. The queries are in order of
-        first appearance. The value is NaN for a query on which the metric is undefined, unless
-        `zero_division` replaces it. `evaluate_rankings` also returns the ids of the queries."""
+        Weight of each row. The weight of a query is the mean of the weights of its rows."""
 
 
 def documented_metric(function: _Function) -> _Function:

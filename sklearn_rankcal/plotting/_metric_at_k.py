@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.measures import MEASURES, Measure, find_measure, get_measure, parameters_of
+from sklearn_rankcal.measures import MEASURES, Measure, get_measure
+from sklearn_rankcal.measures._registry import find_measure, parameters_of
 from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._scorers import predicted_ranking

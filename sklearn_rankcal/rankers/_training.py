@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.measures._positional_graded import LINEAR_GAIN
+from sklearn_rankcal.measures._positional import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import warn

@@ -12,6 +12,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import Ridge
 
+from tests.metric_data import per_query
+
 from . import public
 from .values import (
     GROUP_WORDS,
@@ -44,44 +46,49 @@ class Memory(RegressorMixin, BaseEstimator):
 
 #: loss: its metric with the same parameters, and whether labels must be binary
 _LOSSES = {
-    "ndcg": (lambda: _L.NDCG(2, shrinkage=0.0), lambda **a: _M.ndcg_score(k=2, **a)),
+    "ndcg": (lambda: _L.NDCG(2, shrinkage=0.0), lambda **a: per_query(_M.ndcg_score, k=2, **a)),
     "ndcg_linear": (
         lambda: _L.NDCG(gain="linear", shrinkage=0.0),
-        lambda **a: _M.ndcg_score(gain="linear", **a),
+        lambda **a: per_query(_M.ndcg_score, gain="linear", **a),
     ),
-    "dcg": (lambda: _L.DCG(), lambda **a: _M.dcg_score(**a)),
+    "dcg": (lambda: _L.DCG(), lambda **a: per_query(_M.dcg_score, **a)),
     "precision": (
         lambda: _L.Precision(2, threshold=2),
-        lambda **a: _M.precision_at_k_score(k=2, threshold=2, **a),
+        lambda **a: per_query(_M.precision_at_k_score, k=2, threshold=2, **a),
     ),
     "recall": (
         lambda: _L.Recall(2, threshold=1, shrinkage=0.0),
-        lambda **a: _M.recall_at_k_score(k=2, threshold=1, **a),
+        lambda **a: per_query(_M.recall_at_k_score, k=2, threshold=1, **a),
     ),
     "auc": (
-        lambda: _L.AUC(threshold=1, shrinkage=0.0), lambda **a: _M.auc_score(threshold=1, **a),
+        lambda: _L.AUC(threshold=1, shrinkage=0.0),
+        lambda **a: per_query(_M.auc_score, threshold=1, **a),
     ),
-    "spearman": (lambda: _L.Spearman(), lambda **a: _M.spearman_score(**a)),
-    "eru": (lambda: _L.ERU(half_life=3), lambda **a: _M.eru_score(half_life=3, **a)),
+    "spearman": (lambda: _L.Spearman(), lambda **a: per_query(_M.spearman_score, **a)),
+    "eru": (lambda: _L.ERU(half_life=3), lambda **a: per_query(_M.eru_score, half_life=3, **a)),
     "err": (
-        lambda: _L.ERR(max_relevance=4), lambda **a: _M.err_score(max_relevance=4, **a),
+        lambda: _L.ERR(max_relevance=4), lambda **a: per_query(_M.err_score, max_relevance=4, **a),
     ),
     "map": (
-        lambda: _L.MAP(threshold=2, shrinkage=0.0), lambda **a: _M.map_score(threshold=2, **a),
+        lambda: _L.MAP(threshold=2, shrinkage=0.0),
+        lambda **a: per_query(_M.map_score, threshold=2, **a),
     ),
     "map_by_scores": (
         lambda: _L.MAPByScores(threshold=2, shrinkage=0.0),
-        lambda **a: _M.map_score(threshold=2, **a),
+        lambda **a: per_query(_M.map_score, threshold=2, **a),
     ),
-    "pd": (lambda: _L.PD(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
+    "pd": (lambda: _L.PD(), lambda **a: -per_query(_M.pairwise_disagreement_loss, **a)),
     "pd_graded": (
         lambda: _L.PD("graded", equal_queries=True),
-        lambda **a: -_M.pairwise_disagreement_loss(pair_weight="graded", **a),
+        lambda **a: -per_query(_M.pairwise_disagreement_loss, pair_weight="graded", **a),
     ),
-    "pd_by_scores": (lambda: _L.PDByScores(), lambda **a: -_M.pairwise_disagreement_loss(**a)),
+    "pd_by_scores": (
+        lambda: _L.PDByScores(),
+        lambda **a: -per_query(_M.pairwise_disagreement_loss, **a),
+    ),
     "positional": (
         lambda: _L.Positional(discount=[1.0, 0.5, 0.25]),
-        lambda **a: _M.dcg_score(gain="linear", k=1, **a),
+        lambda **a: per_query(_M.dcg_score, gain="linear", k=1, **a),
     ),
 }  # fmt: skip
 COVERS = ("CalibratedRanker", "QueryOrder", "RankerMixin", "NDCG", "DCG", "Precision", "Recall",
@@ -117,12 +124,14 @@ def best(case):
         return  # undefined on every query
     ranks = case.call(ranker.predict, X, groups=groups)
     _permutations(case, ranks, codes)
-    values = metric(y_true=y, ranks=ranks, groups=codes, return_per_query=True)
+    values = metric(y_true=y, ranks=ranks, groups=codes)
     for rows, value in zip(rows_of(codes.tolist()), values, strict=True):
         orders = np.array(list(itertools.permutations(range(1, len(rows) + 1))))
-        every = metric(y_true=np.tile(y[rows], len(orders)), ranks=orders.ravel(),
-                       groups=np.repeat(np.arange(len(orders)), len(rows)),
-                       return_per_query=True)  # fmt: skip
+        every = metric(
+            y_true=np.tile(y[rows], len(orders)),
+            ranks=orders.ravel(),
+            groups=np.repeat(np.arange(len(orders)), len(rows)),
+        )
         if not np.isnan(every).any():
             case.equal(value, every.max(), f"not the best ranking for {name}", 1e-12)
     whole = case.attempt(ranker.score, X, y, groups=groups)

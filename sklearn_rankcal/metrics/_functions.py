@@ -1,0 +1,494 @@
+"""The metric functions: each checks its input and returns the mean of a measure over queries.
+
+The formulas are in `sklearn_rankcal.measures`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from numpy.typing import ArrayLike
+
+from sklearn_rankcal.labels._rankings import PairWeight
+from sklearn_rankcal.measures import MEASURES
+from sklearn_rankcal.measures._cascade import Discount
+from sklearn_rankcal.measures._positional import Gain
+from sklearn_rankcal.metrics._checks import (
+    Ties,
+    ZeroDivision,
+    documented_metric,
+    fill_undefined,
+    read_ranking,
+)
+from sklearn_rankcal.queries import mean_over_queries
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class RankingOptions(TypedDict, total=False):
+    """The keyword parameters that all metrics share."""
+
+    ranks: ArrayLike | None
+    groups: ArrayLike | None
+    ties: Ties
+    zero_division: ZeroDivision
+    sample_weight: ArrayLike | None
+
+
+def _mean(
+    name: str,
+    parameters: dict[str, Any],
+    y_true: Any,
+    y_score: ArrayLike | None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """The mean over queries of the measure with a name and parameters."""
+    measure = MEASURES[name](**parameters)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, stacklevel=5)
+    values = fill_undefined(data.values(measure), zero_division)
+    return mean_over_queries(values, data.ranking.queries, data.weight, name)
+
+
+_OPTIONS = [each for each in inspect.signature(_mean).parameters.values() if each.kind == 3]
+
+
+def _metric(function: _Function) -> _Function:
+    """Spell out the shared parameters in the signature and in the docstring of a metric."""
+    signature = inspect.signature(function)
+    own = [each for each in signature.parameters.values() if each.kind != each.VAR_KEYWORD]
+    signature = signature.replace(parameters=[*own[:2], *_OPTIONS, *own[2:]])
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return documented_metric(function)
+
+
+@_metric
+def precision_at_k_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int = 10,
+    threshold: float | None = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Precision@k: the share of relevant documents among the first k.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=10
+        Number of places that count. The number of relevant documents is divided by k even if the
+        query has fewer documents.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import precision_at_k_score
+    >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)  # one query
+    0.5
+    """
+    return _mean("precision", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+
+
+@_metric
+def recall_at_k_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int = 10,
+    threshold: float | None = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Recall@k: the share of the relevant documents that stand among the first k.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=10
+        Number of places that count.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    A query without a relevant document is skipped by default:
+
+    >>> from sklearn_rankcal.metrics import recall_at_k_score
+    >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
+    0.5
+    """
+    return _mean("recall", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+
+
+@_metric
+def map_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    threshold: float | None = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Mean average precision (MAP).
+
+    The average precision of a query is the mean over its relevant documents of the precision at
+    their places.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Number of places that count. A relevant document below place k adds 0 to the sum, which is
+        still divided by the number of all relevant documents of the query, as in trec_eval's
+        map_cut. If None, every place counts.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import map_score
+    >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
+    0.833
+    """
+    return _mean("map", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+
+
+@_metric
+def mrr_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    threshold: float | None = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Mean reciprocal rank (MRR): 1 / position of the first relevant document of a query.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Number of places that count. The reciprocal rank is 0 if no relevant document is among the
+        first k. If None, every place counts.
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import mrr_score
+    >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
+    0.5
+    """
+    return _mean("mrr", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+
+
+@_metric
+def auc_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    threshold: float | None = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Area under the ROC curve (AUC) of each query.
+
+    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
+    stands above the other. A pair whose scores tie counts half.
+
+    Parameters
+    ----------
+    {shared}
+    threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import auc_score
+    >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
+    0.75
+    """
+    return _mean("auc", {"threshold": threshold}, y_true, y_score, **options)
+
+
+@_metric
+def dcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Discounted cumulative gain: DCG@k, the sum over the first k places j of gain / log2(1 + j).
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Number of places that count. If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        The gain of a document with relevance y. ``"exp2"`` is ``2**y - 1``, as in LightGBM and
+        XGBoost. ``"linear"`` is ``y``, as in scikit-learn and trec_eval. A function maps an array
+        of relevance to an array of non-negative gains.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import dcg_score
+    >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
+    3.0
+    """
+    return _mean("dcg", {"k": k, "gain": gain}, y_true, y_score, **options)
+
+
+@_metric
+def ndcg_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exp2",
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Normalized DCG: NDCG@k, which is DCG@k over the largest DCG@k that the labels allow.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Number of places that count. If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        The gain of a document, as in `dcg_score`.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    If scores tie, the metric is averaged over all orders of the tied documents. The order of the
+    rows does not matter:
+
+    >>> from sklearn_rankcal.metrics import ndcg_score
+    >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
+    0.73
+    """
+    return _mean("ndcg", {"k": k, "gain": gain}, y_true, y_score, **options)
+
+
+@_metric
+def eru_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
+
+    Parameters
+    ----------
+    {shared}
+    neutral : float, default=0
+        Neutral relevance. A document adds to the metric only if its relevance is larger.
+    half_life : float, default=5
+        The place whose discount is one half. It must be larger than 1.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import eru_score
+    >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
+    0.5
+    """
+    parameters = {"neutral": neutral, "half_life": half_life}
+    return _mean("eru", parameters, y_true, y_score, **options)
+
+
+@_metric
+def err_score(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    gain: Gain = "exp2",
+    discount: Discount = None,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
+
+    R_j = G(y) is the probability that the document at place j, of relevance y, satisfies the user.
+    By default G(y) = (2^y - 1) / 2^max_relevance, and F(j) = j.
+
+    Parameters
+    ----------
+    {shared}
+    k : int, default=None
+        Number of places that count. If None, every place counts.
+    max_relevance : float, default=None
+        The highest relevance of the whole collection. If None, it is the largest label of
+        `y_true`. Pass it if values on several data sets are compared, because one of them may lack
+        the highest relevance. It must be None if `gain` is a function.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
+        array of relevance to an array of probabilities, numbers in [0, 1].
+    discount : callable, default=None
+        F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
+        decrease. None is the place itself.
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import err_score
+    >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
+    0.5
+    """
+    parameters = {"k": k, "max_relevance": max_relevance, "gain": gain, "discount": discount}
+    return _mean("err", parameters, y_true, y_score, **options)
+
+
+@_metric
+def spearman_score(
+    y_true: Any, y_score: ArrayLike | None = None, **options: Unpack[RankingOptions]
+) -> float:
+    """Spearman's rank correlation between the ranking and the order of the labels.
+
+    Parameters
+    ----------
+    {shared}
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    Equal labels share the mean of their positions, which is called their midrank. If scores tie,
+    the metric is the mean of the correlation over all orders of the tied documents. This is smaller
+    than Pearson's correlation of the midranks of both:
+
+    >>> from sklearn_rankcal.metrics import spearman_score
+    >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
+    0.75
+    """
+    return _mean("spearman", {}, y_true, y_score, **options)
+
+
+@_metric
+def kendall_tau_score(
+    y_true: Any, y_score: ArrayLike | None = None, **options: Unpack[RankingOptions]
+) -> float:
+    """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
+
+    A pair of documents whose labels differ is concordant if the document with the larger label
+    stands above the other, and discordant if it stands below. A pair whose scores tie is neither.
+    If labels tie, the metric is Somers' D given the labels, so that the best ranking still reaches
+    1.
+
+    Parameters
+    ----------
+    {shared}
+
+    Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.
+
+    Examples
+    --------
+    One of the six pairs is discordant:
+
+    >>> from sklearn_rankcal.metrics import kendall_tau_score
+    >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
+    0.667
+    """
+    return _mean("kendall_tau", {}, y_true, y_score, **options)
+
+
+@_metric
+def pairwise_disagreement_loss(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    pair_weight: PairWeight = "binary",
+    normalize: bool = True,
+    **options: Unpack[RankingOptions],
+) -> float:
+    """Pairwise disagreement: the share of pairs that are ranked in the wrong order.
+
+    The pairs are those of documents i and j of a query whose labels differ, y_i > y_j. The order is
+    wrong if document j stands above document i.
+
+    Parameters
+    ----------
+    {shared}
+    pair_weight : {"binary", "graded"} or callable, default="binary"
+        Weight of a pair with y_i > y_j: 1, y_i - y_j, or ``pair_weight(y_i - y_j)``.
+    normalize : bool, default=True
+        Whether to divide by the total weight of the pairs of the query. If False, the metric is
+        the sum of the weights of the pairs in the wrong order, which is the loss of Ramaswamy et
+        al. (2013).
+
+    Returns
+    -------
+    loss : float
+        The mean over queries, where smaller is better.
+
+    Examples
+    --------
+    A pair whose scores tie counts half:
+
+    >>> from sklearn_rankcal.metrics import pairwise_disagreement_loss
+    >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
+    2.5
+    """
+    parameters = {"pair_weight": pair_weight, "normalize": normalize}
+    return _mean("pairwise_disagreement", parameters, y_true, y_score, **options)
