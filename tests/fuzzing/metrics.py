@@ -456,10 +456,10 @@ def evaluate(case):
     shared = {}
     if any("threshold" in TABLE[name.partition("@")[0]][2] for name in chosen):
         shared["threshold"] = 1
-    found = case.call(_M.evaluate_rankings, y, scores, metrics=chosen, **shared, **given)
-    if "query" in found:
-        ids = found.pop("query")
-        case.expect(len(ids) == len(rows_of(codes)), "other queries than there are")
+    options = {"metrics": chosen, "return_per_query": True, **shared, **given}
+    found = case.call(_M.evaluate_rankings, y, scores, **options)
+    ids = found.pop("query")
+    case.expect(len(ids) == len(rows_of(codes)), "other queries than there are")
     case.expect(list(found) == chosen, "other names than were asked for", str(list(found)))
     for name in chosen:
         base, _, cutoff = name.partition("@")

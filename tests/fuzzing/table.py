@@ -155,7 +155,6 @@ EXEMPT = {
     "StackedModel": "its members take a second a fit: tests/test_stacked.py",
     "default_members": "the members of StackedModel: tests/test_stacked.py",
     "MeanInterval": "what evaluate_rankings returns with confidence_level: tests/test_bootstrap.py",
-    "LabelSums": "what extensions use, for every loss: tests/test_losses.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
     "Structure": "the base class of structures that are drawn",
     "ComparisonStructure": "the base class of structures of comparisons",
