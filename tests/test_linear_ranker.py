@@ -297,7 +297,7 @@ def test_infinite_exponentials_do_not_end_in_nan(surrogate):
     np.testing.assert_allclose(ranker.fit(X, Y, groups=G).coef_, coef, rtol=1e-3, atol=1e-4)
     ranker.model_.coef_ = coef * 1e4
     with np.errstate(over="ignore"):
-        assert not np.isfinite(objective_of(ranker))
+        assert objective_of(ranker) > 1e100
     np.testing.assert_allclose(ranker.fit(X, Y, groups=G).coef_, coef, rtol=1e-3, atol=1e-4)
 
 

@@ -190,6 +190,27 @@ def test_extreme_scores_give_no_nan(surrogate):
             assert (result.curvature >= 0).all()
 
 
+@pytest.mark.parametrize(
+    "surrogate", [one for one in EVERY if "xponential" in name_of(one)], ids=name_of
+)
+def test_exponential_margins_are_straight_where_sums_could_overflow(surrogate):
+    queries, v = Queries.single(2), np.array([1.0, 0.0])
+    low, high, *beyond = (
+        surrogate.value(v, [0.0, d], queries)[0] for d in (380.0, 390.0, 900.0, 950.0, 1000.0)
+    )
+    assert high == pytest.approx(low * np.exp(10.0), rel=1e-9)
+    assert beyond[0] > high
+    first, second = np.diff(beyond)
+    assert first > 0 and second == pytest.approx(first, rel=1e-9)
+    slope = surrogate.gradient(v, [0.0, 900.0], queries)[1]
+    assert slope == pytest.approx(first / 50, rel=1e-9)
+    if not callable(getattr(surrogate, "required", None)):  # a user's function may overflow
+        largest = surrogate.evaluate(v * 1e100, [0.0, 900.0], queries)
+        assert all(np.isfinite(part).all() for part in largest)
+    with pytest.raises(ValueError, match=r"targets must be at most 1e\+100"):
+        surrogate.evaluate(v * 1.01e100, [0.0, 900.0], queries)
+
+
 def test_logistic_margins_far_apart():
     """The fast sum takes exponentials of scores, which must not lose pairs that are far apart."""
     queries = Queries.single(3)

@@ -2,8 +2,7 @@
 # cython: initializedcheck=False
 """Sums over the pairs of documents of each query of a convex function of their margin.
 
-`_numpy_pair_sums.py` has the same function in NumPy. Its docstring describes the arguments. The
-results of the two agree up to rounding.
+`surrogates._pair_sums` describes the arguments, and has the same function in NumPy.
 """
 
 from libc.math cimport exp, fabs, log, log1p
@@ -180,9 +179,10 @@ cdef double _any(
                 slope = -low if d > 0.0 else low - 1.0
                 bend = low * (1.0 - low)
             elif margin == EXPONENTIAL:
-                value = exp(-d)
-                slope = -value
-                bend = value
+                e = exp(-d if d > -400.0 else 400.0)  # a straight line below d = -400
+                value = e if d > -400.0 else e * (-399.0 - d)
+                slope = -e
+                bend = e
             elif margin == HINGE:
                 value = 1.0 - d if d < 1.0 else 0.0
                 slope = -1.0 if d < 1.0 else 0.0

@@ -13,5 +13,5 @@ from sklearn_rankcal._kernels._numpy_greedy_dag import greedy_dag
 from sklearn_rankcal._kernels._numpy_local_search import average_precision_search, preference_search
 from sklearn_rankcal._kernels._numpy_subsets import subset_dp
 
-# `surrogates._numpy_pair_sums` is the twin; it takes functions, too.
+# `surrogates._pair_sums` is the twin; it takes functions, too.
 pair_sums = None

@@ -28,7 +28,8 @@ from sklearn_rankcal.dask._query_ids import (
 )
 from sklearn_rankcal.dask._tasks import add_up, for_each
 from sklearn_rankcal.labels._relevance import check_relevance
-from sklearn_rankcal.measures import Measure, PairwiseAgreement, get_measures
+from sklearn_rankcal.measures import Measure, get_measures
+from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.metrics._bootstrap import (
     Comparison,
     MeanInterval,

@@ -375,8 +375,10 @@ def _check_name(value: Any, name: str, known: dict[str, Any]) -> None:
 
 
 def _start(objective: LinearObjective, origin: Point, last: Point | None) -> Point:
-    """Return the point of a warm start if there is one and the objective is finite there."""
-    return last if last is not None and objective.evaluate(*last).finite else origin
+    """Return the point of a warm start if there is one that is not worse than the origin."""
+    if last is None or objective.evaluate(*last).value > objective.evaluate(*origin).value:
+        return origin
+    return last
 
 
 def _divergence(state: StochasticGradient) -> ValueError:

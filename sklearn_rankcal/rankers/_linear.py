@@ -81,8 +81,7 @@ class LinearRanker(QueryRanker):
     group_column : str, default=None
         As in `CalibratedRanker`.
     warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last `fit`, if the objective is finite
-        there.
+        Whether `fit` starts from the coefficients of the last `fit`, unless w = 0 is better.
     random_state : int, RandomState instance or None, default=None
         Seed of the order of the queries in `fit` with ``solver="sgd"``.
     n_jobs : int, default=None

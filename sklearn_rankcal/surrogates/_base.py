@@ -1,8 +1,4 @@
-"""The base class of surrogates. Scores of documents come in, and a value for each query comes out.
-
-A surrogate is what a ranker minimises in the place of a measure of rankings, which is not
-continuous. Least squares on the targets of a loss is one of them.
-"""
+"""The base class of surrogates. Scores of documents come in; a value for each query comes out."""
 
 from __future__ import annotations
 
@@ -17,14 +13,9 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures import GainMeasure
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 
 Floats = NDArray[np.float64]
-#: The theorem of listwise surrogates with ``normalization="own"``.
-INCONSISTENT_NORMALIZATION = (
-    "not calibrated for NDCG (Ravikumar et al., 2011, proposition 7): the utilities are not those "
-    "of the loss"
-)
 
 
 class Evaluation(NamedTuple):
@@ -34,10 +25,8 @@ class Evaluation(NamedTuple):
     ----------
     value : ndarray of shape (n_queries,)
         The value of each query.
-    gradient : ndarray of shape (n_documents,) or None
-        The derivative of the value of the query by the score of each document.
-    curvature : ndarray of shape (n_documents,) or None
-        The diagonal of the Hessian matrix: the second derivative by the score of each document.
+    gradient, curvature : ndarray of shape (n_documents,) or None
+        The first and the second derivative of it by the score of each document.
     """
 
     value: Floats
@@ -93,7 +82,7 @@ class Surrogate(BaseEstimator):
     ) -> Evaluation:
         """Evaluate checked arrays. The rows of each query are contiguous (``queries.order`` None).
 
-        All that `derivatives` does not ask for may be left out.
+        What `derivatives` does not ask for may be left out.
         """
         raise NotImplementedError
 
@@ -104,24 +93,11 @@ class Surrogate(BaseEstimator):
     def constant(
         self, n_documents: int, largest: float, total: float | None = None
     ) -> float | None:
-        """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret).
+        """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret), or None.
 
-        The regret is that of a positional measure with the discounts phi, and
-        C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
-
-        Parameters
-        ----------
-        n_documents : int
-            The number r of documents of the query.
-        largest : float
-            A bound on the expected utility of a document.
-        total : float, default=None
-            A bound on the sum of the expected utilities of the query. None means r times `largest`.
-
-        Returns
-        -------
-        constant : float or None
-            None if no such bound is known.
+        The regret is that of a positional measure with the discounts phi for a query of r
+        documents, and C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2. `largest` bounds the
+        expected utility of a document, and `total` their sum; None means r times `largest`.
         """
         return None
 
@@ -131,19 +107,10 @@ class Surrogate(BaseEstimator):
     # ---------------------------------------------------------------- common to all surrogates
 
     def targets(self, loss: Loss, labels: Any, queries: Queries) -> Any:
-        """Compute what `evaluate` takes as v from the labels, for the measure of a loss.
+        """Compute what `evaluate` takes as v from the labels, for the measure of a loss on scores.
 
-        Parameters
-        ----------
-        loss : Loss
-            A loss on scores. `Loss.resolve` must have set its parameters that depend on data.
-        labels : ndarray of shape (n_documents,) or Preferences
-        queries : Queries
-
-        Returns
-        -------
-        targets : ndarray of shape (n_documents,) or Preferences
-            By default the targets that a regressor would learn, `Loss.training_targets`.
+        By default these are the targets that a regressor would learn, `Loss.training_targets`.
+        `Loss.resolve` must have set the parameters that depend on data.
 
         Raises
         ------
@@ -178,32 +145,12 @@ class Surrogate(BaseEstimator):
         return targets
 
     def resolve(self, targets: Any) -> Self:
-        """Return a copy of the surrogate, with parameters that depend on data set from targets.
-
-        Parameters
-        ----------
-        targets : ndarray of shape (n_documents,) or Preferences
-            What `targets` returned for the training data.
-
-        Returns
-        -------
-        surrogate : Surrogate
-        """
+        """Return a copy of the surrogate, whose parameters that depend on data follow `targets`."""
         self.check(targets)
         return clone(self)
 
     def check(self, targets: Any) -> None:
-        """Check that the parameters are valid and that the surrogate takes these targets.
-
-        Parameters
-        ----------
-        targets : ndarray of shape (n_documents,) or Preferences
-
-        Raises
-        ------
-        ValueError
-            If a parameter or a target is out of range.
-        """
+        """Raise ValueError unless the parameters are valid and the surrogate takes the targets."""
         self._check_parameters()
         if isinstance(targets, Preferences):
             if not self.takes_preferences:
@@ -250,7 +197,8 @@ class Surrogate(BaseEstimator):
         Returns
         -------
         evaluation : Evaluation
-            Exponentials of scores can be infinite, but no number is NaN.
+            Exponentials of margins are straight lines where they are above e^400. Others can be
+            infinite. No number is NaN.
 
         Raises
         ------
@@ -270,6 +218,8 @@ class Surrogate(BaseEstimator):
         s = _row_numbers(scores, "scores", queries)
         if not isinstance(targets, Preferences):
             targets = queries.gather(_row_numbers(targets, "targets", queries))
+            if np.abs(targets).max(initial=0.0) > LARGEST**2:
+                raise ValueError(f"targets must be at most {LARGEST**2:g} in absolute value.")
         elif not targets.queries.same_partition(queries):
             raise ValueError("The preferences are between documents of other queries.")
         self.check(targets)
@@ -313,22 +263,9 @@ class Surrogate(BaseEstimator):
     def minimizer(self, expected: ArrayLike, queries: Queries) -> Floats | None:
         """Return scores that minimise the expected value of each query, in closed form.
 
-        Parameters
-        ----------
-        expected : array-like of shape (n_documents,)
-            The expected utilities E[v] of the documents.
-        queries : Queries
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,) or None
-            None if the expected value depends on more than E[v], or if there is no closed form. A
-            score is infinite if the expected value decreases as it grows.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or if expected utilities are out of range.
+        `expected` holds the expected utilities E[v] of the documents. None is returned if the
+        expected value depends on more than E[v], or if there is no closed form. A score is infinite
+        if the expected value decreases as it grows.
         """
         u = _row_numbers(expected, "expected", queries)
         self.check(u)
@@ -348,6 +285,23 @@ class ListwiseSurrogate(Surrogate):
     """
 
     normalization: str
+    _theorem: str  # with the utilities of the loss
+
+    def __init__(self, normalization: str = "loss") -> None:
+        self.normalization = normalization
+
+    @property
+    def order_preserving(self) -> bool:  # type: ignore[override]
+        return self.normalization == "loss"
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        if self.order_preserving:
+            return self._theorem
+        return (
+            "not calibrated for NDCG (Ravikumar et al., 2011, proposition 7): the utilities are "
+            "not those of the loss"
+        )
 
     def _check_parameters(self) -> None:
         if self.normalization not in ("loss", "own"):

@@ -6,7 +6,6 @@ is averaged over labels that contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,11 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._margins import Margin, find_margin
-from sklearn_rankcal.surrogates._numpy_pair_sums import difference_of_exponentials
-from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, pair_sums
+from sklearn_rankcal.surrogates._margins import Margin, capped_exp, find_margin, straightened_exp
+from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
 from sklearn_rankcal.utils._names import did_you_mean
 
 Floats = NDArray[np.float64]
-Function = str | Callable[[Floats], Floats]
 _INCONSISTENT = (
     "not order preserving: with labels that contradict each other it can put documents in the "
     "wrong order even where preferences reinforce each other (Duchi et al., 2013, theorem {}; "
@@ -298,10 +295,11 @@ def _add_pairs(
     positive = preferences.weight > 0
     winner, loser = preferences.winner[positive], preferences.loser[positive]
     y = preferences.weight[positive]
-    w = (FUNCTIONS[weight] if isinstance(weight, str) else weight)(y)
+    of_weight, of_margin = function_of(weight), function_of(required)
+    assert of_weight is not None
     d = s[winner] - s[loser]
-    if required is not None:
-        d = d - (FUNCTIONS[required] if isinstance(required, str) else required)(y)
+    if of_margin is not None:
+        d = d - of_margin(y)
     n = len(s)
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
 
@@ -309,20 +307,13 @@ def _add_pairs(
         # without pairs, bincount returns integers
         return np.bincount(rows, terms, length).astype(np.float64, copy=False)
 
-    value = add(query[winner], w * margin.value(d), queries.n_queries)
-    if margin.name != "exponential":
-        slope, bend = w * margin.slope(d), w * margin.curvature(d)
-        return Evaluation(
-            value,
-            add(winner, slope, n) - add(loser, slope, n),
-            add(winner, bend, n) + add(loser, bend, n),
-        )
-    won, lost = np.full(n, -np.inf), np.full(n, -np.inf)
-    with np.errstate(divide="ignore"):
-        exponent = np.log(w) - d
-    np.logaddexp.at(won, winner, exponent)
-    np.logaddexp.at(lost, loser, exponent)
-    return Evaluation(value, difference_of_exponentials(lost, won), np.exp(won) + np.exp(lost))
+    w = of_weight(y)
+    slope, bend = w * margin.slope(d), w * margin.curvature(d)
+    return Evaluation(
+        add(query[winner], w * margin.value(d), queries.n_queries),
+        add(winner, slope, n) - add(loser, slope, n),
+        add(winner, bend, n) + add(loser, bend, n),
+    )
 
 
 def _rank_boost(v: Floats, s: Floats, queries: Queries) -> Evaluation:
@@ -349,8 +340,6 @@ def _rank_boost(v: Floats, s: Floats, queries: Queries) -> Evaluation:
         before = np.take_along_axis(np.hstack([nothing, above]), first, axis=1)
         won[rows[valid]] = (after - s[rows])[valid]
         lost[rows[valid]] = (before + s[rows])[valid]
-    return Evaluation(
-        queries.reduce(np.add, np.exp(won)),
-        difference_of_exponentials(lost, won),
-        np.exp(won) + np.exp(lost),
-    )
+    fall, rise = capped_exp(won), capped_exp(lost)
+    value = queries.reduce(np.add, straightened_exp(won))
+    return Evaluation(value, rise - fall, rise + fall)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import (
-    INCONSISTENT_NORMALIZATION,
     Evaluation,
     ListwiseSurrogate,
     check_positive,
@@ -22,6 +21,10 @@ from sklearn_rankcal.utils._names import did_you_mean
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
+_DIVERGENCE = (
+    "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, section 3.1): "
+    "the expected value is least where an order-preserving function of the scores is E[v]"
+)
 
 
 class Softmax(ListwiseSurrogate):
@@ -55,17 +58,7 @@ class Softmax(ListwiseSurrogate):
     """
 
     shift_invariant = True
-
-    def __init__(self, normalization: str = "loss") -> None:
-        self.normalization = normalization
-
-    @property
-    def order_preserving(self) -> bool:  # type: ignore[override]
-        return self.normalization == "loss"
-
-    @property
-    def theorem(self) -> str:  # type: ignore[override]
-        return _listwise_theorem(self.normalization)
+    _theorem = _DIVERGENCE
 
     def _evaluate(
         self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
@@ -120,17 +113,7 @@ class Cosine(ListwiseSurrogate):
 
     convex = False
     scale_invariant = True
-
-    def __init__(self, normalization: str = "loss") -> None:
-        self.normalization = normalization
-
-    @property
-    def order_preserving(self) -> bool:  # type: ignore[override]
-        return self.normalization == "loss"
-
-    @property
-    def theorem(self) -> str:  # type: ignore[override]
-        return _listwise_theorem(self.normalization)
+    _theorem = _DIVERGENCE
 
     def _evaluate(
         self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
@@ -167,16 +150,6 @@ class Cosine(ListwiseSurrogate):
         of_rows = gains(loss, labels)
         length = np.sqrt(queries.sum(np.square(of_rows)))
         return of_rows / queries.broadcast(np.where(length > 0, length, 1.0))
-
-
-def _listwise_theorem(normalization: str) -> str:
-    if normalization == "loss":
-        return (
-            "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, section "
-            "3.1): the expected value is least where an order-preserving function of the scores is "
-            "E[v]"
-        )
-    return INCONSISTENT_NORMALIZATION
 
 
 class Bregman(PointwiseSurrogate):

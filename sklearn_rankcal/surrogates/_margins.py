@@ -1,8 +1,4 @@
-"""Convex functions of a margin, the difference between the scores of two documents.
-
-A large margin means that the document that should be first has a much larger score. Each function
-decreases, or is constant where the margin is large enough.
-"""
+"""Convex functions of a margin, by how much the score of the better document is larger."""
 
 from __future__ import annotations
 
@@ -23,16 +19,8 @@ Floats = NDArray[np.float64]
 class Margin:
     """A function phi of the margin d, with its first two derivatives.
 
-    Attributes
-    ----------
-    name : str
-    code : int
-        The number by which the compiled kernels know the function.
-    value, slope, curvature : callable
-        phi, phi' and phi'', of an array of margins. Where phi has a corner, the slope is that to
-        the right of it, and the curvature is 0.
-    differentiable : bool
-        Whether phi has no corner.
+    `code` is the number by which the compiled kernels know it. Where phi has a corner, so that it
+    is not `differentiable`, the slope is that to the right of it, and the curvature is 0.
     """
 
     name: str
@@ -41,6 +29,19 @@ class Margin:
     slope: Callable[[Floats], Any]
     curvature: Callable[[Floats], Any]
     differentiable: bool = True
+
+
+_LARGEST_EXPONENT = 400.0
+
+
+def capped_exp(x: Floats) -> Floats:
+    """Compute e^x up to x = 400, and e^400 above: the slope of `straightened_exp`."""
+    return np.exp(np.minimum(x, _LARGEST_EXPONENT))
+
+
+def straightened_exp(x: Floats) -> Floats:
+    """Compute e^x up to x = 400, and its tangent above, so that sums and products stay finite."""
+    return capped_exp(x) * (1.0 + np.maximum(x - _LARGEST_EXPONENT, 0.0))
 
 
 def _falling(d: Floats) -> Floats:
@@ -53,8 +54,9 @@ def _smooth_hinge(d: Floats) -> Floats:
     return np.where(short <= 1.0, short * short / 2, short - 0.5)
 
 
-#: "logistic" is log(1 + e^-d), "exponential" e^-d, "hinge" max(0, 1 - d), "squared_hinge" its
-#: square, and "smooth_hinge" is x^2 / 2 for x = max(0, 1 - d) <= 1, and x - 1/2 above.
+#: "logistic" is log(1 + e^-d), "exponential" e^-d (a straight line below d = -400), "hinge"
+#: max(0, 1 - d), "squared_hinge" its square, and "smooth_hinge" is x^2 / 2 for
+#: x = max(0, 1 - d) <= 1, and x - 1/2 above.
 MARGINS = {
     margin.name: margin
     for margin in (
@@ -68,9 +70,9 @@ MARGINS = {
         Margin(
             "exponential",
             1,
-            lambda d: np.exp(-d),
-            lambda d: -np.exp(-d),
-            lambda d: np.exp(-d),
+            lambda d: straightened_exp(-d),
+            lambda d: -capped_exp(-d),
+            lambda d: capped_exp(-d),
         ),
         Margin(
             "hinge",

@@ -1,8 +1,11 @@
-"""Sums over pairs of documents: the compiled kernel where it was built, or its twin in NumPy."""
+"""Sums over pairs of documents of a convex function of their margin.
+
+The compiled kernel adds them if it was built and knows the functions; otherwise NumPy does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,15 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import _numpy_pair_sums
 from sklearn_rankcal.surrogates._margins import Margin
+from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Function = str | Callable[[Floats], Floats]
 #: With fewer pairs, starting threads takes longer than adding the pairs.
 _PAIRS_PER_THREAD = 1 << 20
-
-#: Scores that differ by less have margins whose exponentials are finite.
-_WIDEST = 600.0
+_N_TEMPORARIES = 8  # arrays of the size of a block of pairs that exist at the same time
 
 #: Functions of a difference of utilities, by name.
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
@@ -35,42 +38,21 @@ def pair_sums(
     queries: Queries,
     margin: Margin,
     *,
-    weight: str | Callable[[Floats], Floats] | None = None,
-    required: str | Callable[[Floats], Floats] | None = None,
+    weight: Function | None = None,
+    required: Function | None = None,
     n_jobs: int | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Compute sum_ij w_ij phi(s_i - s_j - h_ij) of each query, with its derivatives.
+    """Compute sum_ij w_ij phi(s_i - s_j - h_ij) of each query, its gradient and its curvature.
 
-    Parameters
-    ----------
-    v, s : ndarray of shape (n_rows,)
-        Utilities and scores. The rows of each query are contiguous.
-    queries : Queries
-    margin : Margin
-        The function phi.
-    weight : {"binary", "difference"}, callable or None
-        The weight w_ij of the pairs with v_i > v_j: 1, v_i - v_j, or ``weight(v_i - v_j)``. Other
-        pairs have weight 0. None means w_ij = v_i for all i and j with i != j.
-    required : {"binary", "difference"}, callable or None
-        The margin h_ij that these pairs should have, in the same form. None means 0.
-    n_jobs : int or None
-        The number of threads.
+    `weight` is the function w of v_i - v_j for the pairs with v_i > v_j; other pairs have weight 0.
+    None means w_ij = v_i for all i and j with i != j. `required` is the function h of the same
+    difference; None means 0. The rows of each query are contiguous.
 
-    Returns
-    -------
-    value : ndarray of shape (n_queries,)
-    gradient, curvature : ndarray of shape (n_rows,)
-
-    Notes
-    -----
     The time is O(r^2) for a query of r documents. The compiled kernel needs O(r) memory, and its
-    logistic margins one exponential for each document.
+    logistic margins one exponential for each document. NumPy needs the memory of a block of pairs.
     """
-    by_name = not callable(weight) and not callable(required)
-    overflows = margin.name == "exponential" and _overflows(v, s, queries, required)
-    if kernels.pair_sums is None or not by_name or overflows:
-        functions = (_function(weight), _function(required))
-        return _numpy_pair_sums.pair_sums(v, s, queries, margin, *functions)
+    if kernels.pair_sums is None or callable(weight) or callable(required):
+        return _numpy_sums(v, s, queries, margin, function_of(weight), function_of(required))
     codes = 0 if weight is None else _CODES[weight], -1 if required is None else _CODES[required]
     v, s = np.ascontiguousarray(v), np.ascontiguousarray(s)
     value, gradient, curvature = np.empty(queries.n_queries), np.empty_like(s), np.empty_like(s)
@@ -92,13 +74,53 @@ def pair_sums(
     return value, gradient, curvature
 
 
-def _overflows(v: Floats, s: Floats, queries: Queries, required: Any) -> bool:
-    """Whether exponentials of margins can be infinite, so that their difference could be NaN."""
-    widest = float(np.max(queries.max(s) - queries.min(s)))
-    if required == "difference":
-        widest += float(np.max(queries.max(v) - queries.min(v)))
-    return widest > _WIDEST
-
-
-def _function(given: str | Callable[[Floats], Floats] | None) -> Callable[[Floats], Floats] | None:
+def function_of(given: Function | None) -> Callable[[Floats], Floats] | None:
+    """Return a function that is given by name or as it is."""
     return FUNCTIONS[given] if isinstance(given, str) else given
+
+
+def _numpy_sums(
+    v: Floats,
+    s: Floats,
+    queries: Queries,
+    margin: Margin,
+    weight: Callable[[Floats], Floats] | None,
+    required: Callable[[Floats], Floats] | None,
+) -> tuple[Floats, Floats, Floats]:
+    """`pair_sums` in NumPy."""
+    value, gradient, curvature = np.zeros(queries.n_queries), np.zeros_like(s), np.zeros_like(s)
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    for upper, lower, pairs in _blocks(queries):
+        difference = v[upper][:, :, None] - v[lower][:, None, :]
+        if weight is None:
+            pairs &= upper[:, :, None] != lower[:, None, :]
+            w = np.where(pairs, v[upper][:, :, None], 0.0)
+        else:
+            pairs &= difference > 0
+            w = np.zeros(pairs.shape)
+            w[pairs] = weight(difference[pairs])
+        d = s[upper][:, :, None] - s[lower][:, None, :]
+        if required is not None:
+            d[pairs] -= required(difference[pairs])
+        np.add.at(value, query[upper[:, 0]], (w * margin.value(d)).sum(axis=(1, 2)))
+        slope = w * margin.slope(d)
+        np.add.at(gradient, upper, slope.sum(axis=2))
+        np.add.at(gradient, lower, -slope.sum(axis=1))
+        bend = w * margin.curvature(d)
+        np.add.at(curvature, upper, bend.sum(axis=2))
+        np.add.at(curvature, lower, bend.sum(axis=1))
+    return value, gradient, curvature
+
+
+def _blocks(queries: Queries) -> Iterator[tuple[Ints, Ints, NDArray[np.bool_]]]:
+    """Yield the places (n, a) of some documents of n queries, (n, b) of all, and valid pairs."""
+    for inside, valid in queries.buckets():
+        width = inside.shape[1]
+        n_rows = rows_per_block(_N_TEMPORARIES * 8 * width)
+        n_queries, n_documents = max(1, n_rows // width), min(width, n_rows)
+        for first in range(0, len(inside), n_queries):
+            part = slice(first, first + n_queries)
+            for top in range(0, width, n_documents):
+                some = slice(top, top + n_documents)
+                pairs = valid[part, some, None] & valid[part, None, :]
+                yield inside[part, some], inside[part], pairs

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._margins import find_margin
-from sklearn_rankcal.surrogates._numpy_pair_sums import difference_of_exponentials
+from sklearn_rankcal.surrogates._margins import capped_exp, find_margin, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import pair_sums
 
 Floats = NDArray[np.float64]
@@ -180,7 +179,7 @@ class PairwiseExponential(PairwiseMargin):
 
 
 def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:
-    """Evaluate exponential margins by logarithms of sums of exponentials, without overflow.
+    """Evaluate exponential margins by logarithms of sums of exponentials.
 
     The score s_k has the derivative e^s_k sum_i v_i e^-s_i - v_k e^-s_k sum_j e^s_j: the terms of
     i = k and j = k cancel.
@@ -190,10 +189,10 @@ def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:
     lost = queries.repeat(log_sum_exp(log_v - s, queries)) + s
     won = log_v - s + queries.repeat(log_sum_exp(s, queries))
     # Each document also adds v_k for the pair with itself, which is not in the sum.
-    rise, fall = np.exp(lost), np.exp(won)
+    rise, fall = capped_exp(lost), capped_exp(won)
     return Evaluation(
-        np.maximum(queries.reduce(np.add, fall) - queries.reduce(np.add, v), 0.0),
-        difference_of_exponentials(lost, won),
+        np.maximum(queries.reduce(np.add, straightened_exp(won) - v), 0.0),
+        rise - fall,
         np.maximum(rise + fall - 2 * v, 0.0),
     )
 

@@ -9,17 +9,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import (
-    INCONSISTENT_NORMALIZATION,
     Evaluation,
     ListwiseSurrogate,
     Surrogate,
     check_positive,
     gains,
 )
+from sklearn_rankcal.surrogates._margins import capped_exp, straightened_exp
 
 Floats = NDArray[np.float64]
 _CONVEX_SUM = (
@@ -65,22 +64,10 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
     """
 
     takes_negative = True
-
-    def __init__(self, normalization: str = "loss") -> None:
-        self.normalization = normalization
-
-    @property
-    def order_preserving(self) -> bool:  # type: ignore[override]
-        return self.normalization == "loss"
-
-    @property
-    def theorem(self) -> str:  # type: ignore[override]
-        if self.order_preserving:
-            return (
-                "order preserving (Calauzènes et al., 2013, section 3.1; Ramaswamy et al., 2013, "
-                "theorem 3): the expected value is least at E[v]"
-            )
-        return INCONSISTENT_NORMALIZATION
+    _theorem = (
+        "order preserving (Calauzènes et al., 2013, section 3.1; Ramaswamy et al., 2013, theorem "
+        "3): the expected value is least at E[v]"
+    )
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
         error = s - v
@@ -118,14 +105,11 @@ class _BoundedPointwise(PointwiseSurrogate):
 
     def resolve(self, targets: Any) -> Self:
         """Return a copy in which `eta` is set; see `Surrogate.resolve`."""
-        self.check(targets)
-        copy = clone(self)
-        return copy._with_defaults(targets)
+        return super().resolve(targets)._with_defaults(targets)
 
     def _with_defaults(self, targets: Any) -> Self:
         if self.eta is not None:
             return self
-        assert not isinstance(targets, Preferences)
         largest = float(targets.max(initial=0.0))
         # Twice the largest utility keeps the best scores finite, and is 1 if all utilities are 0.
         return clone(self).set_params(eta=2 * largest if largest > 0 else 1.0)
@@ -203,9 +187,10 @@ class PointwiseExponential(_BoundedPointwise):
         self.eta = eta
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-        with np.errstate(divide="ignore"):  # log 0 = -inf, of which the exponential is 0
-            up, down = np.exp(np.log(v) - s), np.exp(np.log(self._eta - v) + s)
-        return up + down, down - up, up + down
+        w = self._eta - v
+        up, down = v * capped_exp(-s), w * capped_exp(s)
+        value = v * straightened_exp(-s) + w * straightened_exp(s)
+        return value, down - up, up + down
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
         return (np.log(expected) - np.log(self._eta - expected)) / 2

@@ -15,7 +15,7 @@ COVERS = ("LinearRanker", "LinearModel", "get_surrogate", "SURROGATES",
 COVERS_REGRETS = ("surrogate_risk", "surrogate_regret", "suboptimality", "discount_constant",
                   "misordered_pairs", "order_preserving_map", "OrderPreservingMap")  # fmt: skip
 COVERS_OBJECTIVES = ("lightgbm_objective", "lightgbm_metric", "xgboost_objective",
-                     "xgboost_metric", "Derivatives")  # fmt: skip
+                     "xgboost_metric")  # fmt: skip
 
 
 def _draw(case):
