@@ -390,5 +390,5 @@ def test_amounts_do_not_warn_where_no_gain_is_exponential():
 
 def test_gains_that_overflow_in_score_say_where_to_write_the_linear_gain():
     ranker = CalibratedRanker(Ridge()).fit(X, Y, G)
-    with pytest.raises(ValueError, match=r"overflows.*loss=NDCG\(.*gain='linear'.*scorer"):
+    with pytest.raises(ValueError, match=r"exceeds.*loss=NDCG\(.*gain='linear'.*scorer"):
         ranker.score(X, 1000 * Y, G)

@@ -31,7 +31,7 @@ class LabelSums(NamedTuple):
 
     def plus(self, other: LabelSums) -> LabelSums:
         """Return the sums over the queries of both."""
-        return LabelSums(*(one + more for one, more in zip(self, other, strict=True)))
+        return LabelSums._make(one + more for one, more in zip(self, other, strict=True))
 
 
 class Loss(BaseEstimator):

@@ -239,8 +239,7 @@ class CalibratedRanker(QueryRanker):
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)
-        default = self.regressor is None or isinstance(self.regressor, str)
-        if default and data.weight is not None:
+        if self._has_default() and data.weight is not None:
             # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
             data = data._replace(weight=mean_one(data.weight))
         model = make_model(self, self.loss_, data, stops_early=held_out is not None)
@@ -258,11 +257,15 @@ class CalibratedRanker(QueryRanker):
     def _check_table(self, table: Any) -> Any:
         if not self._needs_dense():
             return table
-        default = self.regressor is None or isinstance(self.regressor, str)
+        default = self._has_default()
         who = "the default regressor" if default else type(self.regressor).__name__
         on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
         check_no_text(table, who, takes_categories=default and on_scores)
         return dense_table(table)
+
+    def _has_default(self) -> bool:
+        """Whether the regressor is one of this package, given by its name or not at all."""
+        return self.regressor is None or isinstance(self.regressor, str)
 
     def _needs_dense(self) -> bool:
         """Whether the model is one of this package that takes only dense tables of numbers."""
@@ -286,7 +289,6 @@ class CalibratedRanker(QueryRanker):
             loss = get_loss(self.loss)
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
-        tags.target_tags.positive_only = loss.measure.non_negative
         if loss.space.is_pairwise:  # models of pairs take finite numbers
             tags.input_tags.sparse = self._needs_dense()  # a sparse table is made dense
             return tags

@@ -28,13 +28,9 @@ from sklearn_rankcal.targets import PAIRS, flat_targets
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, _fit_context
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
 
 Floats = NDArray[np.float64]
-_OPTIONS = {
-    "y_type": ("auto", "ranks", "relevance", "weights"),
-    "missing": ("impute", "pairwise"),
-}
 
 
 class CalibratedLabelRanker(BaseEstimator):
@@ -138,8 +134,8 @@ class CalibratedLabelRanker(BaseEstimator):
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss": [str, Loss],
         "decoder": [str, HasMethods(["decode"])],
-        "y_type": [str],
-        "missing": [str],
+        "y_type": [StrOptions({"auto", "ranks", "relevance", "weights"})],
+        "missing": [StrOptions({"impute", "pairwise"})],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -192,11 +188,6 @@ class CalibratedLabelRanker(BaseEstimator):
             missing entries, weights or these labels, if ranks do not say which labels are relevant
             to a binary loss, or if no row has anything to learn from.
         """
-        for name, known in _OPTIONS.items():
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"Unknown {name} {getattr(self, name)!r}. Known: {', '.join(known)}."
-                )
         loss = get_loss(self.loss)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         kind, Y = read_label_rankings(y, len(X), self.y_type)

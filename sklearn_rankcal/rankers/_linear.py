@@ -352,9 +352,4 @@ class LinearRanker(QueryRanker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        try:
-            loss = get_loss(self.loss)
-        except (TypeError, ValueError):
-            return tags  # `fit` reports the bad parameter; tags must not raise
-        tags.target_tags.positive_only = loss.measure.non_negative
         return tags

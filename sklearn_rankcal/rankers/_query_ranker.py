@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
-from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _reports, _table
@@ -73,6 +73,14 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_fitted_queries"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            tags.target_tags.positive_only = get_loss(self.loss).measure.non_negative
+        except (TypeError, ValueError):
+            pass  # a bad loss is reported by fit; tags must not raise
+        return tags
 
     def _check_table(self, table: Any) -> Any:
         """Refuse or convert a table that the model cannot take."""
