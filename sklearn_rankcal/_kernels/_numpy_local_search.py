@@ -3,9 +3,7 @@
 The docstrings of `_compiled_local_search.pyx` and `_compiled_average_precision.pyx` describe each
 function.
 
-The descents of `average_precision_search` compute the best moves of all documents at once, and
-again after every move, which is O(r^2) a move. Those of `preference_search` look at one document
-after another, as the compiled ones do.
+Descents look at one document after another, as the compiled ones do.
 """
 
 from __future__ import annotations
@@ -203,21 +201,6 @@ class _Descent:
         return change + lowered
 
 
-def _next_move(
-    order: Ints, improves: NDArray[np.bool_], seen: int, n: int
-) -> tuple[int, int] | None:
-    """Place of the first of the next n documents that improves, and how many are looked at.
-
-    Documents are looked at by number, in turn, whatever their places are.
-    """
-    r = len(order)
-    places = np.empty(r, dtype=np.int64)
-    places[order] = np.arange(r)
-    sequence = places[(seen + np.arange(n)) % r]
-    ahead = np.flatnonzero(improves[sequence])
-    return (int(sequence[ahead[0]]), int(ahead[0]) + 1) if len(ahead) else None
-
-
 def average_precision_search(
     u: Floats,
     start: Ints,
@@ -259,29 +242,37 @@ def _prefixes(u: Floats, order: Ints) -> Floats:
     return prefix
 
 
+def _passing(
+    u: Floats, order: Ints, prefix: Floats, step: Floats, a: int, b: int
+) -> tuple[Ints, Floats, Floats]:
+    """What the document at place a meets on its way to place b: documents, prefixes and gains."""
+    v = order[a]
+    passed = order[b:a][::-1] if b < a else order[a + 1 : b + 1]
+    shared = u[v, passed]
+    own = np.cumsum(np.r_[prefix[v], -shared if b < a else shared])
+    if b < a:
+        gains = (own[1:] - prefix[passed]) * step[b:a][::-1]
+    else:
+        gains = ((prefix[passed] - shared) - own[:-1]) * step[a:b]
+    return passed.copy(), own, np.cumsum(gains)
+
+
 def _average_precision_move(
     u: Floats, order: Ints, prefix: Floats, step: Floats, a: int, b: int
 ) -> float:
-    v = order[a]
     if a == b:
         return 0.0
+    v = order[a]
+    passed, own, gains = _passing(u, order, prefix, step, a, b)
+    prefix[v] = own[-1]
     if b < a:
-        passed = order[b:a][::-1].copy()
-        shared = u[v, passed]
-        own = np.cumsum(np.r_[prefix[v], -shared])
-        gain = np.cumsum((own[1:] - prefix[passed]) * step[b:a][::-1])[-1]
-        prefix[passed] += shared
+        prefix[passed] += u[v, passed]
         order[b + 1 : a + 1] = passed[::-1]
     else:
-        passed = order[a + 1 : b + 1].copy()
-        shared = u[v, passed]
-        own = np.cumsum(np.r_[prefix[v], shared])
-        prefix[passed] -= shared
-        gain = np.cumsum((prefix[passed] - own[:-1]) * step[a:b])[-1]
+        prefix[passed] -= u[v, passed]
         order[a:b] = passed
     order[b] = v
-    prefix[v] = own[-1]
-    return float(gain)
+    return float(gains[-1])
 
 
 def _average_precision_descent(
@@ -294,33 +285,19 @@ def _average_precision_descent(
     time_is_up: TimeIsUp,
 ) -> tuple[float, int]:
     r = len(u)
-    place = np.arange(r)
-    earlier, later, same = place < place[:, None], place > place[:, None], np.eye(r, dtype=bool)
-    # The step between places b and b + 1 belongs to column b of moves up, and b + 1 of moves down.
-    step_up, step_down = step[None, :], np.r_[0.0, step[: r - 1]][None, :]
     total, seen, still = 0.0, 0, 0
-    while seen < max_sweeps * r and still < r and not (time_is_up is not None and time_is_up()):
-        # own: the prefix of the moving document (rows) just before or after it passes a place
-        # (columns); up and down: the gains of all moves, as in the preference search.
-        shared = u[order[:, None], order]
-        mine = np.where(same, prefix[order][:, None], 0.0)
-        theirs = prefix[order][None, :]
-        own = np.cumsum((np.where(earlier, -shared, 0.0) + mine)[:, ::-1], axis=1)[:, ::-1]
-        up = np.cumsum(np.where(earlier, (own - theirs) * step_up, 0.0)[:, ::-1], axis=1)
-        own = np.cumsum(np.where(later, shared, 0.0) + mine, axis=1)
-        own = np.c_[np.zeros(r), own[:, :-1]]
-        down = np.cumsum(np.where(later, ((theirs - shared) - own) * step_down, 0.0), axis=1)
-        most_up, most_down = up.max(axis=1), down.max(axis=1)
-        best_place = np.where(
-            most_down > np.maximum(most_up, 0.0), down.argmax(axis=1), r - 1 - up.argmax(axis=1)
-        )
-        most = np.maximum(np.maximum(most_up, most_down), 0.0)
-        found = _next_move(order, most > tolerance, seen, min(r - still, max_sweeps * r - seen))
-        if found is None:
-            seen += min(r - still, max_sweeps * r - seen)
+    while seen < max_sweeps * r and still < r:
+        if seen % 64 == 0 and time_is_up is not None and time_is_up():
             break
-        p, looked = found
-        seen += looked
-        still = 0
-        total += _average_precision_move(u, order, prefix, step, p, best_place[p])
-    return float(total), -(-seen // r)
+        p = int(np.flatnonzero(order == seen % r)[0])
+        up = _passing(u, order, prefix, step, p, 0)[2]
+        down = _passing(u, order, prefix, step, p, r - 1)[2]
+        seen, still, most, place = seen + 1, still + 1, 0.0, p
+        if p > 0 and up.max() > most:
+            most, place = float(up.max()), p - 1 - int(up.argmax())
+        if p < r - 1 and down.max() > most:
+            most, place = float(down.max()), p + 1 + int(down.argmax())
+        if most > tolerance:
+            total += _average_precision_move(u, order, prefix, step, p, place)
+            still = 0
+    return total, -(-seen // r)
