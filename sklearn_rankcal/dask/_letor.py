@@ -19,12 +19,7 @@ import pandas as pd
 from dask import delayed
 from dask.utils import natural_sort_key, parse_bytes
 
-from sklearn_rankcal.datasets._letor import (
-    DENSE_CELLS,
-    DENSE_SHARE,
-    check_options,
-    dense_table,
-)
+from sklearn_rankcal.datasets._letor import check_cells, check_options, dense_table
 from sklearn_rankcal.datasets._letor_blocks import Block, Survey, blocks_of_file, numbered
 from sklearn_rankcal.utils._parameters import check_flag
 
@@ -170,21 +165,14 @@ def _files(path: Any) -> list[str]:
 def _width(blocks: list[Block], dtype: np.dtype[Any], n_rows: int) -> int:
     """Return the largest feature, by reading all numbers."""
     parts = dask.compute([delayed(_widest)(block, dtype) for block in blocks])[0]
-    n_held = sum(held for _, _, held in parts)
-    widest, where, _ = max(parts)
-    width = max(int(widest), 1)
-    if n_rows * width > max(DENSE_CELLS, DENSE_SHARE * n_held):
-        raise ValueError(
-            f"{where}: with the feature {width}, the frame would have {n_rows * width:,} cells, "
-            f"but the files contain only {n_held:,}. If that is meant, pass n_features={width}."
-        )
-    return width
+    widest, path, _ = max(parts)
+    check_cells(path, n_rows, widest, sum(held for _, _, held in parts), "")
+    return widest
 
 
 def _widest(block: Block, dtype: np.dtype[Any]) -> tuple[int, str, int]:
-    part = block.read(dtype)
-    where = part.where_widest() if len(part.indices) else str(part.path)
-    return part.widest, where, len(part.indices)
+    X = block.read(dtype).X
+    return X.shape[1], block.path, X.nnz
 
 
 def _meta(width: int, dtype: np.dtype[Any], document_ids: bool) -> pd.DataFrame:
@@ -206,8 +194,7 @@ def _read_frame(
     block: Block, first_row: int, *, width: int, dtype: np.dtype[Any], document_ids: bool
 ) -> pd.DataFrame:
     """Read the rows of a block. `first_row` is the number of its first row in all files."""
-    part = block.read(dtype)
-    part.check_width(width)
+    part = block.read(dtype, width)
     if document_ids and part.documents is None:
         raise ValueError(
             f"{part.path}, line {part.unnamed}: there is no document id, such as '# docid = "

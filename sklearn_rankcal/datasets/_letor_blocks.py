@@ -1,13 +1,10 @@
-"""Blocks of LETOR files: consecutive lines with whole queries, which can be read one by one.
-
-A path and a size come in. The places come out at which the file can be cut without cutting a query,
-and the lines and query ids between them.
-"""
+"""Blocks of LETOR files: consecutive lines with whole queries, which can be read one by one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, BinaryIO
@@ -15,26 +12,20 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.datasets._letor import IN_SEVERAL_FILES, ROW_START, LetorPart, read_part
-from sklearn_rankcal.utils._text_files import LONGEST_LINE, LineReader, is_compressed
+from sklearn_rankcal.datasets._letor import IN_SEVERAL_FILES, LetorPart, open_part, read_part
+from sklearn_rankcal.utils._text_files import is_compressed, numbered_lines
 
 _CHUNK = 2**16
+#: The beginning of a row: its label and its qid.
+_ROW_START = re.compile(rb"\s*[^\s#]+\s+qid:([+-]?\d{1,19})(?![^\s#])")
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some lines of a file.
+    """The lines of a file from the byte `start` to the byte `stop` - 1, or to its end.
 
-    Attributes
-    ----------
-    path : str
-    start, stop : int or None
-        The lines are those from the byte `start` to the byte `stop` - 1. None is the end of the
-        file.
-    first_line : int
-        The number of the first line in the file.
-    size, modified : int
-        The bytes of the file and the time when it was changed, when the block was made.
+    `size` and `modified` are the bytes of the file and the time of its last change, when the block
+    was made.
     """
 
     path: str
@@ -44,36 +35,20 @@ class Block:
     size: int = 0
     modified: int = 0
 
-    def read(self, dtype: np.dtype[Any]) -> LetorPart:
-        """Read the rows.
-
-        Raises
-        ------
-        ValueError
-            As `load_letor` does, or if the file has another size than when the block was made.
-        """
+    def read(self, dtype: np.dtype[Any], n_features: int | None = None) -> LetorPart:
+        """Read the rows; ValueError as in `load_letor`, or if the file has another size now."""
         size = os.stat(self.path).st_size
         if size != self.size:
             raise ValueError(
                 f"{self.path} had {self.size:,} bytes when its blocks were made, and has {size:,} "
                 "now. Call read_letor again."
             )
-        return read_part(self.path, dtype, self.start, self.stop, self.first_line)
+        return read_part(self.path, dtype, n_features, self.start, self.stop, self.first_line)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of a block whose numbers were not read.
-
-    Attributes
-    ----------
-    n_lines, n_rows : int
-        The numbers of lines, and of lines that begin as rows do.
-    ids : ndarray of shape (n_queries,)
-        The qid of each query, in order of first appearance.
-    lines : ndarray of shape (n_queries,)
-        The number of lines before its first row.
-    """
+    """The numbers of lines and rows of a block; its query ids, and the line each begins at."""
 
     n_lines: int
     n_rows: int
@@ -83,32 +58,19 @@ class Survey:
     @classmethod
     def of(cls, block: Block) -> Survey:
         """Read the query ids of a block. This takes a small part of the time of `Block.read`."""
-        reader = LineReader(
-            block.path,
-            bytes_per_character=0,
-            bytes_per_line=0,
-            any_bytes=True,
-            start=block.start,
-            stop=block.stop,
-        )
-        first: dict[int, int] = {}
-        n_rows, last = 0, None
-        for number, line in reader:
-            found = ROW_START.match(line)
-            if found is None:
-                continue
-            n_rows += 1
-            if found[2] != last:
-                last = found[2]
-                first.setdefault(int(last), number - 1)
-        # `read_part` refuses others
-        known = {qid: line for qid, line in first.items() if -(2**63) <= qid < 2**63}
-        return cls(
-            reader.next_number - 1,
-            n_rows,
-            np.fromiter(known.keys(), np.int64, len(known)),
-            np.fromiter(known.values(), np.int64, len(known)),
-        )
+        first: dict[bytes, int] = {}
+        n_rows = number = 0
+        with open_part(block.path, block.start, block.stop) as file:
+            for number, line in numbered_lines(block.path, file):
+                if found := _ROW_START.match(line):
+                    n_rows += 1
+                    first.setdefault(found[1], number - 1)
+        lines: dict[int, int] = {}
+        for text, before in first.items():
+            if -(2**63) <= int(text) < 2**63:  # `read_part` refuses others
+                lines.setdefault(int(text), before)
+        ids = np.fromiter(lines, np.int64, len(lines))
+        return cls(number, n_rows, ids, np.fromiter(lines.values(), np.int64, len(lines)))
 
 
 def blocks_of_file(path: str, n_bytes: int | None) -> list[Block]:
@@ -131,49 +93,22 @@ def blocks_of_file(path: str, n_bytes: int | None) -> list[Block]:
 
 def _next_query(file: BinaryIO, place: int, size: int) -> int:
     """Return where a query begins whose first row is at `place` or after it."""
-    last = None  # the qid of the row before
-    for start, line in _lines(file, max(place - _CHUNK, 0)):
-        found = ROW_START.match(line.decode("utf-8", "surrogateescape"))
-        if found is None:
-            continue
-        # Where the row before is not known, because lines are long, the query is not cut off here.
-        if start >= place and last is not None and int(found[2]) != last:
-            return start
-        last = int(found[2])
+    start = max(place - _CHUNK, 0)
+    file.seek(start)
+    if start:
+        start += len(file.readline())
+    last = None  # the qid of the row before; it is not known where lines are long
+    for line in file:
+        if found := _ROW_START.match(line):
+            if start >= place and last is not None and int(found[1]) != last:
+                return start
+            last = int(found[1])
+        start += len(line)
     return size
 
 
-def _lines(file: BinaryIO, begin: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the place and the bytes of each line that begins after `begin`, or at it if it is 0."""
-    file.seek(begin)
-    rest, start, skip = b"", begin, begin > 0
-    while True:
-        piece = file.read(_CHUNK)
-        # of bytes, splitlines splits at the line ends of all systems and nowhere else
-        lines = (rest + piece).splitlines(keepends=True)
-        # the last line can continue in the next piece, and so can a line end of two bytes
-        rest = lines.pop() if piece and lines else b""
-        if len(rest) > LONGEST_LINE:
-            raise ValueError(
-                f"{file.name}: the line at byte {start:,} has more than {LONGEST_LINE:,} bytes."
-            )
-        for line in lines:
-            if not skip:
-                yield start, line
-            skip = False
-            start += len(line)
-        if not piece:
-            return
-
-
 def numbered(blocks: Sequence[Block], surveys: Sequence[Survey]) -> list[Block]:
-    """Return the blocks with the numbers of their first lines.
-
-    Raises
-    ------
-    ValueError
-        If a qid is in several blocks.
-    """
+    """Return the blocks with the numbers of their first lines; a qid may be in one block only."""
     found: list[Block] = []
     line = 1
     for block, survey in zip(blocks, surveys, strict=True):
@@ -181,20 +116,15 @@ def numbered(blocks: Sequence[Block], surveys: Sequence[Survey]) -> list[Block]:
             line = 1
         found.append(replace(block, first_line=line))
         line += survey.n_lines
-    _check_ids(found, surveys)
-    return found
-
-
-def _check_ids(blocks: list[Block], surveys: Sequence[Survey]) -> None:
     ids = np.concatenate([survey.ids for survey in surveys])
     order = np.argsort(ids, kind="stable")
     twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     if not len(twice):
-        return
-    of_block = np.repeat(np.arange(len(blocks)), [len(survey.ids) for survey in surveys])
+        return found
+    of_block = np.repeat(np.arange(len(found)), [len(survey.ids) for survey in surveys])
     lines = np.concatenate([survey.lines for survey in surveys])
     two = [
-        (blocks[of_block[k]].path, blocks[of_block[k]].first_line + lines[k])
+        (found[of_block[k]].path, found[of_block[k]].first_line + lines[k])
         for k in order[twice[0] : twice[0] + 2]
     ]
     where = " and ".join(f"{path}, line {line}" for path, line in two)

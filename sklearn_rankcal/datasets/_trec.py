@@ -6,6 +6,7 @@ A file comes in, and the data frame that `metrics.to_run` or `metrics.to_qrels` 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -13,8 +14,6 @@ import numpy as np
 
 from sklearn_rankcal.metrics import to_qrels, to_run
 from sklearn_rankcal.utils._text_files import LineReader, parse_number
-
-_WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 
 
 def read_run(path: str | PathLike[str]) -> Any:
@@ -34,8 +33,6 @@ def read_run(path: str | PathLike[str]) -> Any:
 
     Raises
     ------
-    FileNotFoundError
-        If the file does not exist.
     ValueError
         If a line has another form, if a document occurs twice in a query, or if the file has no
         lines or is damaged. The error names the file.
@@ -55,22 +52,8 @@ def read_run(path: str | PathLike[str]) -> Any:
          301      b    2.0     1
          301      a    0.5     2
     """
-    queries, documents, scores = [], [], []
-    lines = _reader(path)
-    for _, line in lines:
-        cells = line.split()
-        if len(cells) != 6:
-            raise lines.error(
-                f"{line.strip()[:80]!r} has {len(cells)} fields. A line of a run has 6 fields: "
-                "query Q0 document rank score name."
-            )
-        try:
-            scores.append(parse_number(cells[4]))
-        except ValueError as error:
-            raise lines.error(f"the score {error}") from None
-        queries.append(cells[0])
-        documents.append(cells[2])
-    return _table(path, to_run, scores, queries, documents)
+    form = "A line of a run has 6 fields: query Q0 document rank score name."
+    return _read(path, to_run, 6, form, parse_number)
 
 
 def read_qrels(path: str | PathLike[str]) -> Any:
@@ -89,13 +72,8 @@ def read_qrels(path: str | PathLike[str]) -> Any:
 
     Raises
     ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If a line has another form, if a document occurs twice in a query, or if the file has no
-        lines or is damaged. The error names the file.
-    ImportError
-        If pandas is not installed.
+    ValueError, ImportError
+        As in `read_run`.
 
     Examples
     --------
@@ -115,35 +93,37 @@ def read_qrels(path: str | PathLike[str]) -> Any:
     >>> round(ndcg_score(both["relevance"], both["score"], groups=both["query_id"]), 3)
     0.631
     """
-    queries, documents, relevance = [], [], []
-    lines = _reader(path)
-    for _, line in lines:
+    form = "A line of qrels has 4 fields: query iteration document relevance."
+    return _read(path, to_qrels, 4, form, _parse_whole)
+
+
+def _parse_whole(text: str) -> float:
+    if re.fullmatch(r"[+-]?\d{1,15}", text, re.ASCII) is None:
+        raise ValueError(f"{text[:40]!r} is not a whole number.")
+    return float(text)
+
+
+def _read(
+    path: str | PathLike[str], make: Any, width: int, form: str, parse: Callable[[str], float]
+) -> Any:
+    """Read lines of `width` fields: query, anything, document, ..., and a value in the fifth field,
+    or in the fourth of four."""
+    queries, documents, values = [], [], []
+    lines = LineReader(path)
+    for line in lines:
         cells = line.split()
-        if len(cells) != 4:
-            raise lines.error(
-                f"{line.strip()[:80]!r} has {len(cells)} fields. A line of qrels has 4 fields: "
-                "query iteration document relevance."
-            )
-        if _WHOLE.fullmatch(cells[3]) is None:
-            raise lines.error(f"the relevance {cells[3][:40]!r} is not a whole number.")
-        relevance.append(int(cells[3]))
+        if len(cells) != width:
+            raise lines.error(f"{line.strip()[:80]!r} has {len(cells)} fields. {form}")
+        try:
+            values.append(parse(cells[min(4, width - 1)]))
+        except ValueError as error:
+            raise lines.error(f"the value {error}") from None
         queries.append(cells[0])
         documents.append(cells[2])
-    return _table(path, to_qrels, relevance, queries, documents)
-
-
-def _reader(path: str | PathLike[str]) -> LineReader:
-    return LineReader(path, bytes_per_character=4, bytes_per_line=300)
-
-
-def _table(
-    path: str | PathLike[str], make: Any, values: list[Any], queries: list[str], ids: list[str]
-) -> Any:
-    """Make the table from what a file contains. Errors name the file."""
     if not values:
         raise ValueError(f"{path} has no lines with text.")
     try:
         # floats, because `to_run` suspects that integers are positions
-        return make(np.array(values, dtype=np.float64), groups=queries, document_ids=ids)
+        return make(np.array(values), groups=queries, document_ids=documents)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
