@@ -331,8 +331,14 @@ def test_several_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 qid:1 1:1\n0 qid:2 1:1\n0 qid:2 1:x\n", r"line 3: '0 qid:2 1:x' cannot be read: could not conv"),
-        ("0 qid:1 1:1\n\n0 qid:2 1:1\n0 1:1\n", r"line 4: '0 1:1' cannot be read: there is no qid:"),
+        (
+            "0 qid:1 1:1\n0 qid:2 1:1\n0 qid:2 1:x\n",
+            r"line 3: '0 qid:2 1:x' cannot be read: could not conv",
+        ),
+        (
+            "0 qid:1 1:1\n\n0 qid:2 1:1\n0 1:1\n",
+            r"line 4: '0 1:1' cannot be read: there is no qid:",
+        ),
         ("0 qid:1 1:1\n0 qid:2 2:1 1:1\n", r"line 2: .* should be sorted"),
         ("0 qid:1 1:1\n\r\n0 qid:2 4:1\n", r"line 3: .* n_features was set to 3, but"),
         (f"0 qid:1 1:1\n0 qid:{2**63} 1:1\n", r"line 2: .* too large"),

@@ -129,7 +129,10 @@ def test_load_letor_bad_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 qid:1 1:1\n\n# a\n0 qid:1 1:x # b\n", "line 4: .0 qid:1 1:x # b. cannot be read: could not convert string to float"),
+        (
+            "0 qid:1 1:1\n\n# a\n0 qid:1 1:x # b\n",
+            "line 4: .0 qid:1 1:x # b. cannot be read: could not convert string to float",
+        ),
         ("0 qid:1 1:inf\n", "line 1: .* a value is too large for float32"),
         ("0 qid:1 1:NULL\n", "line 1: .* could not convert string to float"),
         ("nan qid:1 1:1\n", "line 1: 'nan qid:1 1:1' cannot be read: the label is not finite"),
@@ -156,7 +159,9 @@ def test_letor_files_are_read_strictly(tmp_path, text, message):
 def test_wide_letor_files(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("1e50 qid:1 1:1\n-1e-50 qid:1 2000000000:1\n")
-    message = r"a\.txt: with the feature 2000000000, X would have 4,000,000,000 cells, but .* only 2"
+    message = (
+        r"a\.txt: with the feature 2000000000, X would have 4,000,000,000 cells, but .* only 2"
+    )
     with pytest.raises(ValueError, match=message + r"\. Pass sparse=True"):
         load_letor(path)
     assert load_letor(path, sparse=True).y.tolist() == [1e50, -1e-50]

@@ -32,7 +32,7 @@ from sklearn_rankcal.aggregation._graphs import components, warn_if_disconnected
 from sklearn_rankcal.aggregation._tied_tiers import tier_probabilities
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
-from sklearn_rankcal.labels._merged_pairs import merge_pairs
+from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
 
 from . import structure_oracles as oracles

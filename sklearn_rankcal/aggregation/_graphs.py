@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._merged_pairs import merge_pairs
+from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ from sklearn_rankcal.utils._parameters import check_count
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Gains = str | Callable[[Floats], Floats]
+#: What `AggregatedLoss.aggregated_gains` has computed of judgements that are still in use.
+_KNOWN_GAINS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 #: What a user passes as `y` for structures that take these judgements.
 LABELS_OF = {
     "comparisons": "preference_labels(pairs, groups)",
@@ -256,14 +259,15 @@ class AggregatedLoss(Loss):
         """Compute the gains for all judgements once; NaN for documents without a score."""
         # Objects are compared by identity. They are kept, so that no other gets their address.
         made_by = (self.structure, self.gain)
-        for other, gains in judgements.cache:
+        known = _KNOWN_GAINS.setdefault(judgements, [])
+        for other, gains in known:
             if all(
                 a is b or (isinstance(a, str) and a == b)
                 for a, b in zip(other, made_by, strict=True)
             ):
                 return gains
         gains = self._gains(judgements)
-        judgements.cache.append((made_by, gains))
+        known.append((made_by, gains))
         return gains
 
     def _gains(self, judgements: Any) -> Floats:

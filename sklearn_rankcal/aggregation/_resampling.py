@@ -27,7 +27,7 @@ from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._scores import compute_scores, scores_of_sums
 from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
 from sklearn_rankcal.labels import Judgements, Preferences
-from sklearn_rankcal.labels._comparisons import ranges
+from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.labels._comparisons import ranges
+from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 
 Bools = NDArray[np.bool_]
@@ -54,8 +54,6 @@ class Clicks:
     n_judgements : int
         The number of sessions. A session is one judgement of its query, and has the number that
         `resample` takes.
-    cache : list
-        What aggregates of all sessions keep for later.
 
     Examples
     --------
@@ -88,7 +86,6 @@ class Clicks:
         self._last = last
         self.n_rows = queries.n_rows
         self.n_judgements = len(query)
-        self.cache: list[Any] = []
 
     def __repr__(self) -> str:
         return (

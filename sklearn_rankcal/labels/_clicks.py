@@ -20,7 +20,7 @@ from sklearn_rankcal.labels._click_input import (
     read_shown,
 )
 from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._preferences import _cut
+from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
@@ -144,10 +144,10 @@ def click_labels(
     labels["query"] = queries.codes
     labels["row"] = np.arange(queries.n_rows)
     labels["size"] = queries.broadcast(queries.sizes)
-    labels["sessions"] = _cut(session[by_row], stops)
-    labels["positions"] = _cut(position[by_row], stops)
-    labels["clicks"] = _cut(marks[by_row], stops)
-    labels["counts"] = None if counts is None else _cut(counts[session[by_row]], stops)
+    labels["sessions"] = cut(session[by_row], stops)
+    labels["positions"] = cut(position[by_row], stops)
+    labels["clicks"] = cut(marks[by_row], stops)
+    labels["counts"] = None if counts is None else cut(counts[session[by_row]], stops)
     return labels
 
 

@@ -75,19 +75,3 @@ def compare_tiers(orders: Orders, half_ties: bool) -> Comparisons:
         np.repeat([1.0, 0.5], [len(winner), 2 * len(ties.winner)])[order],
         np.append(0, np.cumsum(counts)),
     )
-
-
-def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of some judgements, one after the other, and where each begins."""
-    counts = offsets[numbers + 1] - offsets[numbers]
-    starts = np.append(0, np.cumsum(counts))
-    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
-
-
-def take_entries(orders: Orders, new: Ints, kept: Ints) -> Orders:
-    """Renumber the items of the kept judgements, each of which has an item left."""
-    entries, starts = ranges(orders.offsets, kept)
-    item = new[orders.item[entries]]
-    owner = np.repeat(np.arange(len(kept)), np.diff(starts))[item >= 0]
-    counts = np.bincount(owner, minlength=len(kept))
-    return Orders(item[item >= 0], orders.tier[entries][item >= 0], np.append(0, np.cumsum(counts)))

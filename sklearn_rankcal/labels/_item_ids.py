@@ -1,4 +1,4 @@
-"""Number the ids of items, which can be of any hashable type."""
+"""Read the columns of judgements: ids of any hashable type, groups, judges, marks and counts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.queries._groups import number_values, object_array
-from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import check_groups, number_values, object_array
+from sklearn_rankcal.utils._numbers import (
+    LARGEST_WHOLE,
+    check_no_mask,
+    is_missing,
+    read_array,
+    read_numbers,
+)
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def read_ids(values: Any, name: str) -> NDArray[Any]:
-    """Return a column of ids as a 1-D array: of numbers or text if all are, else of objects.
-
-    Raises
-    ------
-    ValueError
-        If `values` is not a 1-D sequence.
-    """
+    """Return a column of ids as a 1-D array: of numbers or text if all are, else of objects."""
     check_no_mask(values, name)
     if isinstance(values, (str, bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
@@ -49,12 +51,8 @@ def number_ids(
 ) -> tuple[Ints, NDArray[Any]]:
     """Number ids by first appearance: return the number of each, and the different ids.
 
-    `where` names a place in the words of the user, for errors.
-
-    Raises
-    ------
-    ValueError
-        If an id is missing or not hashable.
+    Missing ids are refused, and those that are not hashable. `where` names a place in the words of
+    the user.
     """
     if ids.dtype.kind != "O":
         missing = None
@@ -93,22 +91,9 @@ def number_items(
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Number the different (query, id), so that those of a query are next to each other.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Numbers of ids, below `n_ids`. The same id can occur in several queries, and is a different
-        item in each.
-    query : ndarray of shape (n,)
-        Query numbers, below `n_queries`.
-
-    Returns
-    -------
-    rows : ndarray of shape (n,)
-        The number of the item of each entry.
-    item_code, item_query : ndarray of shape (n_items,)
-        The number of the id, and the query, of each item.
-    sizes : ndarray of shape (n_queries,)
-        The number of items of each query.
+    `codes` and `query` are the numbers of the id and of the query of each entry. Return the number
+    of the item of each entry; the number of the id, and the query, of each item; and the number of
+    items of each query.
     """
     # If no id occurs in two queries, the items are the ids.
     owner = np.zeros(n_ids, dtype=np.int64)
@@ -117,8 +102,7 @@ def number_items(
         item_code, rows = np.arange(n_ids), codes
         item_query = owner
     else:
-        key = query * n_ids + codes
-        rows, keys = number_values(key)
+        rows, keys = number_values(query * n_ids + codes)
         item_query, item_code = np.divmod(keys, n_ids)
     if (item_query[1:] < item_query[:-1]).any():
         order = np.argsort(item_query, kind="stable")
@@ -133,7 +117,7 @@ def show_id(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def similar_id(value: Any, known: Iterable[Any]) -> str:
+def _similar_id(value: Any, known: Iterable[Any]) -> str:
     """Return a hint such as `` Did you mean 'owl'?``, or "" if no known id looks similar."""
     written: dict[str, Any] = {}  # the ids that look the same except for case and spaces
     for one in known:
@@ -142,10 +126,23 @@ def similar_id(value: Any, known: Iterable[Any]) -> str:
     return f" Did you mean {show_id(written[close[0]])}?" if close else ""
 
 
-def known_items(
-    items: Any, ids: NDArray[Any], name: str, where: Callable[[int], str]
-) -> tuple[NDArray[Any], Ints]:
-    """Return the ids of all items, and the item of each entry; refuse ids that are not known."""
+def place_items(
+    ids: NDArray[Any],
+    query: Ints,
+    group_ids: NDArray[Any],
+    items: Any,
+    name: str,
+    where: Callable[[int], str],
+) -> tuple[Queries, NDArray[Any], Ints]:
+    """Return the queries of items, the id of each item, and the item of each entry.
+
+    `query` is that of each entry. If `items` is not None, it has the ids of the items of a single
+    query, and other ids are refused.
+    """
+    if items is None:
+        codes, different = number_ids(ids, name, where)
+        rows, item_code, _, sizes = number_items(codes, len(different), query, len(group_ids))
+        return _queries_of(sizes, group_ids), different[item_code], rows
     known = read_ids(items, "items")
     if len(known) == 0:
         raise ValueError("items is empty: at least one item is needed.")
@@ -161,6 +158,88 @@ def known_items(
         place = where(int(np.argmax(codes == len(known))))
         raise ValueError(
             f"{name} has the item {show_id(unknown)} ({place}, counted from 0), which is not in "
-            f"items.{similar_id(unknown, known.tolist())}"
+            f"items.{_similar_id(unknown, known.tolist())}"
         )
-    return known, codes
+    return _queries_of(np.array([len(known)]), group_ids), known, codes
+
+
+def _queries_of(sizes: Ints, ids: NDArray[Any]) -> Queries:
+    return Queries(np.append(0, np.cumsum(sizes)), None, ids)
+
+
+# ---------------------------------------------------------------- other columns
+
+
+def read_groups(
+    groups: ArrayLike | None, items: Any, n: int, name: str
+) -> tuple[Ints, NDArray[Any]]:
+    """Return the query number of each of n entries, and the ids of queries."""
+    if groups is None:
+        return np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    if items is not None:
+        raise ValueError("items can only be passed without groups, for a single query.")
+    values = check_groups(groups, None)
+    check_length(values, n, "groups", name)
+    queries = Queries.from_groups(values)
+    return queries.codes, queries.ids
+
+
+def read_judges(
+    judge: ArrayLike | None, n: int, name: str
+) -> tuple[Ints | None, NDArray[Any] | None]:
+    """Return the number of the judge of each of n entries, and the ids of judges."""
+    if judge is None:
+        return None, None
+    codes, judges = number_ids(read_ids(judge, "judge"), "judge")
+    check_length(codes, n, "judge", name)
+    return codes, judges
+
+
+def read_marks(marks: Any, name: str) -> NDArray[np.bool_]:
+    """Read booleans, or the numbers 0 and 1."""
+    try:
+        numbers = read_array(marks, name)
+    except ValueError as error:
+        raise ValueError(f"{name} must be True or False for each entry: {error}") from error
+    wrong = (numbers != 0) & (numbers != 1)
+    if wrong.any():
+        raise ValueError(
+            f"{name} must be True or False for each entry; it has {numbers[wrong][0]}."
+        )
+    return numbers.astype(bool)
+
+
+def read_count(count: ArrayLike | None, n: int, name: str) -> Floats | None:
+    """Check how often each of n judgements was made; None stays None."""
+    if count is None:
+        return None
+    counts = read_numbers(count, "count")
+    check_length(counts, n, "count", name)
+    bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
+    if counts.sum() > LARGEST_WHOLE:
+        raise ValueError("The sum of the counts is beyond 2^53.")
+    return counts
+
+
+def check_same_index(**columns: Any) -> None:
+    """Refuse pandas objects with different indexes: their rows do not belong together."""
+    indexed = {name: values for name, values in columns.items() if hasattr(values, "iloc")}
+    for name, values in indexed.items():
+        first = next(iter(indexed))
+        if len(values) == len(indexed[first]) and not values.index.equals(indexed[first].index):
+            raise ValueError(
+                f"{name} and {first} have different indexes, so that their rows may not belong "
+                "together. Take both from the same data frame; or sort both by their index, with "
+                "sort_index(); or, if their rows are in the same order already, call "
+                "reset_index(drop=True) on both."
+            )
+
+
+def check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} entries, but {other} has {n}.")

@@ -1,7 +1,6 @@
 """Comparisons of two items as users write them become the arguments of `Judgements`.
 
-What comes in are pairs, or a table of votes between two items. Each function checks its arguments
-and returns a dictionary of the arguments of the constructor. `Judgements` documents the formats.
+`Judgements.from_pairs` and `Judgements.from_votes` document the formats.
 """
 
 from __future__ import annotations
@@ -12,25 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._checks import check_weight
 from sklearn_rankcal.labels._comparisons import Comparisons
 from sklearn_rankcal.labels._item_ids import (
-    ids_of_list,
-    known_items,
-    number_ids,
-    number_items,
-    read_ids,
-    show_id,
-)
-from sklearn_rankcal.labels._judgement_columns import (
     check_length,
     check_same_index,
+    ids_of_list,
+    number_ids,
+    place_items,
     read_count,
     read_groups,
+    read_ids,
     read_judges,
-    read_tied,
+    read_marks,
+    show_id,
 )
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.labels._preferences import check_weight
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 
 Floats = NDArray[np.float64]
@@ -40,18 +35,18 @@ Arguments = dict[str, Any]
 #: What a column of winners can say about the two items, where their columns have other names.
 _FIRST, _SECOND = "model_a", "model_b"
 _MEANINGS = ("the first item", "the second item", "a tie")
-#: Columns of a frame that are arguments of `from_pairs` and `from_votes`.
-_OPTIONS = ("weight", "tied", "count", "judgement", "judge")
 
 
-def from_pairs(pairs: Any, **options: Any) -> Arguments:
-    check_same_index({"pairs": pairs, **options})
-    return _of_ids(_read_pairs(pairs), "pair", **options)
+def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
+    check_same_index(pairs=pairs, tied=tied, **options)
+    ids = _read_pairs(pairs)
+    marks = None if tied is None else read_marks(tied, "tied")
+    return _of_ids(ids, "pair", marks, None, **options)
 
 
 def from_votes(first: Any, second: Any, winner: Any, tie: Any, **options: Any) -> Arguments:
     columns = {"first": first, "second": second, "winner": winner}
-    check_same_index({**columns, **options})
+    check_same_index(**columns, **options)
     one, other, won = (read_ids(values, name) for name, values in columns.items())
     if len(one) == 0:
         raise ValueError("first is empty: at least one vote is needed.")
@@ -60,21 +55,21 @@ def from_votes(first: Any, second: Any, winner: Any, tie: Any, **options: Any) -
         number_ids(ids, name, "row {}".format)  # refuses missing ids
     outcome = _read_winners(one, other, won, _words(first, second, tie))
     tied = outcome == 2 if (outcome == 2).any() else None
-    return _of_ids(_side_by_side(one, other), "row", tied=tied, reverse=outcome == 1, **options)
+    return _of_ids(_side_by_side(one, other), "row", tied, outcome == 1, **options)
 
 
 def _of_ids(
     ids: NDArray[Any],
     unit: str,
+    tied: NDArray[np.bool_] | None,
+    reverse: NDArray[np.bool_] | None,
     *,
     groups: ArrayLike | None,
     weight: ArrayLike | None,
-    tied: ArrayLike | None,
     count: ArrayLike | None,
     judgement: ArrayLike | None,
     judge: ArrayLike | None,
     items: Any,
-    reverse: NDArray[np.bool_] | None = None,
 ) -> Arguments:
     """Make the arguments from the ids of shape (2 n_pairs,), the two of a pair side by side.
 
@@ -82,29 +77,16 @@ def _of_ids(
     item in the second place.
     """
     n = len(ids) // 2
-
-    def where(place: int) -> str:
-        return f"{unit} {place // 2}"
-
-    query, group_ids = read_groups(groups, n, "pairs")
-    if items is None:
-        codes, different = number_ids(ids, "pairs", where)
-        rows, item_code, _, sizes = number_items(
-            codes, len(different), np.repeat(query, 2), len(group_ids)
-        )
-        different = different[item_code]
-    else:
-        if groups is not None:
-            raise ValueError("items can only be passed without groups, for a single query.")
-        different, rows = known_items(items, ids, "pairs", where)
-        sizes = np.array([len(different)])
-    itself = rows[::2] == rows[1::2]
-    if itself.any():
-        k = int(np.argmax(itself))
-        raise ValueError(
-            f"{unit.capitalize()} {k} compares item {show_id(different[rows[2 * k]])} with itself."
-        )
+    query, group_ids = read_groups(groups, items, n, "pairs")
+    queries, names, rows = place_items(
+        ids, np.repeat(query, 2), group_ids, items, "pairs", lambda place: f"{unit} {place // 2}"
+    )
     winner, loser = rows[::2], rows[1::2]
+    if (winner == loser).any():
+        k = int(np.argmax(winner == loser))
+        raise ValueError(
+            f"{unit.capitalize()} {k} compares item {show_id(names[winner[k]])} with itself."
+        )
     if reverse is not None:
         winner, loser = np.where(reverse, loser, winner), np.where(reverse, winner, loser)
     weights = None if weight is None else check_weight(weight, n)
@@ -114,25 +96,26 @@ def _of_ids(
             "several judgements of different judges."
         )
     judge_code, judges = read_judges(judge, n, "pairs")
+    if tied is not None:
+        check_length(tied, n, "tied", "pairs")
     owner = offsets = None
     if judgement is not None:
         owner, query, order = number_judgements(judgement, query, n)
         winner, loser = winner[order], loser[order]
         weights = None if weights is None else weights[order]
+        tied = None if tied is None else tied[order]
         offsets = np.append(0, np.cumsum(np.bincount(owner)))
         if judge_code is not None:
             judge_code = _one_judge(judge_code[order], offsets, judges)
     if tied is not None:
-        both = read_tied(tied, n)
-        both = both if owner is None else both[order]
         owner = np.arange(n) if owner is None else owner
-        winner, loser, weights, offsets = _split_ties(winner, loser, weights, both, owner)
+        winner, loser, weights, offsets = _split_ties(winner, loser, weights, tied, owner)
     return {
-        "queries": Queries(np.append(0, np.cumsum(sizes)), None, group_ids),
-        "items": different,
+        "queries": queries,
+        "items": names,
         "query": query,
         "comparisons": Comparisons(winner, loser, weights, offsets),
-        "count": None if count is None else read_count(count, n, "pairs"),
+        "count": read_count(count, n, "pairs"),
         "judge": judge_code,
         "judges": judges,
     }
@@ -146,8 +129,8 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
     check_no_mask(pairs, "pairs")
     columns = frame_columns(pairs)
     if columns is not None:
-        one, other = _preferred_first(columns, list(pairs.columns))
-        pairs = _side_by_side(read_ids(one, "pairs"), read_ids(other, "pairs")).reshape(-1, 2)
+        one, other = (read_ids(column, "pairs") for column in _preferred_first(pairs, columns))
+        pairs = _side_by_side(one, other).reshape(-1, 2)
     if isinstance(pairs, np.ndarray):
         if pairs.size == 0:
             raise ValueError("pairs is empty: at least one comparison is needed.")
@@ -156,8 +139,7 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
                 "pairs must have shape (n_pairs, 2), the preferred item and the other item; it has "
                 f"shape {pairs.shape}. Pass weights as weight= and queries as groups=."
             )
-        flat = pairs.reshape(-1)
-        return flat if flat.dtype.kind in "iufbUSmM" else flat.astype(object)
+        return read_ids(pairs.reshape(-1), "pairs")
     if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
         raise ValueError(f"pairs must be a sequence of (preferred, other); got {pairs!r}.")
     ids: list[Any] = []
@@ -174,35 +156,22 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
     return ids_of_list(ids)
 
 
-def _preferred_first(columns: list[Any], names: list[Any]) -> list[Any]:
+def _preferred_first(pairs: Any, columns: list[Any]) -> list[Any]:
     """Return the two columns of a frame of pairs, that of the preferred items first.
 
-    The columns winner and loser are found by their names. Columns without names, which are those
-    that the library has numbered, are read by their places. Anything else could be misread.
+    Columns without names, which are those that the library has numbered, are read by their places.
+    Anything else could be misread.
     """
+    names = list(pairs.columns)
     if len(names) == 2 and set(names) == {"winner", "loser"}:
         return [columns[names.index(name)] for name in ("winner", "loser")]
     if names in ([0, 1], ["column_0", "column_1"]):
         return columns
-    start = f"The data frame of pairs has the columns {', '.join(map(show_id, names))}. "
-    others = "".join(f", {name}=frame['{name}']" for name in _OPTIONS if name in names)
-    if "winner" in names and "loser" in names:
-        raise ValueError(
-            f"{start}Pass two of them as pairs: "
-            f"Judgements.from_pairs(frame[['winner', 'loser']]{others})."
-        )
-    arena = _FIRST in names and _SECOND in names
-    rest = [name for name in names if name != "winner" and name not in _OPTIONS]
-    if arena or ("winner" in names and len(rest) > 1):
-        one, other = (_FIRST, _SECOND) if arena else rest[:2]
-        raise ValueError(
-            f"{start}If a column says who won, write Judgements.from_votes(frame[{show_id(one)}], "
-            f"frame[{show_id(other)}], frame['winner']{others})."
-        )
     raise ValueError(
-        f"{start}A frame of pairs has the columns 'winner' and 'loser', in any order. Rename two "
-        "columns, or pass frame[[preferred, other]].to_numpy(), the column of the preferred items "
-        "first. If another column says who won, use Judgements.from_votes."
+        f"The data frame of pairs has the columns {', '.join(map(show_id, names))}, but a frame of "
+        "pairs has the columns 'winner' and 'loser', in any order. Pass frame[['winner', "
+        "'loser']], and other columns by name. If a column says who won, write "
+        "Judgements.from_votes(first, second, winner)."
     )
 
 
@@ -218,13 +187,12 @@ def _side_by_side(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
 
 def _words(first: Any, second: Any, tie: Any) -> dict[Any, int]:
     """Return what a winner can be, other than an item: 0 the first one, 1 the second, 2 a tie."""
-    ties = list(tie) if isinstance(tie, (list, tuple, set, frozenset)) else [tie]
     names = [getattr(column, "name", None) for column in (first, second)]
     own = {name: k for k, name in enumerate(names) if isinstance(name, str)}
-    words = dict(own) if len(own) == 2 else {}
+    words: dict[Any, int] = own if len(own) == 2 else {}
     if not {_FIRST, _SECOND} & set(words):
         words |= {_FIRST: 0, _SECOND: 1}
-    for word in ties:
+    for word in tie if isinstance(tie, (list, tuple, set, frozenset)) else [tie]:
         if words.setdefault(word, 2) != 2:
             raise ValueError(
                 f"tie is {show_id(word)}, which is the word for {_MEANINGS[words[word]]}."
@@ -236,25 +204,20 @@ def _read_winners(
     one: NDArray[Any], other: NDArray[Any], won: NDArray[Any], words: dict[Any, int]
 ) -> Ints:
     """Return the outcome of each vote: 0 the first item won, 1 the second, 2 a tie."""
-    n = len(one)
     ids = np.concatenate([column.astype(object) for column in (one, other, won)])
     codes, different = number_ids(ids, "votes")
-    first, second, winner = codes.reshape(3, n)
-    numbers = {value: code for code, value in enumerate(different.tolist())}
-    meaning = np.full(len(different), -1)
-    for word, value in words.items():
-        if word in numbers:
-            meaning[numbers[word]] = value
+    first, second, winner = codes.reshape(3, -1)
+    meaning = np.array([words.get(value, -1) for value in different.tolist()])
     by_word = meaning[winner]
     by_name = np.where(winner == first, 0, np.where(winner == second, 1, -1))
     doubtful = (by_name >= 0) & (by_word >= 0) & (by_name != by_word) & (first != second)
+    outcome = np.where(by_name >= 0, by_name, by_word)
     if doubtful.any():
         k = int(np.argmax(doubtful))
         raise ValueError(
             f"Row {k} has the winner {show_id(won[k])}, which is the name of one of its items and "
             f"also the word for {_MEANINGS[by_word[k]]}. Rename the item."
         )
-    outcome = np.where(by_name >= 0, by_name, by_word)
     if (outcome < 0).any():
         k = int(np.argmax(outcome < 0))
         raise ValueError(
@@ -282,14 +245,12 @@ def number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, 
 def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
     """Return the judge of each judgement; all of its pairs must have the same."""
     first = judge[offsets[:-1]]
-    other = judge != np.repeat(first, np.diff(offsets))
-    if other.any():
-        k = int(np.argmax(other))
-        owner = int(np.searchsorted(offsets, k, side="right")) - 1
-        one, two = show_id(judges[first[owner]]), show_id(judges[judge[k]])
+    repeated = np.repeat(first, np.diff(offsets))
+    if (judge != repeated).any():
+        k = int(np.argmax(judge != repeated))
         raise ValueError(
-            f"A judgement has the judges {one} and {two}. All pairs of a judgement come from one "
-            "judge."
+            f"A judgement has the judges {show_id(judges[repeated[k]])} and "
+            f"{show_id(judges[judge[k]])}. All pairs of a judgement come from one judge."
         )
     return first
 
@@ -299,8 +260,7 @@ def _split_ties(
 ) -> tuple[Ints, Ints, Floats, Ints]:
     """Replace each tie by two opposite comparisons of half the weight."""
     weights = np.ones(len(winner)) if weight is None else weight
-    copies = np.where(tied, 2, 1)
-    at = np.repeat(np.arange(len(winner)), copies)
+    at = np.repeat(np.arange(len(winner)), np.where(tied, 2, 1))
     second = np.append(False, at[1:] == at[:-1])
     return (
         np.where(second, loser[at], winner[at]),

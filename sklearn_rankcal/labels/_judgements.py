@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
-from sklearn_rankcal.labels import _judgement_pairs as pair_formats
-from sklearn_rankcal.labels import _judgement_parts as parts
-from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers, ranges
-from sklearn_rankcal.labels._preferences import Preferences
+from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers
+from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
+from sklearn_rankcal.labels._preferences import Preferences, ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
 
@@ -87,8 +86,6 @@ class Judgements:
         self.judge = judge
         self.judges = judges
         self.n_judgements = len(query)
-        #: What aggregates of all judgements, such as those of `AggregatedLoss`, keep for later.
-        self.cache: list[Any] = []
         self._comparisons = comparisons
         self._half_ties = half_ties
         self._preferences: Preferences | None = None
@@ -153,15 +150,8 @@ class Judgements:
         Raises
         ------
         ValueError
-            If there are no pairs, if shapes or lengths differ, if pandas objects have different
-            indexes, if the columns of a data frame do not say which item was preferred, if an item
-            is compared with itself, if an id is missing or not in `items`, if a weight is negative,
-            NaN or infinite, if a count is not a whole number, or if a judgement has two judges.
-
-        Notes
-        -----
-        The cost is O(n_pairs) for ids that are integers in a small range, or for other ids that are
-        not numbers (a look-up in a dictionary for each). Other numbers are sorted.
+            If shapes or lengths differ, if an item is compared with itself, if an id is missing or
+            not in `items`, if a weight or count is out of range, or if a judgement has two judges.
 
         Examples
         --------
@@ -169,18 +159,8 @@ class Judgements:
         >>> Judgements.from_pairs([(7, 3), (3, 5)], judge=["ann", "bob"])
         Judgements(n_judgements=2, n_items=3, n_queries=1, n_judges=2)
         """
-        return cls(
-            **pair_formats.from_pairs(
-                pairs,
-                groups=groups,
-                weight=weight,
-                tied=tied,
-                count=count,
-                judgement=judgement,
-                judge=judge,
-                items=items,
-            )
-        )
+        options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
+        return cls(**from_pairs(pairs, tied, judge=judge, items=items, **options))
 
     @classmethod
     @checks_keywords
@@ -222,8 +202,7 @@ class Judgements:
         Raises
         ------
         ValueError
-            If a winner is missing, or is neither an item of its row nor a known word, or could mean
-            both items, or as in `from_pairs`.
+            If a winner is neither an item of its row nor a known word, or as in `from_pairs`.
 
         Examples
         --------
@@ -242,20 +221,8 @@ class Judgements:
         ... )
         Judgements(n_judgements=3, n_items=3, n_queries=1, n_judges=2)
         """
-        return cls(
-            **pair_formats.from_votes(
-                first,
-                second,
-                winner,
-                tie,
-                groups=groups,
-                weight=weight,
-                count=count,
-                judgement=judgement,
-                judge=judge,
-                items=items,
-            )
-        )
+        options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
+        return cls(**from_votes(first, second, winner, tie, judge=judge, items=items, **options))
 
     @classmethod
     @checks_keywords
@@ -298,9 +265,8 @@ class Judgements:
         Raises
         ------
         ValueError
-            If there are no orders, if an order or a tier is empty or lists an item twice, if an id
-            is missing or not in `items`, if lengths differ, if a count is not a whole number, or if
-            an option is unknown.
+            If an order or a tier is empty or lists an item twice, if an id is missing or not in
+            `items`, if lengths differ, or if a count or an option is out of range.
 
         Examples
         --------
@@ -308,7 +274,8 @@ class Judgements:
         >>> Judgements.from_orders([["tea", ["milk", "juice"]], ["juice", "tea"]], count=[3, 1])
         Judgements(n_judgements=2, n_items=3, n_queries=1)
         """
-        return cls(**formats.from_orders(orders, groups, count, judge, items, unlisted, ties))
+        options = {"groups": groups, "count": count, "judge": judge, "items": items}
+        return cls(**formats.from_orders(orders, unlisted=unlisted, ties=ties, **options))
 
     @classmethod
     @checks_keywords
@@ -340,11 +307,6 @@ class Judgements:
         -------
         judgements : Judgements
 
-        Raises
-        ------
-        ValueError
-            As in `from_orders`, or if a rank is below 1 or infinite, or if a row is all NaN.
-
         Examples
         --------
         >>> import numpy as np
@@ -353,7 +315,8 @@ class Judgements:
         >>> Judgements.from_ranks(table, items=["tea", "milk", "juice"]).preferences().total()
         array([4.])
         """
-        return cls(**formats.from_ranks(ranks, groups, count, judge, items, unlisted, ties))
+        options = {"count": count, "judge": judge, "unlisted": unlisted, "ties": ties}
+        return cls(**formats.from_ranks(ranks, items, groups, **options))
 
     @classmethod
     @checks_keywords
@@ -388,8 +351,7 @@ class Judgements:
         Raises
         ------
         ValueError
-            If nothing was shown or an item was shown twice, if a selected item was not shown, if
-            lengths differ, if an id is missing, or if a count is not a whole number.
+            If an item was shown twice, or selected and not shown, or as in `from_orders`.
 
         Examples
         --------
@@ -398,7 +360,8 @@ class Judgements:
         >>> judgements.preferences().total()
         array([3.])
         """
-        return cls(**formats.from_selections(shown, selected, groups, count, judge))
+        options = {"groups": groups, "count": count, "judge": judge}
+        return cls(**formats.from_selections(shown, selected, **options))
 
     @classmethod
     @checks_keywords
@@ -419,13 +382,6 @@ class Judgements:
         judgements : Judgements
             One query, with all alternatives as its items. Each different order is a judgement, and
             `count` is the number of its voters.
-
-        Raises
-        ------
-        ValueError
-            As in `from_orders`.
-        TypeError
-            If `instance` is something else.
         """
         return cls(**formats.from_preflib(instance, unlisted, ties))
 
@@ -446,11 +402,6 @@ class Judgements:
         -------
         judgements : Judgements
             The items are the rows of `y`, in their order.
-
-        Raises
-        ------
-        ValueError
-            As in `read_preferences`.
         """
         return cls(**formats.from_labels(y, n_rows))
 
@@ -544,10 +495,28 @@ class Judgements:
             Its queries are the copies, each with the items of its parent. A count applies to every
             taking of the judgement.
         """
-        return Judgements(**parts.resample(self, judgements, copy, parent))
+        queries, rows, shift = self.queries.copies(parent)
+        place = self.queries.scatter(np.arange(self.queries.n_rows))
+        moved = shift[copy]
+        comparisons, orders = self._comparisons, self.orders
+        if orders is not None:
+            entries, starts = ranges(orders.offsets, judgements)
+            owner = np.repeat(moved, np.diff(starts))
+            orders = Orders(place[orders.item[entries]] + owner, orders.tier[entries], starts)
+            comparisons = None
+        if comparisons is not None:
+            chosen, owner, ends = judgements, moved, None
+            if comparisons.offsets is not None:
+                chosen, ends = ranges(comparisons.offsets, judgements)
+                owner = np.repeat(moved, np.diff(ends))
+            winner, loser = comparisons.winner[chosen], comparisons.loser[chosen]
+            comparisons = Comparisons(
+                place[winner] + owner, place[loser] + owner, _take(comparisons.weight, chosen), ends
+            )
+        return self._part(queries, rows, copy, comparisons, orders, judgements)
 
     def with_pairs(self, winner: Ints, loser: Ints, count: Floats) -> Judgements:
-        """Add comparisons of two items.
+        """Add comparisons of two items; the result has no judges.
 
         Parameters
         ----------
@@ -559,9 +528,33 @@ class Judgements:
         Returns
         -------
         judgements : Judgements
-            Without judges.
         """
-        return Judgements(**parts.with_pairs(self, winner, loser, count))
+        comparisons, orders, n = None, self.orders, len(winner)
+        if orders is not None:
+            orders = Orders(
+                np.append(orders.item, np.column_stack([winner, loser])),
+                np.append(orders.tier, np.tile([0, 1], n)),
+                np.append(orders.offsets, orders.offsets[-1] + 2 * np.arange(1, n + 1)),
+            )
+        else:
+            old = self.comparisons
+            weight, ends = old.weight, old.offsets
+            comparisons = Comparisons(
+                np.append(old.winner, winner),
+                np.append(old.loser, loser),
+                None if weight is None else np.append(weight, np.ones(n)),
+                None if ends is None else np.append(ends, ends[-1] + np.arange(1, n + 1)),
+            )
+        given = np.ones(self.n_judgements) if self.count is None else self.count
+        return Judgements(
+            self.queries,
+            self.items,
+            np.append(self.query, self.queries.codes[winner]),
+            comparisons=comparisons,
+            orders=orders,
+            half_ties=self._half_ties,
+            count=np.append(given, count),
+        )
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
         """Take some items. Comparisons with an item that is not taken are dropped.
@@ -578,4 +571,59 @@ class Judgements:
         judgements : Judgements
             Judgements of which nothing is left are dropped.
         """
-        return Judgements(**parts.take_rows(self, rows, queries))
+        new = np.full(self.queries.n_rows, -1)
+        new[rows] = np.arange(len(rows))
+        number = np.full(self.queries.n_queries, -1)  # the new number of each query
+        number[self.queries.codes[rows]] = queries.codes
+        query = number[self.query]
+        winner, loser, weight, offsets = self.comparisons
+        winner, loser = new[winner], new[loser]
+        inside = (winner >= 0) & (loser >= 0)
+        owner = self.of_comparison
+        owner = np.arange(self.n_judgements) if owner is None else owner
+        counts = np.bincount(owner[inside], minlength=self.n_judgements)
+        # A judgement that contained no comparison before, such as a single tier, still counts.
+        left = counts > 0
+        if offsets is not None:
+            left |= np.diff(offsets) == 0
+        orders = self.orders
+        if orders is not None:
+            entries = np.flatnonzero(new[orders.item] >= 0)
+            owner = np.repeat(np.arange(self.n_judgements), np.diff(orders.offsets))[entries]
+            listed = np.bincount(owner, minlength=self.n_judgements)
+            left &= listed > 0
+        left &= query >= 0
+        kept = np.flatnonzero(left)
+        if orders is not None:
+            entries = entries[left[owner]]
+            starts = np.append(0, np.cumsum(listed[kept]))
+            orders = Orders(new[orders.item[entries]], orders.tier[entries], starts)
+        counts = counts[kept]
+        ends = None if (counts == 1).all() else np.append(0, np.cumsum(counts))
+        comparisons = Comparisons(winner[inside], loser[inside], _take(weight, inside), ends)
+        return self._part(queries, rows, query[kept], comparisons, orders, kept)
+
+    def _part(
+        self,
+        queries: Queries,
+        rows: Ints,
+        query: Ints,
+        comparisons: Comparisons | None,
+        orders: Orders | None,
+        taken: Ints,
+    ) -> Judgements:
+        return Judgements(
+            queries,
+            self.items[rows],
+            query,
+            comparisons=comparisons,
+            orders=orders,
+            half_ties=self._half_ties,
+            count=_take(self.count, taken),
+            judge=_take(self.judge, taken),
+            judges=self.judges,
+        )
+
+
+def _take(values: Any, chosen: Any) -> Any:
+    return None if values is None else values[chosen]

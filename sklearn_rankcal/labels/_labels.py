@@ -73,12 +73,4 @@ def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> La
     taken : ndarray of shape (n_taken,), Preferences or Judgements
         Labels of the same kind.
     """
-    if isinstance(labels, np.ndarray):
-        return labels[rows]
-    if not isinstance(labels, Preferences):
-        return labels.take_rows(rows, queries)
-    new = np.full(labels.n_rows, -1)  # the new number of each row, -1 if it is not taken
-    new[rows] = np.arange(len(rows))
-    winner, loser = new[labels.winner], new[labels.loser]
-    kept = (winner >= 0) & (loser >= 0)
-    return Preferences.from_pairs(winner[kept], loser[kept], labels.weight[kept], queries)
+    return labels[rows] if isinstance(labels, np.ndarray) else labels.take_rows(rows, queries)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._checks import check_judgement, check_pairs, check_weight
-from sklearn_rankcal.labels._merged_pairs import merge_pairs
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
 
 PREFERENCE_DTYPE = np.dtype(
     [
@@ -27,6 +26,9 @@ PREFERENCE_DTYPE = np.dtype(
         ("judgement", "O"),
     ]
 )
+#: A table with one entry for each possible pair is used if it has at most this many entries for
+#: each given pair. Above it, filling and reading the table takes longer than sorting the pairs.
+_TABLE_ENTRIES_PER_PAIR = 4
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,10 +43,9 @@ def preference_labels(
     """Make preference labels, which can be used as `y` anywhere in scikit-learn.
 
     The entry of each row contains the rows that it is preferred to. The array can be sliced,
-    permuted and split together with the rows of X. Its ``row`` field lets `fit` find the other
-    rows of the pairs, and its ``size`` field lets `fit` refuse a query if a splitter has kept only
-    a part of it. Contradictions and cycles are allowed, because several judgements together are
-    seldom free of them.
+    permuted and split together with the rows of X; `fit` refuses a query if a splitter has kept
+    only a part of it. Contradictions and cycles are allowed, because several judgements together
+    are seldom free of them.
 
     Parameters
     ----------
@@ -55,41 +56,32 @@ def preference_labels(
         Query id of each row of X. Ids can be of any type and in any order; the rows of a query
         need not be contiguous.
     weight : array-like of shape (n_pairs,), default=None
-        Weight of each pair, finite and >= 0. None means a weight of 1 for each.
+        Weight of each pair, >= 0. None means a weight of 1 for each.
     judgement : array-like of shape (n_pairs,), default=None
         A whole number for each pair that identifies its judgement, for example its annotator or
-        its session. Methods that aggregate judgements use it. Losses do not use it: they add up the
-        weights of all judgements.
+        its session. Methods that aggregate judgements use it. Losses add up the weights of all
+        judgements.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        The fields are
-
-        - ``query`` (int64), queries numbered in order of first appearance;
-        - ``row`` (int64), the row number;
-        - ``size`` (int64), the number of rows of the query;
-        - ``wins`` (object), an int64 array of the rows to which this row is preferred, ascending;
-        - ``weights`` (object), a float64 array of the weights of these pairs;
-        - ``judgement`` (object), an int64 array of the judgements of these pairs, or None
-          throughout.
+        Its fields are ``query`` (int64), queries numbered in order of first appearance; ``row``,
+        the row number; ``size``, the number of rows of the query; and, as arrays in objects,
+        ``wins``, the rows to which this row is preferred, ascending; their ``weights``; and their
+        ``judgement``, or None throughout.
 
     Raises
     ------
     ValueError
-        If there are no pairs, if a shape is wrong or lengths differ, if a row number is not a whole
-        number or not a row of X, if a row is preferred to itself or to a row of another query, if
-        a weight is negative, NaN or infinite, or if a group id is missing.
+        If there are no pairs, if lengths differ, if a row number is not a row of X, if a row is
+        preferred to itself or to a row of another query, if a weight is negative, NaN, infinite or
+        not between 1e-50 and 1e50, or if a group id is missing.
 
     See Also
     --------
     labels.ranking_labels : Make preference labels from (partial) rankings of the documents of each
         query.
     relevance_labels : Make labels from one relevance per row.
-
-    Notes
-    -----
-    The cost is O(n_pairs log n_pairs + n_documents) time and O(n_pairs + n_documents) memory.
 
     Examples
     --------
@@ -105,9 +97,8 @@ def preference_labels(
     """
     queries = Queries.from_groups(groups)
     n_rows = queries.n_rows
-    rows = check_pairs(pairs, queries)
-    weights = check_weight(weight, len(rows))
-    judgements = None if judgement is None else check_judgement(judgement, len(rows))
+    rows = _check_pairs(pairs, queries)
+    weights = np.ones(len(rows)) if weight is None else check_weight(weight, len(rows))
     # sort by winner, then loser: the pairs that a row wins are then next to each other
     order = np.argsort(rows[:, 0] * n_rows + rows[:, 1], kind="stable")
     stops = np.cumsum(np.bincount(rows[:, 0], minlength=n_rows))
@@ -115,10 +106,81 @@ def preference_labels(
     labels["query"] = queries.codes
     labels["row"] = np.arange(n_rows)
     labels["size"] = queries.broadcast(queries.sizes)
-    labels["wins"] = _cut(rows[order, 1], stops)
-    labels["weights"] = _cut(weights[order], stops)
-    labels["judgement"] = None if judgements is None else _cut(judgements[order], stops)
+    labels["wins"] = cut(rows[order, 1], stops)
+    labels["weights"] = cut(weights[order], stops)
+    labels["judgement"] = None
+    if judgement is not None:
+        numbers = read_whole(judgement, "judgement")
+        _check_per_pair(numbers, len(rows), "judgement")
+        labels["judgement"] = cut(numbers[order], stops)
     return labels
+
+
+def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
+    """Check that every pair holds two different rows of the same query, and return int64."""
+    values = read_array(pairs, "pairs")
+    if values.size == 0:
+        raise ValueError("pairs is empty: at least one preference is needed.")
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise ValueError(
+            "pairs must have shape (n_pairs, 2), the preferred row and the other row; got shape "
+            f"{values.shape}. Pass weights as weight=."
+        )
+    rows = read_whole(values, "pairs")
+    unknown = ((rows < 0) | (rows >= queries.n_rows)).any(axis=1)
+    if unknown.any():
+        k = int(np.argmax(unknown))
+        raise ValueError(
+            f"Pair {k} is {tuple(rows[k].tolist())}, but the rows of groups are numbered 0 to "
+            f"{queries.n_rows - 1}."
+        )
+    itself = rows[:, 0] == rows[:, 1]
+    if itself.any():
+        k = int(np.argmax(itself))
+        raise ValueError(f"Pair {k} prefers row {rows[k, 0]} to itself.")
+    codes = queries.codes[rows]
+    across = codes[:, 0] != codes[:, 1]
+    if across.any():
+        k = int(np.argmax(across))
+        one, other = (queries.ids[code] for code in codes[k])
+        raise ValueError(
+            f"{int(across.sum())} of {len(rows)} pairs have rows of different queries. The rows "
+            f"{tuple(rows[k].tolist())} of pair {k} belong to the queries {one!s} and {other!s}."
+        )
+    return rows
+
+
+def check_weight(weight: ArrayLike, n_pairs: int) -> Floats:
+    """Check that each pair has a weight >= 0 that is in the range of numbers."""
+    weights = read_numbers(weight, "weight")
+    _check_per_pair(weights, n_pairs, "weight")
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
+    check_range(weights, "weight")
+    return weights
+
+
+def _check_per_pair(array: NDArray[Any], n_pairs: int, name: str) -> None:
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be a 1-D array with one entry per pair; it has shape {array.shape}."
+        )
+    if len(array) != n_pairs:
+        raise ValueError(f"{name} has {len(array)} entries, but pairs has {n_pairs} rows.")
+
+
+def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
+    """Return an object array whose k-th entry is the view ``values[stops[k - 1] : stops[k]]``."""
+    parts = np.empty(len(stops), dtype=object)
+    start = 0
+    # A loop over rows, because object arrays can only be filled entry by entry. It takes about
+    # 0.2 microseconds per row.
+    for row, stop in enumerate(stops.tolist()):
+        parts[row] = values[start:stop]
+        start = stop
+    return parts
 
 
 def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
@@ -139,14 +201,9 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     Raises
     ------
     ValueError
-        If `y` is None or is not an array of `preference_labels`; if it has the wrong length; if a
-        splitter has removed a part of a query; if rows are repeated; or if arrays of several calls
-        were concatenated.
-
-    Notes
-    -----
-    The cost is O(n_pairs log n_pairs + n_rows + largest row number). The logarithm disappears if
-    the rows have kept their order and no pair occurs twice.
+        If `y` is not an array of `preference_labels` or has the wrong length, if a splitter has
+        removed a part of a query, if rows are repeated, or if arrays of several calls were
+        concatenated.
 
     Examples
     --------
@@ -156,6 +213,12 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
     ([0, 1], [1, 0], [1.0, 2.0])
     """
+    queries, winner, loser = read_wins(y, n_rows)
+    return Preferences.from_pairs(winner, loser, np.concatenate(y["weights"]), queries)
+
+
+def read_wins(y: Any, n_rows: int | None) -> tuple[Queries, Ints, Ints]:
+    """Return the queries of `read_preferences`, and the index in `y` of both rows of each pair."""
     function = "preference_labels"
     queries = read_structure(
         y, PREFERENCE_DTYPE, "preferences", "preference_labels(pairs, groups)", n_rows
@@ -170,12 +233,12 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     counts = np.fromiter(map(len, y["wins"]), dtype=np.int64, count=len(y))
     winner = np.repeat(np.arange(len(y)), counts)
     beaten = np.concatenate(y["wins"])
-    codes = queries.codes
     known = beaten < len(here)
     loser = here[np.where(known, beaten, 0)]
+    codes = queries.codes
     if not known.all() or (loser < 0).any() or (codes[winner] != codes[loser]).any():
         raise put_together("a row is preferred to a row that its query does not have", function)
-    return Preferences.from_pairs(winner, loser, np.concatenate(y["weights"]), queries)
+    return queries, winner, loser
 
 
 class Preferences:
@@ -217,7 +280,7 @@ class Preferences:
 
     @classmethod
     def from_pairs(cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries) -> Preferences:
-        """Sort pairs of rows, and add up the weights of equal pairs.
+        """Sort pairs of rows, and add up the weights of equal pairs. O(n_pairs log n_pairs).
 
         Parameters
         ----------
@@ -229,10 +292,6 @@ class Preferences:
         Returns
         -------
         preferences : Preferences
-
-        Notes
-        -----
-        The cost is O(n_pairs log n_pairs), and O(n_pairs) if most possible pairs are given.
         """
         first, second = winner, loser
         if queries.order is not None:
@@ -277,26 +336,61 @@ class Preferences:
             document j. Documents are numbered as in the grouped layout. The cost is O(n width^2).
         """
         n, width = inside.shape
-        queries, offsets = self.queries, self.pair_offsets
+        queries = self.queries
         q = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
-        # the numbers of the pairs of all these queries, one query after the other
-        counts = offsets[q + 1] - offsets[q]
-        before = np.cumsum(counts) - counts
-        pair = np.arange(counts.sum()) + np.repeat(offsets[q] - before, counts)
+        pair, starts = ranges(self.pair_offsets, q)
         place = queries.scatter(queries.place)
         matrices = np.zeros((n, width, width))
-        member = np.repeat(np.arange(n), counts)
+        member = np.repeat(np.arange(n), np.diff(starts))
         matrices[member, place[self.winner[pair]], place[self.loser[pair]]] = self.weight[pair]
         return matrices
 
+    def take_rows(self, rows: Ints, queries: Queries) -> Preferences:
+        """Take some rows, of these queries; pairs with a row that is not taken are dropped."""
+        new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
+        new[rows] = np.arange(len(rows))
+        winner, loser = new[self.winner], new[self.loser]
+        kept = (winner >= 0) & (loser >= 0)
+        return Preferences.from_pairs(winner[kept], loser[kept], self.weight[kept], queries)
 
-def _cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
-    """Return an object array whose k-th entry is the view ``values[stops[k - 1] : stops[k]]``."""
-    parts = np.empty(len(stops), dtype=object)
-    start = 0
-    # A loop over rows, because object arrays can only be filled entry by entry. It takes about
-    # 0.2 microseconds per row.
-    for row, stop in enumerate(stops.tolist()):
-        parts[row] = values[start:stop]
-        start = stop
-    return parts
+
+def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the entries of the parts `numbers`, one after the other, and where each begins."""
+    counts = offsets[numbers + 1] - offsets[numbers]
+    starts = np.append(0, np.cumsum(counts))
+    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
+
+
+def merge_pairs(
+    first: Ints, second: Ints, weights: tuple[Floats, ...], queries: Queries
+) -> tuple[Ints, tuple[Floats, ...]]:
+    """Add up each of several weights of equal pairs of places, and sort the distinct pairs.
+
+    Return the number of one of the equal pairs for each distinct pair, in the order of (first,
+    second), and the sum of each of `weights` over them. A query of r rows has r^2 possible pairs.
+    If there are not many more of them than given pairs, the cost is O(n_pairs + sum of r^2),
+    otherwise that of a sort.
+    """
+    n_pairs, sizes = len(first), queries.sizes
+    n_possible = float((sizes.astype(np.float64) ** 2).sum())
+    if n_possible <= _TABLE_ENTRIES_PER_PAIR * n_pairs:
+        # `row_start[p]` is where the pairs with the first place p begin in a table of all possible
+        # pairs, minus the place at which the query of p begins.
+        row_start = np.cumsum(queries.repeat(sizes)) - queries.repeat(sizes + queries.offsets[:-1])
+        key = row_start[first] + second
+        length = int(n_possible)
+        table = np.full(length, -1)
+        table[key] = np.arange(n_pairs)
+        kept = np.flatnonzero(table >= 0)
+        # without pairs, bincount returns integers
+        sums = tuple(
+            np.bincount(key, weight, length)[kept].astype(np.float64) for weight in weights
+        )
+        return table[kept], sums
+    key = first * queries.n_rows + second
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    if len(starts) == len(key):
+        return order, tuple(weight[order] for weight in weights)
+    return order[starts], tuple(np.add.reduceat(weight[order], starts) for weight in weights)

@@ -64,7 +64,8 @@ class LineReader:
 
     def __iter__(self) -> Iterator[str]:
         with io.TextIOWrapper(open_bytes(self.path), "utf-8-sig") as file:
-            for self.number, line in numbered_lines(self.path, file):
+            for number, line in numbered_lines(self.path, file):
+                self.number = number
                 if not line.isspace():
                     yield line
 
