@@ -213,36 +213,37 @@ BAD = {
     "row NaN": (([[0, np.nan]], [1], G), {}, "shown must be whole numbers; it has nan"),
     "nested rows": (([[0, [2]]], [1], G), {}, "shown must be"),
     "text": ((["02"], [1], G), {}, "Entry 0 of shown is '02', not a list of row numbers"),
-    "1-D": (([0, 2], [1, 0], G), {}, "together with sessions="),
-    "1-D array": ((np.array([0, 2]), [1, 0], G), {}, "together with sessions="),
-    "no list": ((3, [1], G), {}, "shown is 3, not one list of row numbers per session"),
-    "frame": ((pd.DataFrame({"row": [0]}), [1], G), {}, "shown is a data frame"),
+    "1-D": (([0, 2], [1, 0], G), {}, "sessions=frame"),
+    "1-D array": ((np.array([0, 2]), [1, 0], G), {}, "sessions=frame"),
+    "no list": ((3, [1], G), {}, "Entry 0 of shown is 3, not a list of row numbers"),
+    "frame": ((pd.DataFrame({"row": [0]}), [1], G), {}, "shown=frame"),
     "beyond the list": (([[0, 2]], [3], G), {}, "position 3, but it shows 2 documents"),
     "position 0": (([[0, 2]], [0], G), {}, "click at position 0"),
     "repeated": (([[0, 2]], [[1, 1]], G), {}, "Session 0 has 2 clicks at position 1"),
     "half a position": (([[0, 2]], [1.5], G), {}, "clicked must be whole numbers; it has 1.5"),
     "position NaN": (([[0, 2]], [np.nan], G), {}, "clicked must be whole numbers; it has nan"),
-    "no clicks": (([[0, 2]], None, G), {}, "clicked is None, not one list of positions"),
+    "no clicks": (([[0, 2]], None, G), {}, "Entry 0 of clicked is None, not a list of positions"),
     "too many": (([[0, 2]], [1, 2], G), {}, "clicked has 2 entries, but shown has 1 sessions"),
     "too few": (([[0], [2]], [1], G), {}, "clicked has 1 entries, but shown has 2 sessions"),
     "marks of another shape": (
-        ([[0, 2], [3]], np.ones((2, 2), bool), G), {}, "needs the shape of shown"
+        ([[0, 2], [3]], np.ones((2, 2), bool), G), {}, "2 booleans for session 1"
     ),
     "marks of another length": (
         ([[0, 2], [3]], [[True, False], [True, True]], G), {}, "2 booleans for session 1"
     ),
     "marks of another length, flat": (
-        ([0, 2], [1], G), {"sessions": [0, 0]}, "one entry per impression, that is 2"
+        ([0, 2], [1], G), {"sessions": [0, 0]}, "shapes (2,), (1,) and (2,)"
     ),
-    "positions as marks": (([0, 2], [0, 2], G), {"sessions": [0, 0]}, "as booleans or as 0 and 1"),
-    "marks NaN": (([0, 2], [0, np.nan], G), {"sessions": [0, 0]}, "as booleans or as 0 and 1"),
-    "sessions too short": (([0, 2], [0, 1], G), {"sessions": [0]}, "sessions must be a 1-D array"),
+    "positions as marks": (([0, 2], [0, 2], G), {"sessions": [0, 0]}, "must be True or False"),
+    "marks NaN": (([0, 2], [0, np.nan], G), {"sessions": [0, 0]}, "must be True or False"),
+    "sessions too short": (([0, 2], [0, 1], G), {"sessions": [0]}, "shapes (2,), (2,) and (1,)"),
     "sessions missing": (([0, 2], [0, 1], G), {"sessions": [0, None]}, "sessions cannot be read"),
-    "2-D with sessions": (([[0, 2]], [[0, 1]], G), {"sessions": [0]}, "it has shape"),
+    "2-D with sessions": (([[0, 2]], [[0, 1]], G), {"sessions": [0]}, "shapes (1, 2)"),
     "negative count": (([[0]], [1], G), {"count": [-1]}, "count must be finite and >= 0"),
     "NaN count": (([[0]], [1], G), {"count": [np.nan]}, "count must be finite and >= 0"),
     "infinite count": (([[0]], [1], G), {"count": [np.inf]}, "count must be finite and >= 0"),
-    "overflow": (([[0], [2]], [1, 1], G), {"count": [1e308, 1.7e308]}, "counts overflows"),
+    "large count": (([[0]], [1], G), {"count": [1.1e50]}, "count has 1.1e+50"),
+    "small count": (([[0]], [1], G), {"count": [0.9e-50]}, "count has 9e-51"),
     "count too long": (([[0]], [1], G), {"count": [1, 1]}, "one entry per session, that is 1"),
     "group missing": (([[0]], [1], ["a", None]), {}, "missing or infinite id at row 1"),
 }  # fmt: skip

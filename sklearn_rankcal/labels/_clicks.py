@@ -8,22 +8,19 @@ user, with its clicks; an *impression* is one document of such a list.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._click_input import (
-    check_count,
-    check_impressions,
-    read_clicked,
-    read_shown,
-)
 from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._preferences import cut
+from sklearn_rankcal.labels._item_ids import read_marks
+from sklearn_rankcal.labels._preferences import check_weight, cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
+from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_whole
 
 CLICK_DTYPE = np.dtype(
     [
@@ -52,51 +49,44 @@ def click_labels(
 
     A session is a list of documents of one query that was shown to one user, with the clicks of
     this user. The entry of each row contains the sessions that showed it. The array can be sliced,
-    permuted and split together with the rows of X. Its ``row`` and ``size`` fields let `fit` find
-    the other rows of a session, and refuse a query if a splitter has kept only a part of it.
+    permuted and split together with the rows of X; `fit` refuses a query if a splitter has kept
+    only a part of it.
 
     Parameters
     ----------
     shown : list of lists, or array-like of shape (n_sessions, n_shown) or (n_impressions,)
-        Row numbers of X, in the order in which they were shown, in one of three forms: one list per
-        session; a 2-D array with one row per session, if all lists have the same length; or, for
-        millions of sessions of different lengths, a 1-D array with one entry per impression, that
-        is per document that was shown in a session, together with `sessions`. A session shows
-        different documents of one query, and at least one.
+        Row numbers of X, in the order in which they were shown: one list per session; a 2-D array
+        with one row per session, if all lists have the same length; or, for millions of sessions
+        of different lengths, a 1-D array with one entry per impression, together with `sessions`.
+        A session shows different documents of one query, and at least one.
     clicked : list, or array-like of bool of the shape of `shown`
         For each session the clicked positions, 1 = top: a list of them, a single position, or None
         or an empty list if nothing was clicked. Or booleans in the shape of `shown`, True where a
-        document was clicked. If `shown` is 1-D, then `clicked` must be booleans, or 0 and 1.
+        document was clicked. If `shown` is 1-D, these are required, or 0 and 1.
     groups : array-like of shape (n_documents,)
         Query id of each row of X. Ids can be of any type and in any order; the rows of a query
         need not be contiguous.
     sessions : array-like of shape (n_impressions,), default=None
         Id of the session of each entry of a 1-D `shown`. The entries of a session need not be
-        contiguous; their order is the order shown. Sessions are numbered in order of first
-        appearance.
+        contiguous; their order is the order shown.
     count : array-like of shape (n_sessions,), default=None
-        How often each session occurred, finite and >= 0. None means once each.
+        How often each session occurred, >= 0. None means once each.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        The fields are
-
-        - ``query`` (int64), queries numbered in order of first appearance;
-        - ``row`` (int64), the row number;
-        - ``size`` (int64), the number of rows of the query;
-        - ``sessions`` (object), an int64 array of the sessions that showed this row, ascending;
-        - ``positions`` (object), an int64 array of its positions in these sessions, 1 = top;
-        - ``clicks`` (object), a boolean array that says whether it was clicked there;
-        - ``counts`` (object), a float64 array of the counts of these sessions, or None throughout.
+        Its fields are ``query`` (int64), queries numbered in order of first appearance; ``row``,
+        the row number; ``size``, the number of rows of the query; and, as arrays in objects,
+        ``sessions``, the numbers of the sessions that showed this row, ascending; its
+        ``positions`` in these sessions, 1 = top; ``clicks``, whether it was clicked there; and
+        ``counts``, the counts of these sessions, or None throughout.
 
     Raises
     ------
     ValueError
-        If there are no sessions or an empty list was shown; if a session shows a document twice, a
-        row that does not exist, or documents of different queries; if a clicked position is not a
-        whole number, lies outside its list or is repeated; if lengths differ; if a count is
-        negative, NaN or infinite; or if a group id is missing.
+        If a list is empty; if a session shows a document twice, a row that does not exist, or
+        documents of different queries; if a clicked position lies outside its list or is repeated;
+        if lengths differ; or if a count is negative, NaN, infinite or not between 1e-50 and 1e50.
 
     See Also
     --------
@@ -106,9 +96,8 @@ def click_labels(
 
     Notes
     -----
-    The cost is O(n_impressions log n_impressions + n_documents) time and O(n_impressions +
-    n_documents) memory, about 25 bytes per impression. Lists are read object by object. Arrays are
-    not, and take about a second for ten million impressions.
+    Lists are read object by object. Arrays are not, and take about a second for ten million
+    impressions.
 
     Examples
     --------
@@ -118,8 +107,6 @@ def click_labels(
     >>> labels = click_labels([[2, 0], [0, 2], [1]], [[2], None, 1], ["a", "b", "a"])
     >>> labels["sessions"][0].tolist(), labels["positions"][0].tolist()
     ([0, 1], [2, 1])
-    >>> labels["clicks"][0].tolist()
-    [True, False]
 
     The same log as columns with one entry per impression:
 
@@ -130,25 +117,142 @@ def click_labels(
     True
     """
     queries = Queries.from_groups(groups)
-    rows, offsets, order = read_shown(shown, sessions)
-    check_impressions(rows, offsets, queries)
-    marks = read_clicked(clicked, offsets, order, sessions is not None)
+    rows, marks, offsets = _read_log(shown, clicked, sessions)
     lengths = np.diff(offsets)
-    counts = check_count(count, len(lengths))
     session = np.repeat(np.arange(len(lengths)), lengths)
+    _check_rows(rows, session, offsets, queries)
+    counts = None if count is None else check_weight(count, len(lengths), "count", "session")
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
     # sort by row and then by session: the sessions that showed a row are then next to each other
     by_row = stable_order(rows)
-    stops = np.cumsum(np.bincount(rows, minlength=queries.n_rows))
+    sessions_of, stops = session[by_row], np.cumsum(np.bincount(rows, minlength=queries.n_rows))
+    twice = np.flatnonzero(sessions_of[1:] == sessions_of[:-1])
+    twice = twice[rows[by_row[twice + 1]] == rows[by_row[twice]]]
+    if len(twice):
+        k = by_row[twice[0]]
+        raise ValueError(f"Session {session[k]} shows the row {rows[k]} twice.")
     labels = np.empty(queries.n_rows, dtype=CLICK_DTYPE)
     labels["query"] = queries.codes
     labels["row"] = np.arange(queries.n_rows)
     labels["size"] = queries.broadcast(queries.sizes)
-    labels["sessions"] = cut(session[by_row], stops)
+    labels["sessions"] = cut(sessions_of, stops)
     labels["positions"] = cut(position[by_row], stops)
     labels["clicks"] = cut(marks[by_row], stops)
-    labels["counts"] = None if counts is None else cut(counts[session[by_row]], stops)
+    labels["counts"] = None if counts is None else cut(counts[sessions_of], stops)
     return labels
+
+
+def _read_log(
+    shown: Any, clicked: Any, sessions: ArrayLike | None
+) -> tuple[Ints, NDArray[np.bool_], Ints]:
+    """Return the row of each impression, sorted by session, whether it was clicked, and offsets.
+
+    Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``, in the order shown.
+    """
+    if sessions is not None:
+        rows, marks = read_whole(shown, "shown"), read_marks(clicked, "clicked")
+        if rows.size == 0:
+            raise ValueError("shown is empty: at least one session is needed.")
+        try:
+            parts = Queries.from_groups(sessions)
+        except ValueError as error:
+            raise ValueError(f"sessions cannot be read as ids: {error}") from error
+        if not rows.shape == marks.shape == (parts.n_rows,):
+            raise ValueError(
+                "With sessions=, shown, clicked and sessions must be 1-D arrays with one entry per "
+                f"impression; shapes {rows.shape}, {marks.shape} and ({parts.n_rows},)."
+            )
+        return parts.gather(rows), parts.gather(marks), parts.offsets
+    numbers, lengths = _flat(shown, "shown", "row numbers")
+    rows = read_whole(numbers, "shown")
+    if len(lengths) == 0:
+        raise ValueError("shown is empty: at least one session is needed.")
+    if (lengths == 0).any():
+        s = int(np.argmin(lengths))
+        raise ValueError(f"Session {s} has an empty list: it must show at least one document.")
+    offsets = np.append(0, np.cumsum(lengths))
+    if hasattr(clicked, "__iter__") and not hasattr(clicked, "columns"):
+        if not isinstance(clicked, np.ndarray) or clicked.ndim != 2:
+            clicked = [
+                () if each is None else each if hasattr(each, "__len__") else [each]
+                for each in clicked
+            ]
+    positions, counts = _flat(clicked, "clicked", "positions")
+    if len(counts) != len(lengths):
+        raise ValueError(
+            f"clicked has {len(counts)} entries, but shown has {len(lengths)} sessions."
+        )
+    if positions.dtype == bool and len(positions):
+        if (counts != lengths).any():
+            s = int(np.argmax(counts != lengths))
+            raise ValueError(
+                f"clicked has {counts[s]} booleans for session {s}, which shows {lengths[s]} "
+                "documents."
+            )
+        return rows, positions, offsets
+    positions = read_whole(positions, "clicked")
+    session = np.repeat(np.arange(len(counts)), counts)
+    outside = (positions < 1) | (positions > lengths[session])
+    if outside.any():
+        k = int(np.argmax(outside))
+        raise ValueError(
+            f"Session {session[k]} has a click at position {positions[k]}, but it shows "
+            f"{lengths[session[k]]} documents, at the positions 1 to {lengths[session[k]]}."
+        )
+    at = offsets[session] + positions - 1
+    times = np.bincount(at, minlength=len(rows))
+    if (times > 1).any():
+        k = int(np.argmax(times[at] > 1))
+        raise ValueError(
+            f"Session {session[k]} has {times[at[k]]} clicks at position {positions[k]}. List each "
+            "clicked position once."
+        )
+    return rows, times.astype(bool), offsets
+
+
+def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
+    """Return the numbers of all lists, one list after the other, and the lengths of lists."""
+    check_no_mask(values, name)
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        return read_array(values, name).reshape(-1), np.full(len(values), values.shape[1])
+    listed = list(values) if hasattr(values, "__iter__") else [values]
+    for s, each in enumerate(listed):
+        if isinstance(each, (str, bytes, dict, set)) or not hasattr(each, "__len__"):
+            raise ValueError(
+                f"Entry {s} of {name} is {each!r}, not a list of {contents}. Pass one list per "
+                "session, a 2-D array with one row per session, or columns with one entry per "
+                "impression: shown=frame['row'], clicked=frame['clicked'], "
+                "sessions=frame['session']."
+            )
+    lengths = np.fromiter(map(len, listed), dtype=np.int64, count=len(listed))
+    arrays = [each for each in listed if isinstance(each, np.ndarray) and each.size]
+    if arrays and len(arrays) == len(listed):
+        return read_array(np.concatenate(arrays), name), lengths
+    numbers = read_array(list(chain.from_iterable(listed)), name)
+    if numbers.ndim != 1:
+        raise ValueError(f"The lists of {name} must be lists of whole numbers.")
+    return numbers, lengths
+
+
+def _check_rows(rows: Ints, session: Ints, offsets: Ints, queries: Queries) -> None:
+    """Check that a session shows rows of one query."""
+    unknown = (rows < 0) | (rows >= queries.n_rows)
+    if unknown.any():
+        k = int(np.argmax(unknown))
+        raise ValueError(
+            f"Session {session[k]} shows the row {rows[k]}, but the rows of groups are numbered 0 "
+            f"to {queries.n_rows - 1}."
+        )
+    codes = queries.codes[rows]
+    first = offsets[session]
+    across = codes != codes[first]
+    if across.any():
+        k = int(np.argmax(across))
+        raise ValueError(
+            f"Session {session[k]} shows documents of different queries: row {rows[first[k]]} of "
+            f"query {queries.ids[codes[first[k]]]!s} and row {rows[k]} of query "
+            f"{queries.ids[codes[k]]!s}."
+        )
 
 
 def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
@@ -170,14 +274,8 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     Raises
     ------
     ValueError
-        If `y` is None or is not an array of `click_labels`; if it has the wrong length; if a
-        splitter has removed a part of a query; if rows are repeated; or if arrays of several calls
-        were concatenated.
-
-    Notes
-    -----
-    The cost is O(n_impressions + n_rows + S log S), where S is the number of sessions in the call
-    of `click_labels`.
+        If `y` is not an array of `click_labels` or has the wrong length, if a splitter has removed
+        a part of a query, if rows are repeated, or if arrays of several calls were concatenated.
 
     Examples
     --------

@@ -39,7 +39,7 @@ Arguments = dict[str, Any]
 
 def from_orders(orders: Any, **options: Any) -> Arguments:
     check_same_index(orders=orders, **options)
-    return _of_lists(_sequences(orders, "orders"), "orders", **options)
+    return _of_lists(_sequences(orders, "orders"), **options)
 
 
 def _sequences(values: Any, name: str) -> list[Any]:
@@ -55,7 +55,7 @@ def _sequences(values: Any, name: str) -> list[Any]:
     return listed
 
 
-def _of_lists(listed: list[Any], name: str, **options: Any) -> Arguments:
+def _of_lists(listed: list[Any], **options: Any) -> Arguments:
     flat: list[Any] = []
     tiers: list[int] = []
     ends = []
@@ -74,7 +74,7 @@ def _of_lists(listed: list[Any], name: str, **options: Any) -> Arguments:
             raise ValueError(f"Order {m} lists no item.")
         ends.append(len(flat))
     sizes = np.diff(ends, prepend=0)
-    return _of_entries(read_ids(flat, name), np.array(tiers), sizes, name, **options)
+    return _of_entries(read_ids(flat, "orders"), np.array(tiers), sizes, "orders", **options)
 
 
 def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any) -> Arguments:
@@ -111,7 +111,9 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
             f"selected must have one entry for each of the {len(lists)} entries of shown; got "
             f"{len(chosen)}."
         )
-    orders = []  # the selected items are tied above the others
+    flat: list[Any] = []  # the selected items are tied above the others
+    tiers: list[int] = []
+    ends = []
     for m, (items, choice) in enumerate(zip(lists, chosen, strict=True)):
         items = list(items)
         if not items:
@@ -123,16 +125,19 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
             )
         winners = list(choice) if many else [choice]
         try:
-            won, known = set(winners), set(items)
+            won = set(winners)
+            unknown = won.difference(items)
         except TypeError as error:
             raise ValueError(f"Entry {m} of shown must contain hashable ids: {error}.") from None
-        for item in winners:
-            if item not in known:
-                raise ValueError(f"Entry {m} of selected has {item!r}, which was not shown.")
+        if unknown:
+            raise ValueError(f"Entry {m} of selected has {unknown.pop()!r}, which was not shown.")
         rest = [item for item in items if item not in won]
-        orders.append([tier for tier in (winners, rest) if tier])
+        flat += winners + rest
+        tiers += [0] * len(winners) + [1] * len(rest)
+        ends.append(len(flat))
     options |= {"items": None, "unlisted": "ignore", "ties": "ignore"}
-    return _of_lists(orders, "shown", **options)
+    sizes = np.diff(ends, prepend=0)
+    return _of_entries(read_ids(flat, "shown"), np.array(tiers), sizes, "shown", **options)
 
 
 def is_ordinal_instance(instance: Any) -> bool:
@@ -154,10 +159,8 @@ def from_preflib(instance: Any, unlisted: str, ties: str) -> Arguments:
             "from_preflib needs what read_preflib returns, or an OrdinalInstance of preflibtools; "
             f"got {type(instance).__name__}."
         )
-    found = _of_lists(
-        orders, "orders", groups=None, count=counts, judge=None, items=numbers,
-        unlisted=unlisted, ties=ties,
-    )  # fmt: skip
+    options = {"groups": None, "count": counts, "judge": None, "items": numbers}
+    found = _of_lists(orders, unlisted=unlisted, ties=ties, **options)
     # Two alternatives may have the same name, so the orders refer to their numbers.
     return {**found, "items": object_array(list(names))}
 

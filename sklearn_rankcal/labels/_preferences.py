@@ -111,7 +111,7 @@ def preference_labels(
     labels["judgement"] = None
     if judgement is not None:
         numbers = read_whole(judgement, "judgement")
-        _check_per_pair(numbers, len(rows), "judgement")
+        _check_length(numbers, len(rows), "judgement", "pair")
         labels["judgement"] = cut(numbers[order], stops)
     return labels
 
@@ -150,25 +150,24 @@ def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
     return rows
 
 
-def check_weight(weight: ArrayLike, n_pairs: int) -> Floats:
-    """Check that each pair has a weight >= 0 that is in the range of numbers."""
-    weights = read_numbers(weight, "weight")
-    _check_per_pair(weights, n_pairs, "weight")
+def check_weight(weight: ArrayLike, n: int, name: str = "weight", unit: str = "pair") -> Floats:
+    """Check that each of n pairs has a weight >= 0 that is in the range of numbers."""
+    weights = read_numbers(weight, name)
+    _check_length(weights, n, name, unit)
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         k = int(np.argmax(bad))
-        raise ValueError(f"weight must be finite and >= 0; the weight of pair {k} is {weights[k]}.")
-    check_range(weights, "weight")
+        raise ValueError(f"{name} must be finite and >= 0; that of {unit} {k} is {weights[k]}.")
+    check_range(weights, name)
     return weights
 
 
-def _check_per_pair(array: NDArray[Any], n_pairs: int, name: str) -> None:
-    if array.ndim != 1:
+def _check_length(array: NDArray[Any], n: int, name: str, unit: str) -> None:
+    if array.shape != (n,):
         raise ValueError(
-            f"{name} must be a 1-D array with one entry per pair; it has shape {array.shape}."
+            f"{name} must be a 1-D array with one entry per {unit}, that is {n}; it has shape "
+            f"{array.shape}."
         )
-    if len(array) != n_pairs:
-        raise ValueError(f"{name} has {len(array)} entries, but pairs has {n_pairs} rows.")
 
 
 def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
