@@ -212,7 +212,8 @@ def test_ties_cost_half_a_preference():
     queries = shuffled_queries(rng)
     y, scores = rng.integers(0, 3, (2, queries.n_rows)).astype(float)
     ranking = Ranking.from_scores(scores, queries)
-    labels = relevance_preferences(y, queries, "graded")
+    labels = relevance_preferences(y, queries)
+    labels.weight = y[labels.winner] - y[labels.loser]
     np.testing.assert_allclose(
         PD().measure.contradicted(ranking, labels), PD("graded").measure.contradicted(ranking, y)
     )

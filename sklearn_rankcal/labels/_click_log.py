@@ -49,11 +49,8 @@ class Clicks:
 
     Attributes
     ----------
-    n_rows : int
-        The number of documents.
-    n_judgements : int
-        The number of sessions. A session is one judgement of its query, and has the number that
-        `resample` takes.
+    n_rows, n_judgements : int
+        The numbers of documents and of sessions. A session is one judgement of its query.
 
     Examples
     --------
@@ -112,12 +109,7 @@ class Clicks:
         return sums.astype(np.float64, copy=False)
 
     def last_click(self) -> Ints:
-        """Compute the position of the last click of each session, 0 if nothing was clicked.
-
-        Returns
-        -------
-        position : ndarray of shape (n_judgements,)
-        """
+        """The position of the last click of each session, 0 if none; of shape (n_judgements,)."""
         if self._last is not None:
             return self._last
         if self.n_judgements == 0:
@@ -127,27 +119,17 @@ class Clicks:
     def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Clicks:
         """Take sessions, possibly several times, each into a copy of its query.
 
-        A structure that receives the result computes the scores of all copies at once, for example
-        those of all samples of a bootstrap. See `Judgements.resample`.
+        This is `Judgements.resample` with sessions as judgements. Each copy has the documents of
+        its parent, one copy after the other.
 
         Parameters
         ----------
-        judgements : ndarray of shape (n_taken,)
-            Numbers of sessions.
-        copy : ndarray of shape (n_taken,)
-            The copy that each one is taken into, below n_copies; a copy of its own query.
-        parent : ndarray of shape (n_copies,)
-            The query that each copy is a copy of.
+        judgements, copy, parent : ndarray
+            As in `Judgements.resample`.
 
         Returns
         -------
         clicks : Clicks
-            Its queries are the copies, each with the documents of its parent, one copy after the
-            other. A count applies to every taking of the session.
-
-        Notes
-        -----
-        The cost is O(number of impressions taken + number of rows of the copies).
 
         Examples
         --------

@@ -1,8 +1,4 @@
-"""Read the `y` of a label ranker, and convert it to the labels that losses accept.
-
-In label ranking every sample has the same r labels, and `y` contains a ranking of them for each
-sample. The r labels of a sample become the documents of one query.
-"""
+"""Read the `y` of a label ranker; the r labels of a sample become the documents of a query."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from sklearn.utils.validation import check_array
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 Floats = NDArray[np.float64]
 
@@ -23,37 +19,16 @@ _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 
 
 def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
-    """Check `y`, and determine what it contains.
+    """Return what `y` contains, "ranks", "relevance" or "weights", and its values as float64.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples, r) or (n_samples, r, r)
-    n_rows : int
-        The expected number of samples.
-    y_type : {"auto", "ranks", "relevance", "weights"}
-        How to interpret `y`. "auto" means ranks if `y` is 2-D, and weights if it is 3-D.
-
-    Returns
-    -------
-    kind : {"ranks", "relevance", "weights"}
-    values : ndarray of shape (n_samples, r) or (n_samples, r, r)
-        Ranks or relevance, where NaN marks a missing entry, or preference weights.
-
-    Raises
-    ------
-    ValueError
-        If `y` is None, if its shape does not fit `n_rows` and `y_type`, if weights are negative or
-        not finite, or if a rank is below 1.
+    `y_type` may also be "auto": ranks if `y` is 2-D, and weights if it is 3-D. NaN marks a missing
+    rank or relevance.
     """
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    values = check_array(
-        read_numbers(y, "y", missing=True),
-        dtype=np.float64,
-        allow_nd=True,
-        ensure_all_finite="allow-nan",
-        input_name="y",
-    )
+    numbers = read_numbers(y, "y", missing=True)
+    values = check_array(numbers, allow_nd=True, ensure_all_finite="allow-nan", input_name="y")
+    check_range(values, "y")
     if values.ndim not in (2, 3):
         raise ValueError(
             f"y must have shape (n_samples, r), or (n_samples, r, r); it has {values.shape}."
@@ -80,30 +55,12 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
 ) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Convert the `y` of a label ranker to the labels that losses accept.
+    """Convert what `read_label_rankings` returned to the labels that losses accept.
 
-    Parameters
-    ----------
-    kind : {"ranks", "relevance", "weights"}
-    Y : ndarray of shape (n_samples, r) or (n_samples, r, r)
-        The values that `read_label_rankings` returned.
-    pair_weight : {"binary", "graded"}, callable or None
-        The weight of a preference that follows from two entries of a sample. None if the loss does
-        not accept preferences.
-    name : str
-        The loss or the metric, for the error message.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples * r,) or Preferences
-        Relevance if every entry is present, else preferences.
-    judged : ndarray of shape (n_samples, r (r - 1) / 2) or None
-        Whether each pair i < j of each sample was judged. None if the labels are relevance.
-
-    Raises
-    ------
-    ValueError
-        If entries are missing and the loss does not accept preferences.
+    They are relevance if every entry is present, else preferences, which are weighed by
+    `pair_weight`; it is None if the loss, called `name` in errors, does not accept preferences.
+    Also return whether each pair i < j of each sample was judged, (n_samples, r (r - 1) / 2), or
+    None if the labels are relevance.
     """
     r = Y.shape[1]
     i, j = np.triu_indices(r, 1)

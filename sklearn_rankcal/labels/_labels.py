@@ -21,23 +21,9 @@ Labels = NDArray[np.float64] | Preferences | Judgements | Clicks
 def read_any_labels(
     y: Any, n_rows: int | None = None, takes: str = "relevance"
 ) -> tuple[Labels, Queries | None]:
-    """Read labels of any kind.
+    """Read labels of any kind, and the queries of the rows if `y` is structured, else None.
 
-    Parameters
-    ----------
-    y : array-like or structured ndarray of shape (n_rows,)
-        Relevance, or the structured array of `relevance_labels` or `preference_labels`.
-    n_rows : int, default=None
-        The expected length.
-    takes : {"relevance", "comparisons", "orders", "clicks"}, default="relevance"
-        What the loss takes, see `Loss.takes`. Judgements are only kept apart if it takes them.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_rows,), Preferences, Judgements or Clicks
-        One relevance per row, preferences between rows, or judgements about rows.
-    queries : Queries or None
-        The queries of the rows if `y` is structured, else None.
+    `takes` is that of `Loss.takes`: judgements are only kept apart if the loss takes them.
     """
     if takes in ("comparisons", "orders"):
         judgements = Judgements.from_labels(y, n_rows)
@@ -58,19 +44,5 @@ def read_any_labels(
 
 
 def take_labels(labels: Labels, rows: NDArray[np.int64], queries: Queries) -> Labels:
-    """Take the labels of some rows; pairs with a row that is not taken are dropped.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,), Preferences or Judgements
-    rows : ndarray of shape (n_taken,)
-        Row numbers.
-    queries : Queries
-        The partition of the taken rows into queries.
-
-    Returns
-    -------
-    taken : ndarray of shape (n_taken,), Preferences or Judgements
-        Labels of the same kind.
-    """
+    """Take the labels of some rows, of these queries; pairs with another row are dropped."""
     return labels[rows] if isinstance(labels, np.ndarray) else labels.take_rows(rows, queries)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
-from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -23,59 +22,16 @@ PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
 _BLOCK_BYTES = 1 << 23  # memory of the arrays of pairs that are handled at a time
 
 
-def relevance_preferences(
-    relevance: ArrayLike,
-    queries: Queries,
-    pair_weight: PairWeight = "binary",
-) -> Preferences:
-    """Convert relevance to preferences.
+def relevance_preferences(relevance: Floats, queries: Queries) -> Preferences:
+    """Return all pairs of rows of the same query with different relevance, with a weight of 1.
 
-    With y_i the relevance of row i, the weight with which row i is preferred to row j is
-    pair_weight(y_i - y_j) if y_i > y_j, else 0.
-
-    Parameters
-    ----------
-    relevance : array-like of shape (n_rows,)
-        Finite relevance of each row; larger is better. There is no preference between equal values.
-    queries : Queries
-        The partition of these rows into queries.
-    pair_weight : {"binary", "graded"} or callable, default="binary"
-        The weight of a preference. "binary" is 1, and "graded" is the difference y_i - y_j. A
-        callable receives an array of positive differences, and must return an array of the same
-        shape with finite weights >= 0.
-
-    Returns
-    -------
-    preferences : Preferences
-        All pairs of rows of the same query with different relevance.
-
-    Raises
-    ------
-    ValueError
-        If `pair_weight` is unknown, or if it returns weights that are negative, NaN, infinite or of
-        another shape.
-
-    Notes
-    -----
-    The cost is O(sum of r^2) time and memory for queries of r documents: 24 bytes for each pair
-    with different relevance.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.labels._rankings import relevance_preferences
-    >>> preferences = relevance_preferences([2, 0, 2], Queries.single(3), "graded")
-    >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
-    ([0, 2], [1, 1], [2.0, 2.0])
+    The cost is O(sum of r^2) time and memory for queries of r documents.
     """
-    function = check_pair_weight(pair_weight)
-    y = check_relevance(relevance, queries.n_rows)
-    grouped = queries.gather(y)
-    counts = _count_unequal(y, queries)
+    grouped = queries.gather(relevance)
+    counts = _count_unequal(relevance, queries)
     stops = np.cumsum(counts)
     starts = stops - counts
     winner, loser = (np.empty(stops[-1], dtype=np.int64) for _ in range(2))
-    weight = np.empty(stops[-1])
     for inside, valid in queries.pair_blocks(block_bytes=_BLOCK_BYTES):
         values = grouped[inside]
         above = values[:, :, None] > values[:, None, :]
@@ -86,20 +42,17 @@ def relevance_preferences(
         n = counts[q]
         at = np.arange(len(member)) + np.repeat(starts[q] - (np.cumsum(n) - n), n)
         winner[at], loser[at] = inside[member, i], inside[member, j]
-        with np.errstate(over="ignore"):  # `weigh` refuses infinite weights
-            difference = values[member, i] - values[member, j]
-        weight[at] = weigh(function, difference)
     rows = queries.order
     if rows is not None:
         winner, loser = rows[winner], rows[loser]
-    return Preferences(queries, winner, loser, weight)
+    return Preferences(queries, winner, loser, np.ones(len(winner)))
 
 
 def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
     """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
 
-    The result can be passed as `y` to `CalibratedLabelRanker`. The sum
-    of several rankings can contain cycles, although a single ranking never does.
+    The result can be passed as `y` to `CalibratedLabelRanker`. The sum of several rankings can
+    contain cycles, although a single ranking never does.
 
     Parameters
     ----------
@@ -120,12 +73,8 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        If the shape is wrong or there are no rows; if ranks are infinite, not numbers or below 1
-        (an order of indices contains a 0; `order_to_ranks` converts it); or if lengths differ.
-
-    Notes
-    -----
-    The cost is O(n_samples r^2) time and memory.
+        If ranks are infinite, not numbers or below 1 (an order of indices contains a 0;
+        `order_to_ranks` converts it), or if lengths differ.
 
     Examples
     --------
@@ -158,8 +107,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         order of the positions counts: there is no preference between tied rows. A row with NaN, or
         a masked entry, was not judged.
     groups : array-like of shape (n_documents,)
-        Query id of each row. Ids can be of any type and in any order; the rows of a query need not
-        be contiguous.
+        Query id of each row, as in `preference_labels`.
 
     Returns
     -------
@@ -171,10 +119,6 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     ------
     ValueError
         As in `rankings_to_preferences`, and if the rankings do not prefer any document to another.
-
-    Notes
-    -----
-    The cost is O(n_judgements * sum of r^2) time and memory for queries of r documents.
 
     Examples
     --------
@@ -245,8 +189,9 @@ def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats
             f"pair_weight returned an array of shape {weight.shape} for differences of shape "
             f"{difference.shape}."
         )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        k = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
+    bad = ~np.isfinite(weight) | (weight < 0)
+    if bad.any():
+        k = int(np.argmax(bad))
         raise ValueError(
             f"pair_weight must return finite weights >= 0; it gave {weight[k]} for a difference of "
             f"{difference[k]}."

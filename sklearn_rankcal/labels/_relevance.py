@@ -32,8 +32,8 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
 
     If metadata routing is off, which is scikit-learn's default, then `GridSearchCV` and similar
     tools pass `groups` to the splitter only, and a ranker does not receive them. A structured `y`
-    does not need routing, because it is sliced together with the rows. Its ``size`` field lets
-    `fit` and the scorers refuse a query if a splitter has kept only a part of it.
+    is sliced together with the rows instead. `fit` and the scorers refuse a query if a splitter has
+    kept only a part of it.
 
     Parameters
     ----------
@@ -77,14 +77,7 @@ def is_structured(y: Any) -> bool:
 
 
 def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
-    """Return the relevance of each row, and the queries if `y` is structured, else None.
-
-    Raises
-    ------
-    ValueError
-        If the length is wrong, if there is NaN or infinity, if the fields of a structured array are
-        unknown, or if a splitter has removed a part of a query.
-    """
+    """Return the relevance of each row, and the queries if `y` is structured, else None."""
     if not is_structured(y):
         return check_relevance(y, n_rows), None
     if y.dtype.names != RELEVANCE_DTYPE.names:
@@ -106,13 +99,7 @@ def put_together(what: str, function: str) -> ValueError:
 
 
 def whole_queries(labels: NDArray[Any], function: str) -> Queries:
-    """Return the queries of structured labels made by `function`; every query must be complete.
-
-    Raises
-    ------
-    ValueError
-        If a query has more or fewer rows than the field ``size`` of its labels.
-    """
+    """Return the queries of structured labels made by `function`; every query must be complete."""
     queries = Queries.from_groups(labels["query"], len(labels))
     low, high = queries.min(labels["size"]), queries.max(labels["size"])
     if (low != high).any() or (low < queries.sizes).any():
@@ -134,23 +121,8 @@ def read_structure(
 ) -> Queries:
     """Check that `y` is an array of structured labels or a part of it, and return its queries.
 
-    Parameters
-    ----------
-    y : Any
-        What a user passed as labels.
-    dtype : dtype
-        The dtype of the labels.
-    kind, call : str
-        What the labels contain, and how they are made, for the messages: for example
-        ``"preferences"`` and ``"preference_labels(pairs, groups)"``.
-    n_rows : int or None
-        The expected length.
-
-    Raises
-    ------
-    ValueError
-        If `y` is None or another kind of array, has the wrong length or no rows, if a query is
-        incomplete, or if labels of several calls were concatenated.
+    `kind` and `call` say what the labels contain and how they are made, for messages: for example
+    ``"preferences"`` and ``"preference_labels(pairs, groups)"``.
     """
     wanted = f"Pass {kind} as {call}."
     if y is None:
@@ -176,13 +148,7 @@ def read_structure(
 
 
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
-    """Return the queries that `groups` or the structured labels give; None if neither does.
-
-    Raises
-    ------
-    ValueError
-        If both give queries, and these differ.
-    """
+    """Return the queries of `groups` or of the labels, which must agree; None if both are."""
     if given is None or of_labels is None:
         return given or of_labels
     if not given.same_partition(of_labels):
