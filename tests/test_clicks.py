@@ -759,7 +759,6 @@ def test_simulated_lists_of_short_queries_and_relevance_of_one_kind():
     ("options", "message"),
     [
         ({"n_sessions": 0}, "n_sessions must be a whole number >= 1"),
-        ({"n_sessions": 10**15}, "n_sessions"),
         ({"n_shown": 0}, "n_shown must be a whole number >= 1"),
         ({"model": "casade"}, "Did you mean 'cascade'"),
         ({"noise": 1}, r"noise must be a number in \[0, 1\)"),

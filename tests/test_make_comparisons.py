@@ -78,8 +78,11 @@ def test_log_odds_of_many_comparisons_converge_to_the_scores():
 
 
 def test_large_differences_do_not_overflow():
-    data = make_comparisons([1e300, 0.0], [0, 0], 50, noise=1e-3, random_state=0)
-    assert (data.pairs == [0, 1]).all() and data.scores.tolist() == [1e303, -1e303]
+    data = make_comparisons([1e50, 0.0], [0, 0], 50, noise=1e-50, random_state=0)
+    assert (data.pairs == [0, 1]).all()
+    np.testing.assert_allclose(data.scores, [1e100, -1e100])
+    data = make_comparisons([1e-50, 0.0], [0, 0], 50, noise=1e50, random_state=0)
+    np.testing.assert_allclose(data.scores, [1e-100, -1e-100])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,9 @@ def test_large_differences_do_not_overflow():
         ({"relevance": [1.0, np.nan, 0.0]}, "must be finite; row 1 has nan"),
         ({"relevance": [[1.0], [0.0], [2.0]]}, "must be a 1-D array"),
         ({"relevance": ["a", "b", "c"]}, "relevance must be real numbers"),
-        ({"relevance": [1e308, -1e308, 0.0]}, "exceed the largest float"),
+        ({"relevance": [1.1e50, 0.0, 0.0]}, "relevance has 1.1e.50"),
+        ({"relevance": [0.9e-50, 0.0, 0.0]}, "relevance has 9e-51"),
+        ({"noise": 1e-51}, "noise has 1e-51"),
         ({"groups": [0, 0]}, "groups has 2 entries"),
         ({"groups": [0, 1, 2]}, "No query has two documents"),
     ],

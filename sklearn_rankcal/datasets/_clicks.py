@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from sklearn_rankcal.aggregation._propensities import check_propensities
 from sklearn_rankcal.labels import click_labels
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._memory import check_memory, rows_per_block
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._names import did_you_mean
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._parameters import check_count, check_number
 
 MODELS = ("cascade", "position")
 Floats = NDArray[np.float64]
@@ -62,9 +61,8 @@ def make_clicks(
     propensities : array-like of shape (n_shown,) or more, default=None
         theta_1, theta_2, ..., in (0, 1], for ``model="position"``. None means 1 / k.
     ranking : array-like of shape (n_documents,), default=None
-        Finite scores by which sessions rank, such as those of the ranker that ran when clicks were
-        logged; larger is better. Rows with equal scores keep their order. None means that all
-        orders are equally probable.
+        Scores by which sessions rank, such as those of the ranker that ran when clicks were logged;
+        larger is better. None means that all orders are equally probable.
     temperature : float, default=0
         If it is above 0, each session ranks by the scores plus noise of the Gumbel distribution
         times `temperature`: documents are drawn for position 1, 2, ... with probabilities
@@ -94,11 +92,6 @@ def make_clicks(
         If a number is out of range, if relevance is negative, if there are fewer propensities than
         positions, or if the model is unknown.
 
-    Notes
-    -----
-    The cost is O(n_impressions) for fixed rankings, and O(n_sessions r) for random ones of queries
-    of r documents.
-
     Examples
     --------
     >>> from sklearn_rankcal.datasets import make_clicks
@@ -110,32 +103,27 @@ def make_clicks(
     """
     grades = check_relevance(relevance)
     queries = Queries.from_groups(groups, len(grades))
-    for name, value in (("n_sessions", n_sessions), ("n_shown", n_shown)):
-        check_count(value, name)
+    check_count(n_sessions, "n_sessions")
+    check_count(n_shown, "n_shown")
+    check_number(temperature, "temperature", positive=False)
     if model not in MODELS:
         raise ValueError(
             f"model must be one of {MODELS}; got {model!r}.{did_you_mean(str(model), MODELS)}"
         )
-    if not _is_number(temperature) or not 0 <= temperature < np.inf:
-        raise ValueError(f"temperature must be a finite number >= 0; got {temperature!r}.")
-    if not _is_number(noise) or not 0 <= noise < 1:
+    if not 0 <= noise < 1:
         raise ValueError(f"noise must be a number in [0, 1); got {noise!r}.")
     if (grades < 0).any():
         raise ValueError(f"relevance must be at least 0; the smallest is {grades.min()}.")
     n_positions = int(min(n_shown, queries.sizes.max()))
-    theta = None
-    if model == "position":
-        theta = 1 / np.arange(1.0, n_positions + 1)
-        if propensities is not None:
-            theta = check_propensities(propensities)
-            if len(theta) < n_positions:
-                raise ValueError(
-                    f"propensities has {len(theta)} entries, but sessions show {n_positions} "
-                    "documents."
-                )
-            theta = theta[:n_positions]
-    elif propensities is not None:
-        raise ValueError("The cascade model has no propensities; pass model='position'.")
+    theta = 1 / np.arange(1.0, n_positions + 1) if model == "position" else None
+    if propensities is not None:
+        if theta is None:
+            raise ValueError("The cascade model has no propensities; pass model='position'.")
+        theta = check_propensities(propensities)[:n_positions]
+        if len(theta) < n_positions:
+            raise ValueError(
+                f"propensities has {len(theta)} entries, but sessions show {n_positions} documents."
+            )
     scores = None
     if ranking is not None:
         scores = check_relevance(ranking)
@@ -143,11 +131,6 @@ def make_clicks(
             raise ValueError(
                 f"ranking has {len(scores)} entries, but there are {len(grades)} rows."
             )
-    check_memory(
-        8 * 8 * int(n_sessions) * n_positions,
-        f"{n_sessions:,} sessions of {n_positions} documents",
-        "Lower n_sessions or n_shown.",
-    )
     random = check_random_state(random_state)
     top = max(float(grades.max()), 1.0)
     gain = (2.0 ** (grades - top) - 2.0**-top) / (1 - 2.0**-top)
@@ -185,22 +168,10 @@ def make_clicks(
 def _random_lists(
     query: Ints, queries: Queries, keys: Floats | None, offsets: Ints, random: Any
 ) -> Ints:
-    """Draw the rows that each session shows, in the order shown.
+    """Draw the rows that each session shows, in the order shown; `offsets` are those of sessions.
 
-    Parameters
-    ----------
-    query : ndarray of shape (n_sessions,)
-    queries : Queries
-    keys : ndarray of shape (n_documents,) or None
-        Logarithms of the weights with which documents are drawn, in grouped layout. None means that
-        they are equal.
-    offsets : ndarray of shape (n_sessions + 1,)
-        Session s shows ``offsets[s + 1] - offsets[s]`` documents.
-    random : RandomState
-
-    Returns
-    -------
-    shown : ndarray of shape (offsets[-1],)
+    `query` is that of each session. `keys` are the logarithms of the weights with which documents
+    are drawn, in grouped layout; None means that they are equal.
     """
     shown = np.empty(offsets[-1], dtype=np.int64)
     order = np.arange(queries.n_rows) if queries.order is None else queries.order
@@ -220,18 +191,8 @@ def _random_lists(
                 drawn = random.uniform(size=inside.shape)
             else:
                 drawn = np.log(random.exponential(size=inside.shape)) - keys[inside]
-            if n < size:
-                best = np.argpartition(drawn, n - 1, axis=1)[:, :n]
-                best = np.take_along_axis(
-                    best, np.argsort(np.take_along_axis(drawn, best, axis=1), axis=1), axis=1
-                )
-            else:
-                best = np.argsort(drawn, axis=1)
+            best = np.argsort(drawn, axis=1)[:, :n]
             shown[offsets[part][:, None] + np.arange(n)] = order[
                 np.take_along_axis(inside, best, axis=1)
             ]
     return shown
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (Real, Integral)) and not isinstance(value, (bool, np.bool_))

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
 def make_comparisons(
@@ -30,8 +30,6 @@ def make_comparisons(
     two different documents of the query, with equal probabilities. Document i is preferred to
     document j with probability 1 / (1 + exp(-(r_i - r_j) / noise)), where r is the relevance. This
     is the model of Bradley, Terry and Luce.
-
-    The relevance can be that of any data: grades of a LETOR file, or what `make_ranking` returns.
 
     Parameters
     ----------
@@ -74,11 +72,9 @@ def make_comparisons(
 
     Notes
     -----
-    The cost is O(n log n) time and O(n) memory for n comparisons and rows together.
-
     Documents with equal relevance are compared like the others, and each of them wins with
-    probability 1/2. The order of the relevance, and hence that of the scores, is the best ranking
-    of each query for pairwise disagreement.
+    probability 1/2. The order of the relevance is the best ranking of each query for pairwise
+    disagreement.
 
     References
     ----------
@@ -104,19 +100,15 @@ def make_comparisons(
             f"relevance must be a 1-D array with one number per row; it has shape {values.shape}."
         )
     if not np.isfinite(values).all():
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        bad = int(np.argmin(np.isfinite(values)))
         raise ValueError(f"relevance must be finite; row {bad} has {values[bad]}.")
+    check_range(values, "relevance")
     queries = Queries.from_groups(groups, len(values))
     _judges.check_numbers(noise, n_comparisons=(n_comparisons, 1))
+    check_range(np.array([noise]), "noise")
     several = np.flatnonzero(queries.sizes > 1)
     if len(several) == 0:
         raise ValueError("No query has two documents, so that there is nothing to compare.")
-    with np.errstate(over="ignore"):  # refused in the next lines
-        spread = (queries.max(values) - queries.min(values)) / noise
-    if not np.isfinite(spread).all():
-        raise ValueError(
-            f"Differences of relevance, divided by noise={noise!r}, exceed the largest float."
-        )
     # Step 1: compute the asymptotic scores. The mean of r_i - r_j over the other documents j is the
     # difference to the mean of the query, times m / (m - 1) in a query of m documents.
     factor = queries.broadcast(queries.sizes / np.maximum(queries.sizes - 1, 1))

@@ -1,4 +1,4 @@
-"""Probabilities of random judgements of items, and samples of such judgements.
+"""What generators share: checks, sizes of queries, scores, and random judgements of items.
 
 A judge compares r items, either pair by pair or by an order of all of them. The arrays have one
 entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` is True if the
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from sklearn_rankcal.queries import sizes_to_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +33,21 @@ def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
             raise ValueError(f"{name} must be at least {least}; got {value!r}.")
     if not 0 < noise < np.inf:
         raise ValueError(f"noise must be > 0 and finite; got {noise!r}.")
+
+
+def draw_groups(n_queries: int, n_documents: Any, least: int, random: Any) -> Ints:
+    """Draw the sizes of queries, fixed or from an inclusive range, and return their query ids."""
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
+    check_numbers(1.0, n_documents=(low, least))
+    if high < low:
+        raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
+    sizes = random.randint(low, high + 1, size=n_queries)
+    return sizes_to_groups(sizes, n_rows=int(sizes.sum()))
+
+
+def nonlinear_scores(X: Floats, weights: Floats) -> Floats:
+    """Compute a nonlinear function of all features with standard deviation about 1."""
+    return np.tanh(X) @ weights + 0.5 * np.sin(X @ weights[::-1])
 
 
 def ranks_of_scores(scores: Floats) -> Ints:

@@ -89,8 +89,8 @@ def make_label_ranking(
 
     Notes
     -----
-    The cost is O(n_samples r^2) time and memory. `decode_preferences` computes the Bayes ranking of
-    ``"cyclic"`` from the probabilities. It is proved optimal for up to 16 labels.
+    `decode_preferences` computes the Bayes ranking of ``"cyclic"`` from the probabilities. It is
+    proved optimal for up to 16 labels.
 
     Examples
     --------
@@ -180,10 +180,6 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
     ValueError
         If there is only one class, if `decimals` is negative, or if
         `sklearn.naive_bayes.GaussianNB` refuses the data.
-
-    Notes
-    -----
-    The time is that of `GaussianNB`, O(n_samples n_features n_classes).
 
     References
     ----------

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
-from sklearn_rankcal.queries import Queries, sizes_to_groups
+from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,8 +57,7 @@ def make_preferences(
         - ``"cyclic"``: independent comparisons of all pairs. Document i is preferred to j with
           probability (1 + a sin(angle_i - angle_j)) / 2, where a = tanh(1 / (2 noise)). The first
           two features are the cosine and the sine of the angle, so that the expected net
-          preference is a (x_i1 x_j0 - x_i0 x_j1). This is strongly cyclic, but simple: it is
-          bilinear and skew-symmetric in the features.
+          preference a (x_i1 x_j0 - x_i0 x_j1) is bilinear and skew-symmetric in the features.
     n_judgements : int, default=1
         Number of judgements of each query.
     judged : float, default=1.0
@@ -67,8 +66,7 @@ def make_preferences(
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. The distribution of the data does not depend on it, so that
-        data of different seeds can serve for training and testing.
+        Seed of the random numbers. Data of different seeds can serve for training and testing.
 
     Returns
     -------
@@ -93,16 +91,12 @@ def make_preferences(
 
     Notes
     -----
-    The cost is O(n_judgements * sum of r^2) time and memory for queries of r documents.
-
     The Bayes ranking of ``"cyclic"`` has a closed form, although the problem is NP-hard in general.
-    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i. Consider the polygon
-    whose sides are these vectors in the order of the ranking, and a last side that closes it. The
-    sum of the cross products over all i placed before j is minus twice its signed area. Of all
-    orders of given sides, the convex clockwise one has the largest area of this sign, and the area
-    does not depend on which side comes first. The best order therefore goes clockwise around the
-    circle, and it begins after the closing side, whose direction is opposite to the sum of the
-    vectors.
+    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i. Their sum over all i
+    placed before j is minus twice the signed area of the polygon whose sides are these vectors in
+    the order of the ranking, and a last side that closes it. The convex clockwise order of given
+    sides has the largest area of this sign. The best order therefore goes clockwise around the
+    circle, and it begins after the direction that is opposite to the sum of the vectors.
 
     References
     ----------
@@ -122,25 +116,27 @@ def make_preferences(
     True
     """
     _judges.check_kind(kind, KINDS)
-    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     _judges.check_numbers(
         noise,
         n_queries=(n_queries, 1),
-        n_documents=(low, 2),
         n_features=(n_features, 2 if kind == "cyclic" else 1),
         n_judgements=(n_judgements, 1),
     )
-    if high < low:
-        raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
     if not 0 < judged <= 1:
         raise ValueError(f"judged must be in (0, 1]; got {judged!r}.")
     # Step 1: draw the sizes of the queries and the features, and compute the scores or angles.
     random = check_random_state(random_state)
-    sizes = random.randint(low, high + 1, size=n_queries)
-    groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
+    groups = _judges.draw_groups(n_queries, n_documents, 2, random)
     queries = Queries.from_groups(groups)
     X = random.normal(size=(len(groups), n_features))
-    latent = _angles(X, random) if kind == "cyclic" else _scores(X)
+    if kind == "cyclic":
+        latent = random.uniform(0, 2 * np.pi, size=len(X))
+        X[:, 0], X[:, 1] = np.cos(latent), np.sin(latent)
+    else:
+        informative = X[:, :_INFORMATIVE]
+        m = informative.shape[1]
+        weights = np.linspace(1.5, 0.5, m) / np.sqrt(m)
+        latent = _judges.nonlinear_scores(informative, weights)
     probabilities: list[Floats] = [np.empty(0)] * n_queries
     bayes_ranks = np.empty(len(groups), dtype=np.int64)
     shares = np.empty(n_queries)
@@ -180,21 +176,6 @@ def make_preferences(
     )
 
 
-def _scores(X: Floats) -> Floats:
-    """Compute a nonlinear function of the leading features with standard deviation about 1."""
-    informative = X[:, :_INFORMATIVE]
-    m = informative.shape[1]
-    weights = np.linspace(1.5, 0.5, m) / np.sqrt(m)
-    return np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
-
-
-def _angles(X: Floats, random: np.random.RandomState) -> Floats:
-    """Draw uniform angles, and write their cosine and sine into the first two features."""
-    angle = random.uniform(0, 2 * np.pi, size=len(X))
-    X[:, 0], X[:, 1] = np.cos(angle), np.sin(angle)
-    return angle
-
-
 def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
     """Return P(i preferred to j) in queries of one size, and their Bayes ranks.
 
@@ -217,11 +198,7 @@ def _clockwise(angle: Floats) -> Ints:
 
 
 def _draw(
-    kind: str,
-    latent: Floats,
-    chance: Floats,
-    noise: float,
-    random: np.random.RandomState,
+    kind: str, latent: Floats, chance: Floats, noise: float, random: np.random.RandomState
 ) -> NDArray[np.bool_]:
     """Draw one judgement of each query; all queries have the same size."""
     if kind in ("btl", "cyclic"):

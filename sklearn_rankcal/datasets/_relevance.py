@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.measures._registry import find_measure, get_measure, parameters_of
-from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries, sizes_to_groups
+from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 
 
 def make_ranking(
@@ -28,17 +29,14 @@ def make_ranking(
     """Generate graded relevance whose best possible ranking is known.
 
     The features of a document are the sum of its own features and a shift that all documents of
-    its query share. Real data have such shifts: the scores of a retrieval function, for example,
-    are higher for some queries than for others. The grades follow an ordered logit model,
+    its query share, as real data have them. The grades follow an ordered logit model,
     P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)), where s is a nonlinear function of the
     document's own features and the offset belongs to the query.
 
-    Given s, grades are independent, and a larger s makes them larger in the likelihood ratio
-    order. Sorting by s is therefore optimal for every measure that never prefers a lower grade
-    above a higher one: NDCG, P@k, ERU, MAP, ERR, pairwise disagreement and the other measures of
-    this package. This order is the Bayes ranking. A ranker only sees the shifted features. With a
-    large `query_effect` it may therefore need many documents per query to come close to the
-    optimum.
+    Given s, grades are independent, and a larger s makes them larger in the likelihood ratio order.
+    Sorting by s is therefore optimal for every measure of this package. This order is the Bayes
+    ranking. A ranker only sees the shifted features, so that with a large `query_effect` it may
+    need many documents per query to come close to the optimum.
 
     Parameters
     ----------
@@ -55,8 +53,7 @@ def make_ranking(
     noise : float, default=0.5
         Scale of the logit, > 0. With little noise, grades follow s closely.
     query_effect : float, default=1.0
-        Standard deviation of the shifts of the queries. The standard deviation of their offsets is
-        half of it. The Bayes ranking depends on neither.
+        Standard deviation of the shifts of the queries. That of their offsets is half of it.
     metric : str, default="ndcg@10"
         The metric of ``bayes_score``.
     random_state : int, RandomState instance or None, default=None
@@ -88,33 +85,24 @@ def make_ranking(
     >>> data.X.shape, sorted(set(data.y.tolist()))
     ((500, 20), [0, 1, 2, 3, 4])
     """
-    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    for name, value, least in (
-        ("n_queries", n_queries, 1),
-        ("n_documents", low, 1),
-        ("n_features", n_features, 1),
-        ("n_levels", n_levels, 2),
-        ("n_informative", n_informative, 1),
-    ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}; got {value!r}.")
-    if high < low:
-        raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
+    _judges.check_numbers(
+        noise,
+        n_queries=(n_queries, 1),
+        n_features=(n_features, 1),
+        n_levels=(n_levels, 2),
+        n_informative=(n_informative, 1),
+    )
     if n_informative > n_features:
         raise ValueError(f"n_informative={n_informative} exceeds n_features={n_features}.")
-    if not noise > 0:
-        raise ValueError(f"noise must be > 0; got {noise!r}.")
     # Step 1: draw the own features of the documents, and add the shifts of the queries.
     random = check_random_state(random_state)
-    sizes = random.randint(low, high + 1, size=n_queries)
-    groups = sizes_to_groups(sizes, n_rows=int(sizes.sum()))
+    groups = _judges.draw_groups(n_queries, n_documents, 1, random)
     n_rows = len(groups)
     own = random.normal(size=(n_rows, n_features))
     X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]
     # Step 2: compute the scores s from the own features, and draw the offsets of the queries.
     weights = random.uniform(0.5, 1.5, size=n_informative) / np.sqrt(n_informative)
-    informative = own[:, :n_informative]
-    latent = np.tanh(informative) @ weights + 0.5 * np.sin(informative @ weights[::-1])
+    latent = _judges.nonlinear_scores(own[:, :n_informative], weights)
     offset = 0.5 * query_effect * random.normal(size=n_queries)[groups]
     # Step 3: draw the grades. The cuts are quantiles of s, such that about half of the documents
     # have grade 0, and the other grades are about equally frequent.
