@@ -151,7 +151,7 @@ def test_labels_give_back_the_log(log):
     counts = [1] * len(shown) if count is None else count
     assert sessions_of(clicks) == [(shown[s], clicked[s], counts[s]) for s in order]
     assert clicks.query.tolist() == [numbers[groups[shown[s][0]]] for s in order]
-    assert clicks.last_click().tolist() == [max(clicked[s], default=0) for s in order]
+    assert clicks.last_click.tolist() == [max(clicked[s], default=0) for s in order]
     assert clicks.position.tolist() == [k + 1 for s in order for k in range(len(shown[s]))]
     of_query = [0] * len(numbers)
     for s, rows in enumerate(shown):
@@ -244,7 +244,7 @@ BAD = {
     "infinite count": (([[0]], [1], G), {"count": [np.inf]}, "count must be finite and >= 0"),
     "large count": (([[0]], [1], G), {"count": [1.1e50]}, "count has 1.1e+50"),
     "small count": (([[0]], [1], G), {"count": [0.9e-50]}, "count has 9e-51"),
-    "count too long": (([[0]], [1], G), {"count": [1, 1]}, "one entry per session, that is 1"),
+    "count too long": (([[0]], [1], G), {"count": [1, 1]}, "count has 2 entries, but shown has 1"),
     "group missing": (([[0]], [1], ["a", None]), {}, "missing or infinite id at row 1"),
 }  # fmt: skip
 
@@ -325,13 +325,13 @@ def test_impressions_keep_their_positions_if_documents_are_left_out():
     part = clicks.take_rows(np.array([1, 0]), Queries.single(2))
     assert part.row.tolist() == [1, 0, 1, 0, 0]
     assert part.position.tolist() == [1, 2, 2, 3, 1]
-    assert part.last_click().tolist() == [3, 2, 0]
+    assert part.last_click.tolist() == [3, 2, 0]
     scores = CascadeSatisfaction().scores
     assert scores(part).tolist() == scores(clicks)[[1, 0]].tolist()
     again = part.take_rows(np.array([0]), Queries.single(1))
-    assert again.position.tolist() == [2, 3, 1] and again.last_click().tolist() == [3, 2, 0]
+    assert again.position.tolist() == [2, 3, 1] and again.last_click.tolist() == [3, 2, 0]
     copies = again.resample(np.array([2, 0]), np.array([0, 1]), np.array([0, 0]))
-    assert copies.position.tolist() == [1, 2] and copies.last_click().tolist() == [0, 3]
+    assert copies.position.tolist() == [1, 2] and copies.last_click.tolist() == [0, 3]
     assert clicks.take_rows(np.array([2]), Queries.single(1)).n_judgements == 2
 
 

@@ -162,7 +162,7 @@ def test_wide_letor_files(tmp_path):
     message = (
         r"a\.txt: with the feature 2000000000, X would have 4,000,000,000 cells, but .* only 2"
     )
-    with pytest.raises(ValueError, match=message + r"\. Pass sparse=True"):
+    with pytest.raises(ValueError, match=message + r"\. Read a sparse X"):
         load_letor(path)
     assert load_letor(path, sparse=True).y.tolist() == [1e50, -1e-50]
     path.write_bytes(b"1 qid:1 3:nan # caf\xe9\r\n0 qid:1 2000000000:1\n2 qid:2\n")

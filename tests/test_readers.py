@@ -218,10 +218,10 @@ def test_tabs_and_quotes_in_edge_files(write):
     [
         (
             [("q", "a", "b", float("nan"))],
-            "weight must be finite and >= 0; that of pair 0 is nan",
+            "weight must be finite and >= 0; entry 0 is nan",
         ),
         ([("q", "a", "b", "nan")], "weight must be real numbers, not text"),
-        ([("q", "a", "b", -1)], "that of pair 0 is -1"),
+        ([("q", "a", "b", -1)], "entry 0 is -1"),
         ([("q", "a", "b", None)], "weight has a missing entry"),
         ([("q", "a", "b", 1), ("q", "a", "b", "2")], "weight must be real numbers, not text"),
         (

@@ -123,7 +123,7 @@ class CascadeSatisfaction(ClickStructure):
             )
 
     def _scores(self, clicks: Clicks) -> Floats:
-        last = clicks.last_click()
+        last = clicks.last_click
         examined = np.where(last > 0, last, np.iinfo(np.int64).max)
         # the impressions down to the last click, or all of them
         seen = clicks.position <= np.repeat(examined, np.diff(clicks.offsets))

@@ -19,7 +19,7 @@ import pandas as pd
 from dask import delayed
 from dask.utils import natural_sort_key, parse_bytes
 
-from sklearn_rankcal.datasets._letor import check_cells, check_options, dense_table
+from sklearn_rankcal.datasets._letor import check_cells, check_options
 from sklearn_rankcal.datasets._letor_blocks import Block, Survey, blocks_of_file, numbered
 from sklearn_rankcal.utils._parameters import check_flag
 
@@ -166,7 +166,7 @@ def _width(blocks: list[Block], dtype: np.dtype[Any], n_rows: int) -> int:
     """Return the largest feature, by reading all numbers."""
     parts = dask.compute([delayed(_widest)(block, dtype) for block in blocks])[0]
     widest, path, _ = max(parts)
-    check_cells(path, n_rows, widest, sum(held for _, _, held in parts), "")
+    check_cells(path, n_rows, widest, sum(held for _, _, held in parts))
     return widest
 
 
@@ -200,7 +200,7 @@ def _read_frame(
             f"{part.path}, line {part.unnamed}: there is no document id, such as '# docid = "
             "GX008-86-4444840'. Leave out document_ids."
         )
-    table = dense_table([part], width, dtype, False)
+    table = part.X.toarray()
     index = pd.RangeIndex(first_row, first_row + len(table))
     columns = {"label": part.labels, "qid": part.groups}
     if document_ids:

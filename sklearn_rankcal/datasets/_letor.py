@@ -101,10 +101,15 @@ def load_letor(
     if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
         raise ValueError(IN_SEVERAL_FILES)
     width = max(part.X.shape[1] for part in parts)
-    if sparse:
-        X = vstack([part.matrix(width) for part in parts], format="csr")
-    else:
-        X = dense_table(parts, width, kind, n_features is None)
+    X = vstack([part.matrix(width) for part in parts], format="csr")
+    if not sparse:
+        if n_features is None:
+            check_cells(
+                max(parts, key=lambda part: part.X.shape[1]).path, len(groups), width, X.nnz
+            )
+        n_bytes = len(groups) * width * kind.itemsize
+        check_memory(n_bytes, f"A dense X of {len(groups):,} x {width:,}", "Pass sparse=True.")
+        X = X.toarray()
     ids = [part.documents for part in parts if part.documents is not None]
     documents = np.concatenate(ids) if len(ids) == len(parts) else None
     labels = np.concatenate([part.labels for part in parts])
@@ -225,30 +230,11 @@ def _blame(path: Any, lines: Any, dtype: np.dtype[Any], n_features: int | None) 
                     ) from None
 
 
-def check_cells(path: Any, n_rows: int, width: int, n_held: int, remedy: str) -> None:
+def check_cells(where: Any, n_rows: int, width: int, n_held: int) -> None:
     """Refuse a dense X that would be nearly empty, as one wrong feature number would make it."""
     cells = n_rows * width
     if cells > max(DENSE_CELLS, DENSE_SHARE * n_held):
         raise ValueError(
-            f"{path}: with the feature {width}, X would have {cells:,} cells, but the files "
-            f"contain only {n_held:,}. {remedy} If that is meant, pass n_features={width}."
+            f"{where}: with the feature {width}, X would have {cells:,} cells, but the files "
+            f"contain only {n_held:,}. Read a sparse X, or pass n_features={width}."
         )
-
-
-def dense_table(
-    parts: list[LetorPart], width: int, dtype: np.dtype[Any], found: bool
-) -> NDArray[Any]:
-    """Return all rows as an array; refuse it if it would be nearly empty or too large."""
-    n_rows = sum(len(part.labels) for part in parts)
-    remedy = "Pass sparse=True for a sparse X."
-    if found:
-        widest = max(parts, key=lambda part: part.X.shape[1])
-        check_cells(widest.path, n_rows, width, sum(part.X.nnz for part in parts), remedy)
-    check_memory(n_rows * width * dtype.itemsize, f"A dense X of {n_rows:,} x {width:,}", remedy)
-    X = np.zeros((n_rows, width), dtype=dtype)
-    first = 0
-    for part in parts:
-        last = first + len(part.labels)
-        part.matrix(width).toarray(out=X[first:last])
-        first = last
-    return X

@@ -6,6 +6,7 @@ in one session.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,6 @@ class Clicks:
         How often each session occurred. None means once each.
     items : ndarray of shape (n_rows,), default=None
         The id of each document. None means its row number.
-    position : ndarray of shape (n_impressions,), default=None
-        The position of each impression in its session, 1 = top. None means that no document of a
-        session is missing.
-    last : ndarray of shape (n_judgements,), default=None
-        The position of the last click of each session, 0 if nothing was clicked. None as above.
-
     Attributes
     ----------
     n_rows, n_judgements : int
@@ -69,8 +64,6 @@ class Clicks:
         query: Ints,
         count: Floats | None = None,
         items: NDArray[Any] | None = None,
-        position: Ints | None = None,
-        last: Ints | None = None,
     ) -> None:
         self.queries = queries
         self.row = row
@@ -79,8 +72,6 @@ class Clicks:
         self.query = query
         self.count = count
         self.items = np.arange(queries.n_rows) if items is None else items
-        self._position = position
-        self._last = last
         self.n_rows = queries.n_rows
         self.n_judgements = len(query)
 
@@ -90,12 +81,17 @@ class Clicks:
             f"n_queries={self.queries.n_queries})"
         )
 
-    @property
+    @cached_property
     def position(self) -> Ints:
         """The position of each impression in its session, 1 = top, of shape (n_impressions,)."""
-        if self._position is not None:
-            return self._position
         return np.arange(len(self.row)) - np.repeat(self.offsets[:-1] - 1, np.diff(self.offsets))
+
+    @cached_property
+    def last_click(self) -> Ints:
+        """The position of the last click of each session, 0 if none; of shape (n_judgements,)."""
+        if self.n_judgements == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.maximum.reduceat(self.position * self.clicked, self.offsets[:-1])
 
     @property
     def weight(self) -> Floats | None:
@@ -107,14 +103,6 @@ class Clicks:
         """How many sessions each query has, with their counts, of shape (n_queries,)."""
         sums = np.bincount(self.query, self.count, self.queries.n_queries)
         return sums.astype(np.float64, copy=False)
-
-    def last_click(self) -> Ints:
-        """The position of the last click of each session, 0 if none; of shape (n_judgements,)."""
-        if self._last is not None:
-            return self._last
-        if self.n_judgements == 0:
-            return np.zeros(0, dtype=np.int64)
-        return np.maximum.reduceat(self.position * self.clicked, self.offsets[:-1])
 
     def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Clicks:
         """Take sessions, possibly several times, each into a copy of its query.
@@ -143,7 +131,7 @@ class Clicks:
         queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.n_rows))
         taken, starts = ranges(self.offsets, judgements)
-        return Clicks(
+        part = Clicks(
             queries,
             place[self.row[taken]] + np.repeat(shift[copy], np.diff(starts)),
             self.clicked[taken],
@@ -151,9 +139,8 @@ class Clicks:
             copy,
             None if self.count is None else self.count[judgements],
             self.items[rows],
-            None if self._position is None else self._position[taken],
-            None if self._last is None else self._last[judgements],
         )
+        return self._keep_positions(part, taken, judgements)
 
     def take_rows(self, rows: Ints, queries: Queries) -> Clicks:
         """Take some documents. Impressions of other documents are dropped.
@@ -179,8 +166,7 @@ class Clicks:
         left = np.bincount(session[inside], minlength=self.n_judgements)
         kept = np.flatnonzero(left)
         starts = np.append(0, np.cumsum(left[kept]))
-        complete = inside.all()
-        return Clicks(
+        part = Clicks(
             queries,
             row[inside],
             self.clicked[inside],
@@ -188,6 +174,10 @@ class Clicks:
             queries.codes[row[inside][starts[:-1]]],
             None if self.count is None else self.count[kept],
             self.items[rows],
-            None if complete and self._position is None else self.position[inside],
-            None if complete and self._last is None else self.last_click()[kept],
         )
+        return self._keep_positions(part, inside, kept)
+
+    def _keep_positions(self, part: Clicks, impressions: Any, sessions: Ints) -> Clicks:
+        """Let a part have the positions of its impressions in the whole sessions."""
+        part.position, part.last_click = self.position[impressions], self.last_click[sessions]
+        return part

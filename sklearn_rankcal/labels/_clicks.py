@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._item_ids import read_marks
-from sklearn_rankcal.labels._preferences import check_weight, cut
+from sklearn_rankcal.labels._item_ids import check_rows, check_weight, read_marks
+from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
@@ -120,8 +120,8 @@ def click_labels(
     rows, marks, offsets = _read_log(shown, clicked, sessions)
     lengths = np.diff(offsets)
     session = np.repeat(np.arange(len(lengths)), lengths)
-    _check_rows(rows, session, offsets, queries)
-    counts = None if count is None else check_weight(count, len(lengths), "count", "session")
+    check_rows(rows, session, offsets[session], queries, "Session")
+    counts = None if count is None else check_weight(count, len(lengths), "count", "shown")
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
     # sort by row and then by session: the sessions that showed a row are then next to each other
     by_row = stable_order(rows)
@@ -232,27 +232,6 @@ def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
     if numbers.ndim != 1:
         raise ValueError(f"The lists of {name} must be lists of whole numbers.")
     return numbers, lengths
-
-
-def _check_rows(rows: Ints, session: Ints, offsets: Ints, queries: Queries) -> None:
-    """Check that a session shows rows of one query."""
-    unknown = (rows < 0) | (rows >= queries.n_rows)
-    if unknown.any():
-        k = int(np.argmax(unknown))
-        raise ValueError(
-            f"Session {session[k]} shows the row {rows[k]}, but the rows of groups are numbered 0 "
-            f"to {queries.n_rows - 1}."
-        )
-    codes = queries.codes[rows]
-    first = offsets[session]
-    across = codes != codes[first]
-    if across.any():
-        k = int(np.argmax(across))
-        raise ValueError(
-            f"Session {session[k]} shows documents of different queries: row {rows[first[k]]} of "
-            f"query {queries.ids[codes[first[k]]]!s} and row {rows[k]} of query "
-            f"{queries.ids[codes[k]]!s}."
-        )
 
 
 def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:

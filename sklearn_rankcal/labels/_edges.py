@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_rankcal.labels._item_ids import ids_of_list, number_ids, read_ids
-from sklearn_rankcal.labels._preferences import check_weight
+from sklearn_rankcal.labels._item_ids import check_weight, ids_of_list, number_ids, read_ids
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
@@ -77,7 +76,7 @@ def read_edges(
     from_file = isinstance(source, (str, PathLike))
     columns = _columns_of_file(source) if from_file else _columns_of_rows(source)
     query, preferred, other = columns[:3]
-    weight = check_weight(columns[3], len(query)) if len(columns) == 4 else None
+    weight = check_weight(columns[3], len(query), "weight", "source") if len(columns) == 4 else None
     # the (query, document) of both ends of each pair
     ends = [end for pair in zip(query, preferred, other, strict=True) for end in _ends(*pair)]
     if groups is None or documents is None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import check_groups, number_values, object_array
+from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
+    check_range,
     is_missing,
     read_array,
     read_numbers,
@@ -117,15 +118,6 @@ def show_id(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _similar_id(value: Any, known: Iterable[Any]) -> str:
-    """Return a hint such as `` Did you mean 'owl'?``, or "" if no known id looks similar."""
-    written: dict[str, Any] = {}  # the ids that look the same except for case and spaces
-    for one in known:
-        written.setdefault(str(one).strip().casefold(), one)
-    close = get_close_matches(str(value).strip().casefold(), written, n=1)
-    return f" Did you mean {show_id(written[close[0]])}?" if close else ""
-
-
 def place_items(
     ids: NDArray[Any],
     query: Ints,
@@ -158,7 +150,7 @@ def place_items(
         place = where(int(np.argmax(codes == len(known))))
         raise ValueError(
             f"{name} has the item {show_id(unknown)} ({place}, counted from 0), which is not in "
-            f"items.{_similar_id(unknown, known.tolist())}"
+            f"items.{did_you_mean(str(unknown), map(str, known))}"
         )
     return _queries_of(np.array([len(known)]), group_ids), known, codes
 
@@ -213,15 +205,48 @@ def read_count(count: ArrayLike | None, n: int, name: str) -> Floats | None:
     """Check how often each of n judgements was made; None stays None."""
     if count is None:
         return None
-    counts = read_numbers(count, "count")
-    check_length(counts, n, "count", name)
-    bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts))
-    if bad.any():
-        k = int(np.argmax(bad))
+    counts = check_weight(count, n, "count", name)
+    if (counts != np.floor(counts)).any():
+        k = int(np.argmax(counts != np.floor(counts)))
         raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
     if counts.sum() > LARGEST_WHOLE:
         raise ValueError("The sum of the counts is beyond 2^53.")
     return counts
+
+
+def check_weight(weight: ArrayLike, n: int, name: str, other: str) -> Floats:
+    """Check that each of n entries has a weight >= 0 that is in the range of numbers."""
+    weights = read_numbers(weight, name)
+    check_length(weights, n, name, other)
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"{name} must be finite and >= 0; entry {k} is {weights[k]}.")
+    check_range(weights, name)
+    return weights
+
+
+def check_rows(rows: Ints, owner: Ints, first: Ints, queries: Queries, unit: str) -> None:
+    """Check that all rows of each pair or session, numbered `owner`, are of one query.
+
+    `first` is the place of the first row of the same owner.
+    """
+    unknown = (rows < 0) | (rows >= queries.n_rows)
+    if unknown.any():
+        k = int(np.argmax(unknown))
+        raise ValueError(
+            f"{unit} {owner[k]} has the row {rows[k]}, but the rows of groups are numbered 0 to "
+            f"{queries.n_rows - 1}."
+        )
+    codes = queries.codes[rows]
+    across = codes != codes[first]
+    if across.any():
+        k = int(np.argmax(across))
+        f = first[k]
+        raise ValueError(
+            f"{unit} {owner[k]} has rows of different queries: row {rows[f]} of query "
+            f"{queries.ids[codes[f]]!s} and row {rows[k]} of query {queries.ids[codes[k]]!s}."
+        )
 
 
 def check_same_index(**columns: Any) -> None:

@@ -15,6 +15,7 @@ from sklearn_rankcal.labels._comparisons import Comparisons
 from sklearn_rankcal.labels._item_ids import (
     check_length,
     check_same_index,
+    check_weight,
     ids_of_list,
     number_ids,
     place_items,
@@ -25,7 +26,6 @@ from sklearn_rankcal.labels._item_ids import (
     read_marks,
     show_id,
 )
-from sklearn_rankcal.labels._preferences import check_weight
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 
 Floats = NDArray[np.float64]
@@ -89,7 +89,7 @@ def _of_ids(
         )
     if reverse is not None:
         winner, loser = np.where(reverse, loser, winner), np.where(reverse, winner, loser)
-    weights = None if weight is None else check_weight(weight, n)
+    weights = None if weight is None else check_weight(weight, n, "weight", "pairs")
     if count is not None and (judgement is not None or judge is not None):
         raise ValueError(
             "count cannot be combined with judgement or judge: a pair with a count stands for "

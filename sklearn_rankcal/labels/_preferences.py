@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_weight
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._numbers import read_array, read_whole
 
 PREFERENCE_DTYPE = np.dtype(
     [
@@ -98,7 +99,9 @@ def preference_labels(
     queries = Queries.from_groups(groups)
     n_rows = queries.n_rows
     rows = _check_pairs(pairs, queries)
-    weights = np.ones(len(rows)) if weight is None else check_weight(weight, len(rows))
+    weights = (
+        np.ones(len(rows)) if weight is None else check_weight(weight, len(rows), "weight", "pairs")
+    )
     # sort by winner, then loser: the pairs that a row wins are then next to each other
     order = np.argsort(rows[:, 0] * n_rows + rows[:, 1], kind="stable")
     stops = np.cumsum(np.bincount(rows[:, 0], minlength=n_rows))
@@ -111,7 +114,7 @@ def preference_labels(
     labels["judgement"] = None
     if judgement is not None:
         numbers = read_whole(judgement, "judgement")
-        _check_length(numbers, len(rows), "judgement", "pair")
+        check_length(numbers, len(rows), "judgement", "pairs")
         labels["judgement"] = cut(numbers[order], stops)
     return labels
 
@@ -127,47 +130,13 @@ def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
             f"{values.shape}. Pass weights as weight=."
         )
     rows = read_whole(values, "pairs")
-    unknown = ((rows < 0) | (rows >= queries.n_rows)).any(axis=1)
-    if unknown.any():
-        k = int(np.argmax(unknown))
-        raise ValueError(
-            f"Pair {k} is {tuple(rows[k].tolist())}, but the rows of groups are numbered 0 to "
-            f"{queries.n_rows - 1}."
-        )
+    flat, pair = rows.reshape(-1), np.repeat(np.arange(len(rows)), 2)
+    check_rows(flat, pair, 2 * pair, queries, "Pair")
     itself = rows[:, 0] == rows[:, 1]
     if itself.any():
         k = int(np.argmax(itself))
         raise ValueError(f"Pair {k} prefers row {rows[k, 0]} to itself.")
-    codes = queries.codes[rows]
-    across = codes[:, 0] != codes[:, 1]
-    if across.any():
-        k = int(np.argmax(across))
-        one, other = (queries.ids[code] for code in codes[k])
-        raise ValueError(
-            f"{int(across.sum())} of {len(rows)} pairs have rows of different queries. The rows "
-            f"{tuple(rows[k].tolist())} of pair {k} belong to the queries {one!s} and {other!s}."
-        )
     return rows
-
-
-def check_weight(weight: ArrayLike, n: int, name: str = "weight", unit: str = "pair") -> Floats:
-    """Check that each of n pairs has a weight >= 0 that is in the range of numbers."""
-    weights = read_numbers(weight, name)
-    _check_length(weights, n, name, unit)
-    bad = ~np.isfinite(weights) | (weights < 0)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(f"{name} must be finite and >= 0; that of {unit} {k} is {weights[k]}.")
-    check_range(weights, name)
-    return weights
-
-
-def _check_length(array: NDArray[Any], n: int, name: str, unit: str) -> None:
-    if array.shape != (n,):
-        raise ValueError(
-            f"{name} must be a 1-D array with one entry per {unit}, that is {n}; it has shape "
-            f"{array.shape}."
-        )
 
 
 def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:

@@ -132,22 +132,19 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     queries = Queries.from_groups(groups)
     if queries.n_rows != len(positions):
         raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
-    columns = positions.reshape(len(positions), -1)
-    pairs, judgements = [], []
-    for column in range(columns.shape[1]):  # a loop over judgements, O(sum of r^2) for each
-        judged = np.flatnonzero(~np.isnan(columns[:, column]))
-        if len(judged) == 0:
-            continue
-        part = Queries.from_groups(queries.codes[judged])
-        found = relevance_preferences(-columns[judged, column], part)
-        pairs.append(judged[np.column_stack([found.winner, found.loser])])
-        judgements.append(np.full(len(found.winner), column))
-    if not any(map(len, pairs)):
+    # each judgement of a query is a query of its own
+    columns = positions.reshape(len(positions), -1).T
+    column, row = np.nonzero(~np.isnan(columns))
+    if len(row):
+        parts = Queries.from_groups(column * queries.n_queries + queries.codes[row])
+        found = relevance_preferences(-columns[column, row], parts)
+        winner, loser = found.winner, found.loser
+    if not len(row) or not len(winner):
         raise ValueError(
             "The rankings do not prefer any document to another. At least one preference is needed."
         )
-    judgement = None if positions.ndim == 1 else np.concatenate(judgements)
-    return preference_labels(np.concatenate(pairs), groups, judgement=judgement)
+    judgement = None if positions.ndim == 1 else column[winner]
+    return preference_labels(np.column_stack([row[winner], row[loser]]), groups, None, judgement)
 
 
 def check_ranks(ranks: ArrayLike) -> Floats:
