@@ -78,7 +78,7 @@ def read_letor(
     -----
     All files are read once at the beginning to find the query ids and to count the lines, in
     parallel by blocks. This takes a few percent of the time that it takes to read the numbers. The
-    ids are then compared in this process, which takes about 50 bytes for each query.
+    ids are then compared in this process, which takes about 250 bytes for each query.
 
     A block begins at the first row whose qid differs from that of the row before it. Its size can
     therefore differ from `blocksize` by a query. Rows of a query need not be next to each other in

@@ -8,13 +8,17 @@ scikit-learn.
 
 from sklearn_rankcal.labels._click_log import Clicks
 from sklearn_rankcal.labels._clicks import click_labels, read_clicks
-from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._edges import read_edges
 from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._labels import Labels
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
 from sklearn_rankcal.labels._preflib import PrefLibOrders, read_preflib
-from sklearn_rankcal.labels._rankings import ranking_labels, rankings_to_preferences
+from sklearn_rankcal.labels._rankings import (
+    Comparisons,
+    Orders,
+    ranking_labels,
+    rankings_to_preferences,
+)
 from sklearn_rankcal.labels._relevance import relevance_labels
 
 __all__ = [

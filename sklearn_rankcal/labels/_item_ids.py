@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import check_groups, number_values, object_array
+from sklearn_rankcal.queries._groups import number_values, object_array
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
@@ -170,9 +170,8 @@ def read_groups(
         return np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if items is not None:
         raise ValueError("items can only be passed without groups, for a single query.")
-    values = check_groups(groups, None)
-    check_length(values, n, "groups", name)
-    queries = Queries.from_groups(values)
+    queries = Queries.from_groups(groups)
+    check_length(queries.codes, n, "groups", name)
     return queries.codes, queries.ids
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._comparisons import Comparisons, Orders
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
     place_items,
@@ -25,7 +24,7 @@ from sklearn_rankcal.labels._item_ids import (
 from sklearn_rankcal.labels._judgement_pairs import number_judgements
 from sklearn_rankcal.labels._preferences import read_wins
 from sklearn_rankcal.labels._preflib import PrefLibOrders
-from sklearn_rankcal.labels._rankings import check_ranks
+from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing

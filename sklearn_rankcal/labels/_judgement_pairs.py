@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._comparisons import Comparisons
 from sklearn_rankcal.labels._item_ids import (
     check_length,
     check_same_index,
@@ -26,6 +25,7 @@ from sklearn_rankcal.labels._item_ids import (
     read_marks,
     show_id,
 )
+from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 
 Floats = NDArray[np.float64]

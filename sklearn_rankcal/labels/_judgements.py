@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
-from sklearn_rankcal.labels._comparisons import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
 from sklearn_rankcal.labels._preferences import Preferences, ranges
+from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
 
