@@ -206,7 +206,7 @@ def test_other_bad_input():
         check_is_fitted(CalibratedRanker())
     with pytest.raises(TypeError, match="lazy frame"):
         CalibratedRanker(Ridge()).fit(pl.DataFrame(X).lazy(), Y, G)
-    with pytest.raises(ValueError, match=r"must contain one hashable id per row"):
+    with pytest.raises(ValueError, match=r"must contain hashable ids"):
         CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
 
 

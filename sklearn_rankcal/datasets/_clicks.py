@@ -64,10 +64,8 @@ def make_clicks(
         Scores by which sessions rank, such as those of the ranker that ran when clicks were logged;
         larger is better. None means that all orders are equally probable.
     temperature : float, default=0
-        If it is above 0, each session ranks by the scores plus noise of the Gumbel distribution
-        times `temperature`: documents are drawn for position 1, 2, ... with probabilities
-        proportional to exp(score / temperature). Some variation of this kind is needed to estimate
-        propensities. It has no effect without `ranking`.
+        If it is above 0, documents are drawn for position 1, 2, ... with probabilities proportional
+        to exp(score / temperature). Some variation of this kind is needed to estimate propensities.
     noise : float, default=0.1
         Probability, in [0, 1), that an irrelevant document is clicked if it is examined.
     random_state : int, RandomState instance or None, default=None

@@ -73,6 +73,20 @@ def logistic_probabilities(scores: Floats, noise: float) -> Floats:
     return without_diagonal(expit((scores[:, :, None] - scores[:, None, :]) / noise))
 
 
+def probabilities_of(kind: str, scores: Floats, noise: float) -> Floats:
+    """Return P(i above j) of a kind of judges who judge by scores."""
+    if kind == "mallows":
+        return mallows_probabilities(ranks_of_scores(scores), noise)
+    return logistic_probabilities(scores, noise)
+
+
+def draw_order(kind: str, scores: Floats, noise: float, random: np.random.RandomState) -> Ints:
+    """Draw ranks by the model of Mallows or that of Plackett and Luce."""
+    if kind == "mallows":
+        return draw_mallows(ranks_of_scores(scores), noise, random)
+    return draw_plackett_luce(scores, noise, random)
+
+
 def mallows_probabilities(ranks: Ints, noise: float) -> Floats:
     """Return P(i above j) in the model of Mallows with the central order `ranks`.
 

@@ -117,24 +117,22 @@ def make_label_ranking(
     bayes_optimal = np.ones(n_samples, dtype=bool)
     unjudged = random.uniform(size=latent.shape) < missing
     # Step 2: compute the probabilities of the kind, and draw a judgement of each sample.
+    if kind == "cyclic":
+        # the angles of the labels on the circle, divided by 2 pi
+        turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels
+        probabilities = _circle_probabilities(turn, noise)
+    else:
+        probabilities = _judges.probabilities_of(kind, latent, noise)
     if kind == "btl":
-        probabilities = _judges.logistic_probabilities(latent, noise)
         Y = _judges.draw_pairs(probabilities, random).astype(np.float64)
         Y[unjudged[:, :, None] | unjudged[:, None, :]] = 0.0
     else:
-        if kind == "mallows":
-            probabilities = _judges.mallows_probabilities(bayes_ranks, noise)
-            ranks = _judges.draw_mallows(bayes_ranks, noise, random)
-        elif kind == "plackett_luce":
-            probabilities = _judges.logistic_probabilities(latent, noise)
-            ranks = _judges.draw_plackett_luce(latent, noise, random)
-        else:
-            # the angles of the labels on the circle, divided by 2 pi
-            turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels
-            probabilities = _circle_probabilities(turn, noise)
+        if kind == "cyclic":
             ranks = _draw_circle(turn, noise, random)
             result = decode_preferences(probabilities)
             bayes_ranks, bayes_optimal = np.asarray(result.ranks), np.asarray(result.optimal)
+        else:
+            ranks = _judges.draw_order(kind, latent, noise, random)
         Y = _ranks_among_judged(ranks, unjudged)
     return Bunch(
         X=X,
@@ -151,11 +149,10 @@ def make_label_ranking(
 def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3) -> Ints:
     """Rank the classes of each sample of a classification problem by naive Bayes.
 
-    The usual benchmarks of label ranking were made in this way [1]_. A Gaussian naive Bayes
-    classifier is trained on all of the data, and the classes of a sample are ordered by their
-    predicted probabilities. Equal probabilities are ordered by class number. The function can be
-    applied to the data sets of scikit-learn: it reproduces 98 of 100 rankings of the benchmark for
-    iris, and 99 of 100 for wine.
+    The usual benchmarks of label ranking were made in this way [1]_: the classes of a sample are
+    ordered by the probabilities that a Gaussian naive Bayes classifier of all data predicts, and
+    equal probabilities by class number. For iris and wine the function reproduces 98 and 99 of 100
+    rankings of the benchmark.
 
     Parameters
     ----------
@@ -165,21 +162,18 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
         Classes, at least 2.
     decimals : int or None, default=3
         Number of decimals, >= 0, to which probabilities are rounded before they are compared. The
-        default agrees best with the benchmark, in which improbable classes are tied at 0 and
-        therefore ordered by number. If None, log probabilities are compared without rounding.
-        There are then no ties, but the order of improbable classes counts as much as any other.
+        default agrees best with the benchmark, in which improbable classes are tied at 0. If None,
+        log probabilities are compared without rounding.
 
     Returns
     -------
     Y : ndarray of shape (n_samples, n_classes)
-        Rank of each class (int64, 1 = most probable). Classes are in the order of
-        ``numpy.unique(y)``. Of two equally probable classes, the first is ranked first.
+        Rank of each class (int64, 1 = most probable), in the order of ``numpy.unique(y)``.
 
     Raises
     ------
     ValueError
-        If there is only one class, if `decimals` is negative, or if
-        `sklearn.naive_bayes.GaussianNB` refuses the data.
+        If there is only one class, or if `decimals` is negative.
 
     References
     ----------

@@ -185,10 +185,7 @@ def _expected(kind: str, latent: Floats, noise: float) -> tuple[Floats, Ints]:
     if kind == "cyclic":
         net = _judges.amplitude(noise) * np.sin(latent[:, :, None] - latent[:, None, :])
         return _judges.without_diagonal((1.0 + net) / 2.0), _clockwise(latent)
-    ranks = _judges.ranks_of_scores(latent)
-    if kind == "mallows":
-        return _judges.mallows_probabilities(ranks, noise), ranks
-    return _judges.logistic_probabilities(latent, noise), ranks
+    return _judges.probabilities_of(kind, latent, noise), _judges.ranks_of_scores(latent)
 
 
 def _clockwise(angle: Floats) -> Ints:
@@ -203,8 +200,5 @@ def _draw(
     """Draw one judgement of each query; all queries have the same size."""
     if kind in ("btl", "cyclic"):
         return _judges.draw_pairs(chance, random)
-    if kind == "mallows":
-        ranks = _judges.draw_mallows(_judges.ranks_of_scores(latent), noise, random)
-    else:
-        ranks = _judges.draw_plackett_luce(latent, noise, random)
+    ranks = _judges.draw_order(kind, latent, noise, random)
     return ranks[:, :, None] < ranks[:, None, :]

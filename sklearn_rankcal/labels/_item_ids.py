@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import number_values, object_array
+from sklearn_rankcal.queries._groups import number_objects, number_values, object_array
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
     check_range,
-    is_missing,
     read_array,
     read_numbers,
 )
@@ -55,36 +54,23 @@ def number_ids(
     Missing ids are refused, and those that are not hashable. `where` names a place in the words of
     the user.
     """
-    if ids.dtype.kind != "O":
-        missing = None
-        if ids.dtype.kind == "f":
-            missing = ~np.isfinite(ids)
-        elif ids.dtype.kind in "mM":
-            missing = np.isnat(ids)
-        if missing is not None and missing.any():
-            place = int(np.argmax(missing))
-            raise _missing(name, where(place), ids[place])
-        if len(ids) == 0:
-            return np.zeros(0, dtype=np.int64), ids
-        return number_values(ids)
-    listed = ids.tolist()
-    try:
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
-    except TypeError as error:
-        raise ValueError(f"{name} must contain hashable ids: {error}.") from None
-    for value in numbers:
-        if is_missing(value) or (isinstance(value, float) and np.isinf(value)):
-            place = next(k for k, other in enumerate(listed) if other is value)
-            raise _missing(name, where(place), value)
-    codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
-    return codes, object_array(list(numbers))
 
+    def missing(place: int, value: Any) -> ValueError:
+        return ValueError(
+            f"{name} has a missing or infinite id ({show_id(value)}, {where(place)}, counted from "
+            "0). Drop it or fill it in."
+        )
 
-def _missing(name: str, where: str, value: Any) -> ValueError:
-    return ValueError(
-        f"{name} has a missing or infinite id ({show_id(value)}, {where}, counted from 0). "
-        "Drop it or fill it in."
-    )
+    if ids.dtype.kind == "O":
+        return number_objects(ids.tolist(), name, missing)
+    if len(ids) == 0:
+        return np.zeros(0, dtype=np.int64), ids
+    if ids.dtype.kind in "fmM":
+        bad = ~np.isfinite(ids)
+        if bad.any():
+            place = int(np.argmax(bad))
+            raise missing(place, ids[place])
+    return number_values(ids)
 
 
 def number_items(

@@ -118,29 +118,26 @@ class Judgements:
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2)
-            Ids of the preferred and of the other item, of any hashable type: a list of tuples or an
-            array. A data frame has the columns ``winner`` and ``loser``, in any order; two columns
-            that are only numbered, 0 and 1, are read by their places. A frame with other columns is
-            refused, because it does not say which item was preferred.
+            Ids of the preferred and of the other item, of any hashable type: a list of tuples, an
+            array, or a data frame with the columns ``winner`` and ``loser``.
         groups : array-like of shape (n_pairs,), default=None
             Query id of each pair. The same item id in two queries means two different items. None
             means that all pairs belong to one query.
         weight : array-like of shape (n_pairs,), default=None
-            Strength of each preference, finite and >= 0. None means 1 for each.
+            Strength of each preference, >= 0. None means 1 for each.
         tied : array-like of bool of shape (n_pairs,), default=None
             Whether the two items were judged equally good. A tie counts as half a preference in
             each direction. None means that there are no ties.
         count : array-like of shape (n_pairs,), default=None
-            How many judges made this judgement, a whole number >= 0. None means 1 for each. It
-            excludes `judgement` and `judge`.
+            How many judges made this judgement, a whole number >= 0. It excludes `judgement` and
+            `judge`.
         judgement : array-like of shape (n_pairs,), default=None
             Id of the judgement that each pair belongs to, for example a session. The same id in
             two queries means two judgements. None means that each pair is a judgement of its own.
         judge : array-like of shape (n_pairs,), default=None
             Id of the judge of each pair, for the bootstrap over judges.
         items : sequence of shape (n_items,), default=None
-            The ids of all items. A pair with another id is refused, for example a misspelt name. An
-            item that is in no pair gets no score. It excludes `groups`.
+            The ids of all items. A pair with another id is refused. It excludes `groups`.
 
         Returns
         -------
@@ -206,20 +203,11 @@ class Judgements:
 
         Examples
         --------
-        >>> import pandas as pd
         >>> from sklearn_rankcal import Judgements
-        >>> votes = pd.DataFrame(
-        ...     {
-        ...         "model_a": ["owl", "cat", "owl"],
-        ...         "model_b": ["cat", "eel", "eel"],
-        ...         "winner": ["model_a", "tie", "owl"],
-        ...         "judge": ["ann", "ann", "bob"],
-        ...     }
-        ... )
         >>> Judgements.from_votes(
-        ...     votes["model_a"], votes["model_b"], votes["winner"], judge=votes["judge"]
+        ...     ["owl", "cat", "owl"], ["cat", "eel", "eel"], ["model_a", "tie", "owl"]
         ... )
-        Judgements(n_judgements=3, n_items=3, n_queries=1, n_judges=2)
+        Judgements(n_judgements=3, n_items=3, n_queries=1)
         """
         options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
         return cls(**from_votes(first, second, winner, tie, judge=judge, items=items, **options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,20 +96,25 @@ def run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
-def number_objects(listed: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def number_objects(
+    listed: list[Any],
+    name: str = "groups",
+    missing: Callable[[int, Any], ValueError] = _missing_id,
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Number objects by first appearance: return the number of each, and the different objects.
 
-    The cost is one dictionary look-up for each.
+    The cost is one dictionary look-up for each. `name` is that of the argument, and `missing` makes
+    the error about an id that is missing, from its place and the id.
     """
     try:
         numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
     except TypeError as error:
-        raise ValueError(f"groups must contain one hashable id per row: {error}.") from error
+        raise ValueError(f"{name} must contain hashable ids: {error}.") from error
     for value in numbers:
         infinite = isinstance(value, (float, np.floating)) and not np.isfinite(value)
         if infinite or is_missing(value):
             row = next(i for i, other in enumerate(listed) if other is value)
-            raise _missing_id(row, value)
+            raise missing(row, value)
     codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
     return codes, object_array(list(numbers))
 
