@@ -30,10 +30,9 @@ def make_label_ranking(
 ) -> Bunch:
     """Generate rankings of a fixed set of labels, whose best ranking is known for every sample.
 
-    Each label has a score s, a smooth nonlinear function of the features. The best ranking for
-    Kendall's tau is called the Bayes ranking. For three of the four kinds of judgements, the
-    expected preferences are acyclic, and sorting by s gives the Bayes ranking. For the fourth kind
-    the expected preferences are cyclic, although every single ranking is an order.
+    Each label has a score s, a smooth nonlinear function of the features. The Bayes ranking is the
+    best one for Kendall's tau. For three of the four kinds of judgements it sorts by s. For the
+    fourth kind the expected preferences are cyclic, although every single ranking is an order.
 
     Parameters
     ----------
@@ -59,9 +58,7 @@ def make_label_ranking(
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     missing : float, default=0.0
-        Probability, in [0, 1), that a label of a sample is not judged. It does not depend on
-        anything else. A sample can be left with one judged label or none, and then contains no
-        information.
+        Probability, in [0, 1), that a label of a sample is not judged.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
 

@@ -32,10 +32,9 @@ def make_preferences(
 ) -> Bunch:
     """Generate preferences between the documents of queries, whose best ranking is known.
 
-    The best ranking for pairwise disagreement is called the Bayes ranking. Three of the four kinds
-    of judgements depend on a score s, a nonlinear function of the first six features, and sorting
-    by s gives the Bayes ranking. For the fourth kind no score is sufficient, because preferences go
-    around a circle, as in rock, paper, scissors.
+    The Bayes ranking is the best one for pairwise disagreement. For three of the four kinds of
+    judgements it sorts by a score s, a nonlinear function of the first six features. For the fourth
+    kind no score is sufficient, because preferences go around a circle.
 
     Parameters
     ----------
@@ -61,8 +60,7 @@ def make_preferences(
     n_judgements : int, default=1
         Number of judgements of each query.
     judged : float, default=1.0
-        Probability, in (0, 1], that a judgement contains a pair. It does not depend on anything
-        else.
+        Probability, in (0, 1], that a judgement contains a pair.
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     random_state : int, RandomState instance or None, default=None

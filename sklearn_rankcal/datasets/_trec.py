@@ -1,7 +1,4 @@
-"""Readers of the files of TREC: runs, which are rankings with scores, and qrels, which are labels.
-
-A file comes in, and the data frame that `metrics.to_run` or `metrics.to_qrels` returns comes out.
-"""
+"""Readers of the files of TREC: runs, which are rankings with scores, and qrels, the labels."""
 
 from __future__ import annotations
 
@@ -77,9 +74,8 @@ def read_qrels(path: str | PathLike[str]) -> Any:
 
     Examples
     --------
-    The metrics of this package score the documents that are in both tables. To count documents of
-    the run that were not judged as irrelevant, merge with ``how="right"`` and replace the missing
-    relevance by 0.
+    Metrics score the documents that are in both tables. To count documents of the run that were not
+    judged as irrelevant, merge with ``how="right"`` and replace the missing relevance by 0.
 
     >>> import pathlib, tempfile
     >>> from sklearn_rankcal.datasets import read_qrels

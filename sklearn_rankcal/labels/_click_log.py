@@ -1,8 +1,4 @@
-"""Clicks: the sessions of a click log, which structures of `aggregation` turn into scores.
-
-`read_clicks` makes them from the labels of a user. An *impression* is one document that was shown
-in one session.
-"""
+"""Clicks: the sessions of a click log, which structures of `aggregation` turn into scores."""
 
 from __future__ import annotations
 
@@ -23,8 +19,8 @@ Ints = NDArray[np.int64]
 class Clicks:
     """The sessions of a click log: what was shown, in which order, and what was clicked.
 
-    Use `click_labels` and `read_clicks` to make one, because the constructor does not check its
-    arguments.
+    `click_labels` and `read_clicks` make one; the constructor does not check its arguments. An
+    *impression* is one document that was shown in one session.
 
     Parameters
     ----------

@@ -1,9 +1,7 @@
 """Click labels: a user passes what was shown and clicked, and structures receive `Clicks`.
 
-`click_labels` stores the sessions of a click log in a structured array with one entry per row,
-which survives every splitter of scikit-learn that keeps queries whole. `read_clicks` turns the part
-of that array that a splitter has kept into `Clicks`. A *session* is one list that was shown to one
-user, with its clicks; an *impression* is one document of such a list.
+A *session* is one list that was shown to one user, with its clicks; an *impression* is one document
+of such a list.
 """
 
 from __future__ import annotations
@@ -64,8 +62,7 @@ def click_labels(
         or an empty list if nothing was clicked. Or booleans in the shape of `shown`, True where a
         document was clicked. If `shown` is 1-D, these are required, or 0 and 1.
     groups : array-like of shape (n_documents,)
-        Query id of each row of X. Ids can be of any type and in any order; the rows of a query
-        need not be contiguous.
+        Query id of each row of X, of any type and in any order.
     sessions : array-like of shape (n_impressions,), default=None
         Id of the session of each entry of a 1-D `shown`. The entries of a session need not be
         contiguous; their order is the order shown.
@@ -90,7 +87,6 @@ def click_labels(
 
     See Also
     --------
-    read_clicks : Read the array, or a part of it.
     sklearn_rankcal.aggregation.InversePropensity : Relevance from clicks with position bias.
     sklearn_rankcal.aggregation.CascadeSatisfaction : Probabilities of satisfaction from clicks.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from sklearn_rankcal.labels._item_ids import check_weight, ids_of_list, number_ids, read_ids
-from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import object_array
+from sklearn_rankcal.queries._groups import number_objects, number_values
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 from sklearn_rankcal.utils._text_files import LineReader, parse_number
 
@@ -75,54 +74,55 @@ def read_edges(
         raise ValueError("groups and documents are only useful together. Pass both, or neither.")
     from_file = isinstance(source, (str, PathLike))
     columns = _columns_of_file(source) if from_file else _columns_of_rows(source)
-    query, preferred, other = columns[:3]
+    query, ends = list(columns[0]), list(chain.from_iterable(zip(*columns[1:3], strict=True)))
     weight = check_weight(columns[3], len(query), "weight", "source") if len(columns) == 4 else None
-    # the (query, document) of both ends of each pair
-    ends = [end for pair in zip(query, preferred, other, strict=True) for end in _ends(*pair)]
-    if groups is None or documents is None:
-        rows = Queries.from_groups(ends)
-        ids = zip(*(rows.ids[k] for k in range(rows.n_queries)), strict=True)
-        found_q, found_d = (_whole_numbers(list(column), from_file) for column in ids)
-        return Bunch(
-            pairs=rows.codes.reshape(-1, 2), weight=weight, groups=found_q, documents=found_d
-        )
-    given_q, given_d = _known_ids(groups, "groups"), _known_ids(documents, "documents")
-    if len(given_q) != len(given_d):
-        raise ValueError(f"groups has {len(given_q)} entries, but documents has {len(given_d)}.")
-    known_q, known_d = given_q, given_d
-    if from_file:
-        known_q, known_d = list(map(str, given_q)), list(map(str, given_d))
-    place = {key: row for row, key in enumerate(zip(known_q, known_d, strict=True))}
-    if len(place) < len(known_q):
-        raise ValueError("A document is given twice. Each pair (group, document) must be unique.")
-    try:
-        found = [place[end] for end in ends]
-    except KeyError as error:
-        raise ValueError(
-            f"(query, document) {error.args[0]!r} is in the edges, but not in groups and documents."
-        ) from None
-    return Bunch(
-        pairs=np.array(found, dtype=np.int64).reshape(-1, 2),
-        weight=weight,
-        groups=ids_of_list(given_q),
-        documents=ids_of_list(given_d),
-    )
+    given_q = [] if groups is None else _known_ids(groups, "groups")
+    given_d = [] if documents is None else _known_ids(documents, "documents")
+    m = len(given_q)
+    if len(given_d) != m:
+        raise ValueError(f"groups has {m} entries, but documents has {len(given_d)}.")
+    # number the queries and the documents of the given rows and of both ends of all pairs
+    known_q, known_d = (list(map(str, ids)) if from_file else ids for ids in (given_q, given_d))
+    q_codes, q_ids = number_objects(known_q + query, "source", _missing(m, 1))
+    d_codes, d_ids = number_objects(known_d + ends, "source", _missing(m, 2))
+    owners = np.concatenate([q_codes[:m], np.repeat(q_codes[m:], 2)])
+    rows, keys = number_values(owners * len(d_ids) + d_codes)
+    if groups is None:
+        item_q, item_d = np.divmod(keys, len(d_ids))
+        found_q = _whole_numbers(q_ids[item_q].tolist(), from_file)
+        found_d = _whole_numbers(d_ids[item_d].tolist(), from_file)
+    else:
+        found_q, found_d = ids_of_list(given_q), ids_of_list(given_d)
+        if (rows[:m] != np.arange(m)).any():
+            raise ValueError("A document is given twice. Each (group, document) must be unique.")
+        if (rows >= m).any():
+            k = int(np.argmax(rows[m:] >= m))
+            raise ValueError(
+                f"(query, document) {(query[k // 2], ends[k])!r} is in the edges, but not in "
+                "groups and documents."
+            )
+    pairs = rows[m:].reshape(-1, 2)
+    return Bunch(pairs=pairs, weight=weight, groups=found_q, documents=found_d)
 
 
-def _ends(query: Any, preferred: Any, other: Any) -> tuple[Any, Any]:
-    return (query, preferred), (query, other)
+def _missing(n_given: int, per_row: int) -> Callable[[int, Any], ValueError]:
+    def error(place: int, value: Any) -> ValueError:
+        row = (place - n_given) // per_row
+        return ValueError(f"source has a missing or infinite id ({value!r}) in row {row}.")
+
+    return error
 
 
 def _columns_of_file(path: Any) -> list[Any]:
     """Return the columns of an edge file: ids as text, weights as floats."""
-    rows: list[list[Any]] = []
+    columns: list[list[Any]] = []
     separator: str | None = None
     lines = LineReader(path)
     for line in lines:
         text = line.strip()
         if text.startswith("#"):
             continue
-        if not rows:
+        if not columns:
             separator = "," if "," in line else "\t" if "\t" in text else None
         # `csv` takes 3.5 times as long as `split`, so that only quoted lines go to it
         if separator == "," and '"' in line:
@@ -132,8 +132,10 @@ def _columns_of_file(path: Any) -> list[Any]:
                 raise lines.error(f"{text[:80]!r}: {error}.") from None
         else:
             row = line.split(separator)
-        row = [sys.intern(entry.strip()) for entry in row]
-        if len(row) not in (3, 4) or (rows and len(row) != len(rows[0])):
+        row = [entry.strip() for entry in row]
+        if not columns and len(row) in (3, 4):
+            columns = [[] for _ in row]
+        if len(row) != len(columns):
             raise lines.error(
                 f"{text[:80]!r} has {len(row)} entries. Every line must contain the query, the "
                 "preferred and the other document, and either every line or none a weight. The "
@@ -148,10 +150,11 @@ def _columns_of_file(path: Any) -> list[Any]:
                 raise lines.error(f"weight must be a number: {error}") from None
             if row[3] < 0:
                 raise lines.error(f"weight must be >= 0; it is {row[3]:g}.")
-        rows.append(row)
-    if not rows:
+        for column, entry in zip(columns, row, strict=True):
+            column.append(entry)
+    if not columns:
         raise ValueError(f"{path} has no preferences.")
-    return list(zip(*rows, strict=True))
+    return columns
 
 
 def _columns_of_rows(source: Any) -> list[Any]:
@@ -182,8 +185,6 @@ def _columns_of_rows(source: Any) -> list[Any]:
             "source must have rows of 3 or 4 entries: query, preferred, other[, weight]; "
             f"it has rows of {len(columns)} entries."
         )
-    for name, column in zip(("query", "preferred", "other"), columns, strict=False):
-        number_ids(object_array(column), f"the {name} of source")  # refuses missing ids
     return columns
 
 

@@ -1,7 +1,5 @@
 """Judgements: many partial opinions about the items of each query, before they are aggregated.
 
-A judgement comes from one person, session or match. It compares two items, or orders several, or
-selects some of those that were shown. The constructors of `Judgements` read all of these formats.
 What comes out for the structures of `aggregation` is the comparisons that each judgement contains.
 """
 
@@ -26,26 +24,25 @@ Ints = NDArray[np.int64]
 class Judgements:
     """Partial judgements about items, each about items of one query.
 
-    Use one of the constructors `from_votes`, `from_pairs`, `from_orders`, `from_ranks`,
-    `from_selections`, `from_preflib` and `from_labels`; they check their arguments.
+    A judgement comes from one person, session or match. It compares two items, or orders several,
+    or selects some of those that were shown. Use one of the constructors `from_votes`,
+    `from_pairs`, `from_orders`, `from_ranks`, `from_selections`, `from_preflib` and `from_labels`;
+    they check their arguments.
     `aggregation.aggregate` turns judgements into one ranking of the items of each query.
 
     Attributes
     ----------
     queries : Queries
-        The partition of the n_items rows into queries. A query of judgements is a set of items
-        that are compared with each other, such as the documents of a search or the candidates of
-        an election. Its rows are next to each other.
+        The partition of the n_items rows into queries: sets of items that are compared with each
+        other, such as the documents of a search or the candidates of an election. The rows of a
+        query are next to each other.
     items : ndarray of shape (n_items,)
         The id of each item.
     n_judgements : int
         The number of different judgements.
-    query : ndarray of shape (n_judgements,)
-        Query number of each judgement.
-    count : ndarray of shape (n_judgements,) or None
-        How often each judgement was made; None means once each.
-    judge : ndarray of shape (n_judgements,) or None
-        The number of the judge who made each judgement, if judges were given.
+    query, count, judge : ndarray of shape (n_judgements,)
+        The number of the query of each judgement; how often it was made, or None for once each; and
+        the number of the judge, or None if judges were not given.
     judges : ndarray of shape (n_judges,) or None
         The id of each judge.
     orders : Orders or None
@@ -368,8 +365,7 @@ class Judgements:
         Returns
         -------
         judgements : Judgements
-            One query, with all alternatives as its items. Each different order is a judgement, and
-            `count` is the number of its voters.
+            One query, with all alternatives as its items. `count` is the number of voters.
         """
         return cls(**formats.from_preflib(instance, unlisted, ties))
 
@@ -480,8 +476,7 @@ class Judgements:
         Returns
         -------
         judgements : Judgements
-            Its queries are the copies, each with the items of its parent. A count applies to every
-            taking of the judgement.
+            Its queries are the copies, each with the items of its parent.
         """
         queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.queries.n_rows))

@@ -1,9 +1,4 @@
-"""Preference labels: a user passes pairs of rows, and losses receive weighted preferences.
-
-`preference_labels` stores the pairs of a user in a structured array with one entry per row, which
-survives every splitter of scikit-learn. `read_preferences` turns the part of that array that a
-splitter has kept into `Preferences`, the object that losses and models work with.
-"""
+"""Preference labels: a user passes pairs of rows, and losses receive weighted preferences."""
 
 from __future__ import annotations
 
@@ -54,8 +49,7 @@ def preference_labels(
         Row numbers of X, the preferred row and the other row. Both must belong to the same query.
         A pair that is given several times counts several times.
     groups : array-like of shape (n_documents,)
-        Query id of each row of X. Ids can be of any type and in any order; the rows of a query
-        need not be contiguous.
+        Query id of each row of X, of any type and in any order.
     weight : array-like of shape (n_pairs,), default=None
         Weight of each pair, >= 0. None means a weight of 1 for each.
     judgement : array-like of shape (n_pairs,), default=None

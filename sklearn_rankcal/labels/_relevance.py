@@ -1,10 +1,4 @@
-"""Relevance labels: one relevance per row, alone or together with the query of the row.
-
-`y` is either an array of relevance or the structured array of `relevance_labels`, in which every
-entry also contains the query of its row. Splitters of scikit-learn slice the structured array
-together with X. Cross-validation is therefore possible even if scikit-learn does not pass `groups`
-to the ranker.
-"""
+"""Relevance labels: one relevance per row, alone or together with the query of the row."""
 
 from __future__ import annotations
 
@@ -40,8 +34,7 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     y : array-like of shape (n_documents,)
         Finite relevance of each row; larger is more relevant.
     groups : array-like of shape (n_documents,)
-        Query id of each row. Ids can be of any type and in any order; the rows of a query need not
-        be contiguous.
+        Query id of each row, of any type and in any order.
 
     Returns
     -------
