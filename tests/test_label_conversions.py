@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rankcal.labels import ranking_labels, rankings_to_preferences, read_preferences
+from sklearn_rankcal.labels import (
+    ranking_labels,
+    rankings_to_preferences,
+    read_edges,
+    read_preferences,
+)
+from sklearn_rankcal.labels._label_rankings import read_label_rankings
 from sklearn_rankcal.labels._rankings import relevance_preferences, weigh_pairs
 from sklearn_rankcal.queries import Queries
 
@@ -126,3 +132,19 @@ def test_a_judge_may_have_judged_nothing():
 def test_masked_ranks_are_not_judged():
     ranks = np.ma.array([[1, 2, 3]], mask=[[0, 1, 0]])
     assert np.argwhere(rankings_to_preferences(ranks)[0]).tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda number: read_label_rankings([[number, 0]], 1, "relevance")[1][0, 0],
+        lambda number: read_edges([("q", "a", "b", number)]).weight[0],
+    ],
+    ids=["label rankings", "edges"],
+)
+def test_numbers_are_read_in_their_range(read):
+    for number in (1e50, 1e-50):
+        assert read(number) == number
+    for number in (1.1e50, 0.9e-50):
+        with pytest.raises(ValueError, match=r"must be between 1e-50 and 1e\+50"):
+            read(number)
