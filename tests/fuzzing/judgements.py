@@ -271,7 +271,7 @@ def _bad_option(case):
             bad = case.choose([[-1, 1, 1], [1e308] * 3, [0.5, 1, np.nan]])
         case.refuses(J.from_pairs, pairs, **{name: bad}, words=(name,))
     elif name == "tied":
-        bad = case.choose([[0, 1, 0], [True], ["no"] * 3, None.__class__, [[True]] * 3])
+        bad = case.choose([[0, 2, 0], [True], ["no"] * 3, None.__class__, [[True]] * 3])
         case.refuses(J.from_pairs, pairs, tied=bad, words=("tied",))
     elif name in ("judgement", "judge"):
         bad = case.choose([[1, 2], [None, 1, 2], [[1], [2], [3]], "abc", 7, [[]] * 3])
