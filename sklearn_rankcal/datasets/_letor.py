@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -164,7 +165,7 @@ def read_part(
     try:
         with open_part(path, start, stop) as file:
             X, labels, groups = _load(file, dtype, n_features)
-    except (ValueError, OverflowError, EOFError, OSError) as error:
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         if getattr(error, "errno", None) is not None:
             raise
         _blame(path, lines(), dtype, n_features)

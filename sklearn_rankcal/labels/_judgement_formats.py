@@ -131,6 +131,8 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
         if unknown:
             raise ValueError(f"Entry {m} of selected has {unknown.pop()!r}, which was not shown.")
         rest = [item for item in items if item not in won]
+        if len(winners) + len(rest) != len(items):
+            raise ValueError(f"Entry {m} of shown and selected has an item twice: {items!r}.")
         flat += winners + rest
         tiers += [0] * len(winners) + [1] * len(rest)
         ends.append(len(flat))
