@@ -26,10 +26,9 @@ def make_comparisons(
     """Generate comparisons of two documents each from graded relevance.
 
     This is how Duchi, Mackey and Jordan (2013) obtain partial preferences whose distribution is
-    known. Each comparison is drawn independently: first a query, with equal probabilities, then
-    two different documents of the query, with equal probabilities. Document i is preferred to
-    document j with probability 1 / (1 + exp(-(r_i - r_j) / noise)), where r is the relevance. This
-    is the model of Bradley, Terry and Luce.
+    known. Each comparison is drawn independently: first a query, then two different documents of
+    it, with equal probabilities. By the model of Bradley, Terry and Luce, document i is preferred
+    to document j with probability 1 / (1 + exp(-(r_i - r_j) / noise)), where r is the relevance.
 
     Parameters
     ----------
@@ -40,8 +39,7 @@ def make_comparisons(
     n_comparisons : int
         Number of comparisons, at least 1.
     noise : float, default=1.0
-        Noise of the comparisons, > 0. With little noise, comparisons nearly always agree with the
-        relevance; with much noise, they are like coin tosses.
+        Noise of the comparisons, > 0. With much noise, they are like coin tosses.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
 
@@ -56,15 +54,13 @@ def make_comparisons(
           document of each comparison.
         - ``groups``, of shape (n_rows,): the query ids, as they were given.
         - ``scores``, of shape (n_rows,): the asymptotic scores, which are what the log-odds of the
-          comparisons converge to. The score of document i is the mean of log(p_ij / p_ji) over the
-          other documents j of its query, where p_ij is the probability that i is preferred to j.
-          That is the mean of (r_i - r_j) / noise. The only document of a query has the score 0.
+          comparisons converge to: the mean of (r_i - r_j) / noise over the other documents j of the
+          query. The only document of a query has the score 0.
 
     Raises
     ------
     ValueError
-        If a number is out of range, if lengths differ, if relevance is not finite or too
-        large, if a group id is missing, or if no query has two documents.
+        If a number is out of range, if lengths differ, or if no query has two documents.
 
     See Also
     --------

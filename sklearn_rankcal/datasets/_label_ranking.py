@@ -76,8 +76,8 @@ def make_label_ranking(
         - ``latent``, of shape (n_samples, r): the scores s.
         - ``bayes_ranks``, of shape (n_samples, r): ranks of the Bayes ranking.
         - ``bayes_optimal``, of shape (n_samples,): whether this ranking is proved optimal.
-        - ``bayes_pd``: the mean over samples of the expected share of pairs that the Bayes ranking
-          contradicts. The best expected Kendall's tau is 1 - 2 bayes_pd.
+        - ``bayes_pd``: the mean of the expected share of pairs that the Bayes ranking contradicts.
+          The best expected Kendall's tau is 1 - 2 bayes_pd.
 
     Raises
     ------

@@ -90,11 +90,6 @@ def click_labels(
     sklearn_rankcal.aggregation.InversePropensity : Relevance from clicks with position bias.
     sklearn_rankcal.aggregation.CascadeSatisfaction : Probabilities of satisfaction from clicks.
 
-    Notes
-    -----
-    Lists are read object by object. Arrays are not, and take about a second for ten million
-    impressions.
-
     Examples
     --------
     Three sessions of two queries. In the first, the document at position 2 was clicked:

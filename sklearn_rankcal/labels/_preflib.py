@@ -96,11 +96,6 @@ def read_preflib(path: str | PathLike[str]) -> PrefLibOrders:
         100,000 alternatives are neither listed nor named; or if a compressed file is damaged. If a
         single line causes the error, the error names that line.
 
-    Notes
-    -----
-    The numbers of voters and of orders in the header are not compared with the file, because
-    headers of edited files are often out of date.
-
     References
     ----------
     N. Mattei, T. Walsh: PrefLib: a library for preferences. Algorithmic Decision Theory, 2013.

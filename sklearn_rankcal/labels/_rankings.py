@@ -137,8 +137,7 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        If ranks are infinite, not numbers or below 1 (an order of indices contains a 0;
-        `order_to_ranks` converts it), or if lengths differ.
+        If ranks are infinite or below 1, or if lengths differ.
 
     Examples
     --------
