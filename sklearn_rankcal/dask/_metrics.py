@@ -5,7 +5,6 @@ Each metric is computed where the rows of a query are, and one number for each q
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from numpy.typing import NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.dask._documents import WEIGHTS, Column, read_columns
@@ -29,7 +27,6 @@ from sklearn_rankcal.dask._query_ids import (
 from sklearn_rankcal.dask._tasks import add_up, for_each
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.measures import Measure, get_measures
-from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.metrics._bootstrap import (
     Comparison,
     MeanInterval,
@@ -37,14 +34,14 @@ from sklearn_rankcal.metrics._bootstrap import (
     paired_bootstrap,
 )
 from sklearn_rankcal.metrics._checks import (
-    LONG_QUERY,
     Ties,
     ZeroDivision,
-    are_positions,
+    contradicted_shares,
     fill_undefined,
+    has_positions,
     warn_of_positions,
 )
-from sklearn_rankcal.queries import TIES, Ranking, check_ranks
+from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
@@ -158,21 +155,20 @@ def evaluate_rankings(
         {"y_score": y_score} if ranks is None else {"ranks": ranks},
         groups,
         sample_weight,
-        measures,
         whole_queries,
+        measures=measures,
         as_ranks=ranks is not None,
         ties=ties,
         zero_division=zero_division,
     )
-    bootstrap = {
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
-    finish = partial(_means, names=names, bootstrap=bootstrap)
-    if not compute:
-        return delayed(finish)(parts, checked)
-    return finish(*dask.compute(parts, checked))
+    finish = partial(
+        _means,
+        names=names,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    return finish(*dask.compute(parts, checked)) if compute else delayed(finish)(parts, checked)
 
 
 @checks_keywords
@@ -242,20 +238,17 @@ def compare_rankings(
         {"first": first, "second": second},
         groups,
         sample_weight,
-        measures,
         whole_queries,
+        measures=measures,
         as_ranks=as_ranks,
         ties=ties,
     )
-    table = _gather(*dask.compute(parts, checked))
-    for name in () if as_ranks else ("first", "second"):
-        if _look_like_positions(table, name):
-            warn_of_positions("rankings with as_ranks=True", stacklevel=4)
+    table = _gather(*dask.compute(parts, checked), "rankings with as_ranks=True")
     found = {
         name: paired_bootstrap(
-            table["first", number],
-            table["second", number],
-            weight=table["weight", ""],
+            table[f"first {number}"],
+            table[f"second {number}"],
+            weight=table["weight"],
             n_resamples=n_resamples,
             confidence_level=confidence_level,
             random_state=random_state,
@@ -270,14 +263,14 @@ def _query_values(
     rankings: dict[str, Any],
     groups: Any,
     sample_weight: Any,
-    measures: list[Measure],
     whole_queries: bool,
     *,
+    measures: list[Measure],
     as_ranks: bool,
     ties: str,
-    zero_division: str | float = "skip",
+    **options: Any,
 ) -> tuple[list[Any], Any]:
-    """Return delayed tables of the queries of each partition, and the delayed check of the ids."""
+    """Return delayed results of `_measure` for each partition, and the delayed check of the ids."""
     check_flag(whole_queries, "whole_queries")
     check_choice(ties, "ties", TIES)
     if groups is None:
@@ -287,9 +280,14 @@ def _query_values(
         )
     given = {"y_true": (Column("y_true", check_relevance), y_true)}
     for name, values in rankings.items():
-        given[name] = (_positions_named(name) if as_ranks else _scores_named(name), values)
+        column = (
+            Column(name, partial(read_whole, name=name), np.int64)
+            if as_ranks
+            else Column(name, partial(check_scores, n_rows=None, name=name))
+        )
+        given[name] = column, values
     if sample_weight is not None:
-        given["sample_weight"] = (WEIGHTS, sample_weight)
+        given["sample_weight"] = WEIGHTS, sample_weight
     data = read_columns(given, groups)
     two = np.array([0.0, 1.0])
     if any(measure.resolve(two) is not measure for measure in measures):
@@ -306,21 +304,13 @@ def _query_values(
         frames = group_frames(frames, data.meta_of())
     measure = partial(
         _measure,
-        measures=measures,
         rankings=tuple(rankings),
+        measures=measures,
         as_ranks=as_ranks,
         ties=ties,
-        zero_division=zero_division,
+        **options,
     )
     return for_each(measure, frames), checked
-
-
-def _scores_named(name: str) -> Column:
-    return Column(name, lambda values: check_scores(values, None, name))
-
-
-def _positions_named(name: str) -> Column:
-    return Column(name, lambda values: read_whole(values, name), np.int64)
 
 
 def _extremes(frame: pd.DataFrame) -> Floats | None:
@@ -331,103 +321,99 @@ def _extremes(frame: pd.DataFrame) -> Floats | None:
 
 def _measure(
     frame: pd.DataFrame,
-    measures: list[Measure],
     rankings: tuple[str, ...],
+    measures: list[Measure],
     as_ranks: bool,
     ties: str,
-    zero_division: str | float,
-) -> pd.DataFrame | None:
+    zero_division: str | float = "skip",
+) -> tuple[pd.DataFrame, list[Floats | None]] | None:
     """Return a table of the queries of a partition, or None if it has no rows.
 
-    The column of a ranking and the number of a measure has the values of the measure. If the
-    rankings are scores, the column of a ranking and "lost" has the share of pairs of unequal
-    relevance that the scores contradict, and -1 unless all scores of the partition are positions.
+    Its columns are the smallest number of a row, the weight, and the values of each measure for
+    each ranking. The list has, for each ranking whose scores are positions, the share of pairs that
+    contradict the labels in each query with pairs.
     """
     if not len(frame):
         return None
     queries = queries_of(frame)
     relevance = frame["y_true"].to_numpy()
-    columns: dict[tuple[str, Any], Any] = {
-        ("row", ""): queries.min(frame[ROW].to_numpy()),
-        ("size", ""): queries.sizes,
-        ("weight", ""): np.ones(queries.n_queries),
+    weighted = "sample_weight" in frame
+    columns = {
+        ROW: queries.min(frame[ROW].to_numpy()),
+        "weight": queries.mean(frame["sample_weight"].to_numpy()) if weighted else 1.0,
     }
-    if "sample_weight" in frame:
-        columns["weight", ""] = queries.mean(frame["sample_weight"].to_numpy())
+    lost: list[Floats | None] = []
     for name in rankings:
         column = frame[name].to_numpy()
         if as_ranks:
             ranking = Ranking.from_ranks(check_ranks(column, queries), queries)
         else:
             ranking = Ranking.from_scores(column, queries, ties, relevance)
-            lost = np.full(queries.n_queries, -1.0)
-            if are_positions(column, queries):
-                scores = Ranking.from_scores(column, queries)
-                lost = PairwiseAgreement().share(scores, relevance)
-            columns[name, "lost"] = lost
+            positions = has_positions(column, queries)
+            lost.append(contradicted_shares(column, relevance, queries) if positions else None)
         for number, measure in enumerate(measures):
             measure.check(relevance)
             values = measure.per_query(ranking, relevance)
-            columns[name, number] = fill_undefined(values, zero_division)
-    return pd.DataFrame(columns)
+            columns[f"{name} {number}"] = fill_undefined(values, zero_division)
+    return pd.DataFrame(columns), lost
 
 
 # ---------------------------------------------------------------- results
 
 
-def _gather(parts: list[pd.DataFrame | None], checked: None) -> dict[Any, NDArray[Any]]:
-    """Return the columns of the tables of all queries, in the order of their first rows."""
+def _gather(parts: list[Any], checked: None, positions_as: str) -> dict[str, Floats]:
+    """Return the columns of the tables of all queries, in the order of their first rows.
+
+    A warning is given if scores look like positions, see `metrics._checks.looks_like_positions`.
+    """
     some = [part for part in parts if part is not None]
     if not some:
         raise ValueError("y_true has no rows: every partition is empty.")
-    table = pd.concat(some, ignore_index=True)
-    order = np.argsort(table["row", ""].to_numpy())
-    return {name: table[name].to_numpy()[order] for name in table.columns}
+    for lost in zip(*(lost for _, lost in some), strict=True):
+        if not any(part is None for part in lost):
+            every = np.concatenate(lost)
+            if len(every) and every.mean() >= 0.5:
+                warn_of_positions(positions_as)
+    table = pd.concat([table for table, _ in some], ignore_index=True).sort_values(ROW)
+    return {name: table[name].to_numpy() for name in table.columns}
 
 
-def _look_like_positions(table: dict[Any, NDArray[Any]], name: str) -> bool:
-    """Whether scores are probably positions; see `metrics._checks.looks_like_positions`."""
-    lost, sizes = table[name, "lost"], table["size", ""]
-    several = (sizes > 1).sum() >= 2 or sizes.max() >= LONG_QUERY
-    known = lost[~np.isnan(lost)]
-    return bool(several and len(known) and known.min() >= 0 and known.mean() >= 0.5)
-
-
-def mean_of_queries(name: str, values: Floats, weight: Floats, stacklevel: int) -> float:
+def mean_of_queries(
+    name: str, values: Floats, weight: Floats, factor: Floats | None = None
+) -> float:
     """Return the weighted mean over the queries on which a measure is defined."""
     if not weight.any():
         raise ValueError("sample_weight is zero for every row.")
-    defined = ~np.isnan(values)
-    if not defined.any():
-        warnings.warn(
-            f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
-            UndefinedMetricWarning,
-            stacklevel=stacklevel,
-        )
-        return float("nan")
-    if not weight[defined].any():
-        raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
-    return float(np.average(values[defined], weights=weight[defined]))
+    return mean_over_queries(values, Queries.uniform(len(values), 1), weight, name, factor)
 
 
 def _means(
-    parts: list[pd.DataFrame | None], checked: None, *, names: list[str], bootstrap: dict[str, Any]
+    parts: list[Any],
+    checked: None,
+    *,
+    names: list[str],
+    confidence_level: float | None,
+    **bootstrap: Any,
 ) -> dict[str, Any]:
     """Return the mean of each metric, with its interval if there is a confidence level."""
-    table = _gather(parts, checked)
-    ranking = "ranks" if ("ranks", 0) in table else "y_score"
-    if ranking == "y_score" and _look_like_positions(table, ranking):
-        warn_of_positions("ranks=", stacklevel=5)
-    weight, level = table["weight", ""], bootstrap["confidence_level"]
+    table = _gather(parts, checked, "ranks=")
+    _, weight, *columns = table.values()
     results: dict[str, Any] = {}
-    for number, name in enumerate(names):
-        values = table[ranking, number]
-        results[name] = mean_of_queries(name, values, weight, stacklevel=5)
-        if level is None:
-            continue
-        if np.isnan(results[name]):
-            results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, level)
-            continue
-        found = paired_bootstrap(values, np.zeros_like(values), weight=weight, **bootstrap)
-        results[name] = MeanInterval(found.first, found.low, found.high, found.n_queries, level)
+    for name, values in zip(names, columns, strict=True):
+        mean = mean_of_queries(name, values, weight)
+        if confidence_level is None:
+            results[name] = mean
+        elif np.isnan(mean):
+            results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
+        else:
+            found = paired_bootstrap(
+                values,
+                np.zeros_like(values),
+                weight=weight,
+                confidence_level=confidence_level,
+                **bootstrap,
+            )
+            results[name] = MeanInterval(
+                found.first, found.low, found.high, found.n_queries, confidence_level
+            )
     return results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from functools import partial
 from itertools import repeat
 from numbers import Integral
@@ -62,10 +61,16 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, Pa
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._document_sums import has_closed_form
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._reports import predicts_scores
-from sklearn_rankcal.rankers._training import undefined_everywhere, warn_if_labels_are_amounts
+from sklearn_rankcal.rankers._training import (
+    undefined_everywhere,
+    warn_if_labels_are_amounts,
+    warn_if_rows_are_queries,
+)
 from sklearn_rankcal.utils._features import numeric_columns
+from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
@@ -242,7 +247,8 @@ class DaskCalibratedRanker(BaseEstimator):
         check_unit(of_targets)
         self.n_queries_ = counts.n_queries
         self.n_queries_dropped_ = counts.n_queries - counts.n_kept
-        self._print_progress(
+        print_progress(
+            self,
             f"{counts.n_rows} documents in {counts.n_kept} queries for {loss!r}; "
             f"{self.n_queries_dropped_} queries left out",
             started,
@@ -314,14 +320,8 @@ class DaskCalibratedRanker(BaseEstimator):
     def _check_counts(self, counts: Counts, loss: Loss) -> None:
         if not counts.n_kept:
             raise undefined_everywhere(loss, counts.n_queries, counts.n_documents)
-        if counts.n_queries > 1 and counts.longest == 1:
-            warnings.warn(
-                f"Each of the {counts.n_queries} rows is a query of its own, so that there is "
-                "nothing to rank. The parameter groups holds the query of each row, not the number "
-                "of the row.",
-                UserWarning,
-                stacklevel=4,
-            )
+        if counts.longest == 1:
+            warn_if_rows_are_queries(Queries.uniform(counts.n_queries, 1))
 
     def _weight_unit(
         self, regressor: Any, smallest: float, largest: float, counts: Counts
@@ -352,15 +352,16 @@ class DaskCalibratedRanker(BaseEstimator):
         if on_documents:
             started = time.perf_counter()
             model = self._document_model(regressor, data, counts, largest)
-            self._print_progress(f"context columns: {model.context_}", started)
+            print_progress(self, f"context columns: {model.context_}", started)
         if self.whole_queries:
             frames = data.frames()
             frames = for_each(check_same_queries, frames, fingerprints, repeat(None, len(frames)))
         else:
             frames = data.grouped()
-        self._print_progress(
+        print_progress(
+            self,
             f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
-            f"{data.n_partitions} partitions ..."
+            f"{data.n_partitions} partitions ...",
         )
         started = time.perf_counter()
         if isinstance(regressor, PairwiseRidge):
@@ -376,7 +377,7 @@ class DaskCalibratedRanker(BaseEstimator):
             model = fit_collection(plan, frames, model, regressor, meta_nonempty(data.meta_of()))
         else:
             model = fit_partially(plan, frames, model, self.n_passes, self.whole_queries)
-        self._print_progress(f"fitted {type(regressor).__name__}", started)
+        print_progress(self, f"fitted {type(regressor).__name__}", started)
         return model
 
     def _document_model(
@@ -560,13 +561,8 @@ class DaskCalibratedRanker(BaseEstimator):
         measured = partial(_measured, form=data.form)
         parts = for_each(measured, frames, repeat(shared, len(frames)))
         found = [part for part in dask.compute(parts)[0] if part is not None]
-        values, weight = np.concatenate(found, axis=1) if found else np.ones((2, 0))
-        return mean_of_queries(type(self.loss_).__name__, values, weight, stacklevel=4)
-
-    def _print_progress(self, what: str, started: float | None = None) -> None:
-        if self.verbose:
-            took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
-            print(f"[{type(self).__name__}] {what}{took}", flush=True)
+        rows = np.concatenate(found, axis=1) if found else np.ones((3, 0))
+        return mean_of_queries(type(self.loss_).__name__, *rows)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -589,16 +585,14 @@ def _name_columns(model: DocumentModel, data: Collections) -> None:
 
 
 def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> NDArray[np.float64] | None:
-    """Return the measure and the weight of each query of a partition."""
+    """Return the measure, the weight and the factor of the weight of each query of a partition."""
     if not len(frame):
         return None
     queries = queries_of(frame)
     labels, weight = frame[LABEL].to_numpy(), read_weight(frame)
     ranks = ranker.predict(form.table(frame), **groups_of(frame, form))
     values = ranker.loss_.metric(labels, ranks, queries)
-    of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
+    ones = np.ones(queries.n_queries)
+    of_query = ones if weight is None else queries.mean(weight)
     factor = ranker.loss_.query_weight(labels, queries)
-    if factor is not None:  # 0 means that the measure is undefined
-        values = np.where(factor > 0, values, np.nan)
-        of_query = of_query * np.where(factor > 0, factor, 1.0)
-    return np.stack([values, of_query])
+    return np.stack([values, of_query, ones if factor is None else factor])

@@ -23,6 +23,7 @@ from sklearn_rankcal.queries import (
     check_weight,
 )
 from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
 
@@ -87,7 +88,7 @@ def read_ranking(
         scores = check_scores(y_score, len(relevance), "y_score")
         ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
-            warn_of_positions(positions_as, stacklevel + 1)
+            warn_of_positions(positions_as)
     if known is None and len(relevance) > 1:
         warnings.warn(
             f"No query ids: all {len(relevance)} rows are scored as ONE query. Pass groups=<query "
@@ -133,15 +134,14 @@ def contradicted_shares(
     return share[~np.isnan(share)]
 
 
-def warn_of_positions(positions_as: str, stacklevel: int) -> None:
+def warn_of_positions(positions_as: str) -> None:
     """Warn that scores look like positions; see `looks_like_positions`."""
-    warnings.warn(
+    warn(
         "The scores look like positions: in every query they are the numbers 1 to r, and the "
         "documents with more relevance do not have the larger ones. A score is larger for a better "
         "document. Pass positions (1 = top), such as a ranker's predict, as "
         f"{positions_as}; scores are what its decision_function returns.",
         PositionsAsScoresWarning,
-        stacklevel=stacklevel,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.surrogates._base import check_positive
 from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._pickles import VersionedPickle
@@ -251,13 +251,12 @@ class LinearModel(VersionedPickle, BaseEstimator):
         self.surrogate_ = surrogate
         self._state = None
         if not minimum.converged:
-            warnings.warn(
+            warn(
                 f"L-BFGS stopped after {minimum.n_iter} iterations before it converged "
                 f"({minimum.message}). Increase max_iter={self._max_iter} or tol={self.tol!r}. "
                 "Columns with a few very large values can be the reason; their logarithms or "
                 "quantiles then need fewer iterations.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _least_squares(self, data: QueryBatches) -> Point:
