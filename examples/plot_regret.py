@@ -16,7 +16,6 @@ from importlib.util import find_spec
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LinearRegression
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal.consistency import LabelDistribution, ranking_regret
@@ -95,8 +94,8 @@ def boosting(objective):
 
 
 linear = DocumentModel(LinearRegression())
-products = BilinearPairs(FunctionTransformer(), symmetric=True)
-pairs = BilinearPairs(FunctionTransformer())
+products = BilinearPairs(symmetric=True)
+pairs = BilinearPairs()
 worlds = {
     "PD, acyclic, but not in the order of scores": (acyclic, "pd", {
         "pd, exact": calibrated(pairs, "pd", "exact"),

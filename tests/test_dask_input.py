@@ -223,10 +223,6 @@ BAD_PARAMETERS = {
         {"regressor": BilinearPairs(symmetric=True), "loss": "pd"},
         "predicts symmetric_pairs, but loss='pd' needs pairs",
     ),
-    "a feature map": (
-        {"regressor": BilinearPairs(StandardScaler()), "loss": "pd"},
-        "feature_map=None on partitions",
-    ),
     "batch descent": ({"regressor": LinearModel()}, "needs solver='sgd'"),
     "judgements": ({"loss": AggregatedLoss()}, "takes judgements.*aggregate the judgements first"),
     "loss": ({"loss": "ndgc"}, "Unknown loss 'ndgc'"),

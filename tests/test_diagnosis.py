@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal.consistency import satisfies_reinforce, satisfies_score_condition
@@ -191,7 +190,7 @@ def test_queries_left_out_of_the_bound_do_not_reduce_the_gap():
     X = np.zeros((560, 4))
     X[:160] = np.tile(np.eye(4), (40, 1))
     labels = preference_labels(pairs, groups, np.tile([*weights.values()], 40))
-    model = BilinearPairs(FunctionTransformer(), alpha=1e-9)
+    model = BilinearPairs(alpha=1e-9)
     ranker = CalibratedRanker(model, loss=PD(equal_queries=True), decoder="greedy_dag").fit(
         X, labels
     )

@@ -37,8 +37,6 @@ BAD = [
     ),
     (BilinearPairs(symmetric=None), "pd", "symmetric must be True or False"),
     (PairModel(Ridge(), symmetric=None), "pd", "symmetric must be True or False"),
-    (BilinearPairs("x"), "pd", "feature_map must be None or a transformer"),
-    (BilinearPairs(3), "pd", "feature_map must be None or a transformer"),
     (PairModel("x"), "pd", "regressor must be None or a regressor"),
     (ResidualPairModel(scores=Ridge()), "pd", "scores must be None or a DocumentModel"),
     (ResidualPairModel(scores="x"), "pd", "scores must be None or a DocumentModel"),

@@ -43,7 +43,7 @@ RANKERS = [
     CalibratedRanker("stacked"),
     CalibratedRanker("boosting", loss="pd"),
     CalibratedRanker(PairwiseRidge(), loss="pd"),
-    CalibratedRanker(BilinearPairs(StandardScaler()), loss="pd"),
+    CalibratedRanker(BilinearPairs(), loss="pd"),
     CalibratedRanker(PairModel(Ridge(), symmetric=True), loss=MAP(threshold=2)),
     CalibratedRanker("boosting", loss=MAP(threshold=2)),
     CalibratedRanker(BlendedRegressor(n_estimators=20, random_state=0)),

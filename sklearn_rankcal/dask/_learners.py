@@ -72,11 +72,6 @@ def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
             )
         if regressor.space != space:
             raise ValueError(f"{name} predicts {regressor.space}, but loss={loss!r} needs {space}.")
-        if isinstance(regressor, BilinearPairs) and regressor.feature_map is not None:
-            raise TypeError(
-                "BilinearPairs needs feature_map=None on partitions, because a feature map is "
-                "fitted to all rows at once. Transform X before the ranker instead."
-            )
         return
     if isinstance(regressor, PairwiseRidge | BilinearPairs):
         raise ValueError(f"{name} predicts pairs of documents, but loss={loss!r} needs scores.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.models._bilinear_sums import (
     BilinearSums,
@@ -19,10 +19,9 @@ from sklearn_rankcal.models._sums import PairSums
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
-from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods, check_number
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 Floats = NDArray[np.float64]
 # The penalty "auto" without folds is this number over the number of training queries.
@@ -31,23 +30,19 @@ _N_FOLDS = 5  # folds of queries by which the penalty "auto" is chosen
 _PENALTIES = 10.0 ** np.arange(-6, 4.5, 0.5)
 
 
-class BilinearPairs(VersionedPickle, BaseEstimator):
+class BilinearPairs(BaseEstimator):
     """A bilinear form u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
 
-    For preferences A is skew-symmetric, which lets the model express cycles. For average precision
-    A is symmetric. Because z contains a constant, differences (or sums) of linear scores are a
-    special case.
+    phi computes principal components of the columns, scaled so that their differences inside
+    queries have mean square 1. For preferences A is skew-symmetric, which lets the model express
+    cycles. For average precision A is symmetric. Because z contains a constant, differences (or
+    sums) of linear scores are a special case. For other features, put a transformer such as
+    `Nystroem` before the ranker in a pipeline.
 
     Parameters
     ----------
-    feature_map : transformer, default=None
-        The map phi, which is fitted on the documents. It can be any scikit-learn transformer whose
-        output is dense, such as ``make_pipeline(StandardScaler(), Nystroem(n_components=32))``.
-        The penalty treats each of its columns as scaled to mean square 1. If None, phi computes at
-        most `n_components` principal components of the columns, scaled so that their differences
-        inside queries have mean square 1.
     n_components : int, default=16
-        Number of principal components. It is not used with a `feature_map`.
+        The largest number of principal components.
     symmetric : bool, default=False
         True for the space `targets.SYMMETRIC_PAIRS`, and False for `targets.PAIRS`. Symmetric
         targets with i = j describe a single document, and depend on its features in another way
@@ -57,8 +52,8 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         Penalty on the squared entries of A, relative to the mean over pairs, and of w, relative to
         the mean over documents. In the symmetric case the constants are not penalised. "auto"
         chooses the penalty with the smallest squared error in a cross-validation with five folds
-        of queries, which needs no second pass over X. In the symmetric case, and with fewer than
-        10 queries, "auto" is 300 divided by the number of training queries.
+        of queries. In the symmetric case, and with fewer than 10 queries, "auto" is 300 divided by
+        the number of training queries.
 
     Attributes
     ----------
@@ -68,35 +63,25 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         A, where m is the number of features phi(x).
     diagonal_ : ndarray of shape (m + 1,) or None
         The coefficients w if `symmetric`, else None.
-    feature_map_ : transformer or None
-        The fitted feature map.
 
     Notes
     -----
-    With Z_q the features of query q and G_q = Z_q'Z_q, the Gram matrix of vec A is the sum over
-    queries of the Kronecker products of G_q with itself. Where pairs i = j are left out, the sum
-    over documents of the Kronecker products of z_i z_i' with itself is subtracted. The time is
-    O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) for Q queries of r_q documents, plus O(n m^4) if
-    symmetric. The memory is O(m^4) in addition to a block of queries. m = 32 is a good size;
+    The time is O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) for Q queries of r_q documents, plus O(n m^4)
+    if symmetric. The memory is O(m^4) in addition to a block of queries. m = 32 is a good size;
     m = 100 is too large.
     """
 
-    feature_map_: Any
     _center: Floats
     _axes: Floats
 
     def __init__(
-        self,
-        feature_map: Any = None,
-        *,
-        n_components: int = 16,
-        symmetric: bool = False,
-        alpha: str | float = "auto",
+        self, *, n_components: int = 16, symmetric: bool = False, alpha: str | float = "auto"
     ) -> None:
-        self.feature_map = feature_map
         self.n_components = n_components
         self.symmetric = symmetric
         self.alpha = alpha
+
+    __reduce__ = reduce_with_versions
 
     @property
     def space(self) -> PairSpace:
@@ -115,15 +100,13 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
-            Dense, finite numbers, or a table that `feature_map` accepts.
+            Dense, finite numbers.
         targets : PairTargets
             Targets with the symmetry of the model.
         queries : Queries
-            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
-            A pair has the product of the weights of its two documents as its weight. Only the
-            ratios of the weights matter. In the fit of w a document has the weight v_i, and not
-            v_i^2, so that weight 2 is the same as two copies of the row.
+            As in `PairwiseRidge`. In the fit of w a document has the weight v_i, and not v_i^2, so
+            that weight 2 is the same as two copies of the row.
 
         Returns
         -------
@@ -132,71 +115,39 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is not valid, if the moments of so many features would not fit in memory,
-            or if fourth powers of the features would overflow.
+            If a parameter is not valid, or if the sums of so many features would not fit in memory.
         """
-        self._check_parameters()
-        X = self._table(X)
-        if self.feature_map is None:
-            self.set_features(self.spread(X, queries, sample_weight))
-        else:
-            self.feature_map_ = clone(self.feature_map).fit(X)
-            _check_memory(self._features(X, np.zeros(1, dtype=np.int64)).shape[1])
+        self.set_features(self.spread(X, queries, sample_weight))
         n_folds = self.n_folds(queries.n_queries)
-        folds = query_folds(X, queries, n_folds)
+        folds = query_folds(numeric_table(X), queries, n_folds)
         return self.solve(self.sums(X, targets, queries, sample_weight, folds, n_folds))
 
     def spread(self, X: Any, queries: Queries, sample_weight: Floats | None = None) -> PairSums:
-        """Compute what `set_features` needs of some queries, which is the first step of `fit`.
-
-        Parameters
-        ----------
-        X, queries, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        spread : object
-            The sums of two parts of the queries, added by ``+``, are those of both.
-        """
-        self._check_parameters()
-        return PairSums.of(self._table(X), None, queries, sample_weight)
+        """Compute what `set_features` needs of some queries. Such sums can be added."""
+        if self.alpha != "auto":
+            check_number(self.alpha, "alpha", positive=False, also="'auto' or")
+        check_flag(self.symmetric, "symmetric")
+        check_count(self.n_components, "n_components")
+        return PairSums.of(numeric_table(X), None, queries, sample_weight)
 
     def set_features(self, spread: PairSums) -> BilinearPairs:
-        """Set phi to the principal components of the columns.
-
-        Parameters
-        ----------
-        spread : object
-            What `spread` returned for all queries, or for each part of them, added.
-
-        Returns
-        -------
-        self : BilinearPairs
-        """
-        self.feature_map_ = None
+        """Set phi to the principal components of all queries that were added up."""
         self._center = spread.total / (spread.mass or 1.0)
         scale = spread.scale()
         values, vectors = np.linalg.eigh(spread.scaled_gram(scale))
         kept = np.argsort(-values)[: self.n_components]
         kept = kept[values[kept] > 1e-10]
         self._axes = vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
-        _check_memory(len(kept) + 1)
+        m = len(kept) + 1
+        check_memory(
+            8 * 8 * (m * (m + 1) // 2) ** 2,
+            f"A form of {m - 1} features",
+            "Lower n_components.",
+        )
         return self
 
     def n_folds(self, n_queries: int) -> int:
-        """Return the number of folds by which the penalty is chosen.
-
-        Parameters
-        ----------
-        n_queries : int
-            The number of all training queries.
-
-        Returns
-        -------
-        n_folds : int
-            1 if the penalty is not chosen by folds.
-        """
+        """Return the number of folds that choose the penalty of so many queries; 1 if none do."""
         chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
         return _N_FOLDS if chosen else 1
 
@@ -209,86 +160,42 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         folds: NDArray[np.int64] | None = None,
         n_folds: int = 1,
     ) -> BilinearSums:
-        """Compute what `solve` needs of some queries, given the features.
+        """Compute what `solve` needs of some queries, after `set_features`. Such sums can be added.
 
-        Parameters
-        ----------
-        X, targets, queries, sample_weight
-            As in `fit`.
-        folds : ndarray of shape (n_queries,), default=None
-            The fold of each query, from 0 to ``n_folds - 1``. Queries of all parts with equal
-            documents should share a fold. None puts all queries into the first.
-        n_folds : int, default=1
-            The number of folds of all queries, see the method `n_folds`.
-
-        Returns
-        -------
-        sums : object
-            The sums of two parts of the queries, added by ``+``, are those of both.
-
-        Raises
-        ------
-        ValueError
-            If fourth powers of the features would overflow.
+        `folds` has the fold of each query, from 0 to ``n_folds - 1``; None puts all into one fold.
+        Queries of all parts with equal documents should share a fold.
         """
-        X = self._table(X)
         if folds is None:
             folds = np.zeros(queries.n_queries, dtype=np.int64)
+        table = numeric_table(X)
         return BilinearSums.of(
-            lambda rows: self._features(X, rows), targets, queries, sample_weight, folds, n_folds
+            lambda rows: self._features(table, rows),
+            targets,
+            queries,
+            sample_weight,
+            folds,
+            n_folds,
         )
 
     def solve(self, sums: BilinearSums) -> BilinearPairs:
-        """Set the penalty and the coefficients to those that fit the queries of the sums best.
-
-        Parameters
-        ----------
-        sums : object
-            What `sums` returned for all queries, or for each part of them, added.
-
-        Returns
-        -------
-        self : BilinearPairs
-        """
-        m = sums.moment.shape[1]
-        sizes = np.ones(m)
-        if self.feature_map is not None:  # principal components have mean square 1 already
-            diagonals = np.diagonal(sums.diagonal_gram.sum(axis=0))
-            sizes = np.sqrt(diagonals / (float(sums.mass.sum()) or 1.0))
-            sizes[sizes == 0] = 1.0
+        """Set the penalty and the coefficients to those that fit the queries of the sums best."""
         if len(sums.mass) > 1:
-            self.alpha_ = best_penalty(sums, sizes, _PENALTIES)
+            self.alpha_ = best_penalty(sums, _PENALTIES)
         elif self.alpha == "auto":
             self.alpha_ = _PENALTY_TIMES_QUERIES / sums.n_queries
         else:
             self.alpha_ = float(self.alpha)
-        self.matrix_ = solve_pairs(sums, self.alpha_, sizes, self.symmetric)
-        self.diagonal_ = solve_documents(sums, self.alpha_, sizes) if self.symmetric else None
+        self.matrix_ = solve_pairs(sums, self.alpha_, self.symmetric)
+        self.diagonal_ = solve_documents(sums, self.alpha_) if self.symmetric else None
         return self
 
-    def _check_parameters(self) -> None:
-        if self.alpha != "auto":
-            check_number(self.alpha, "alpha", positive=False, also="'auto' or")
-        check_flag(self.symmetric, "symmetric")
-        check_methods(self.feature_map, "feature_map", "a transformer", "fit", "transform")
-        if self.feature_map is None:
-            check_count(self.n_components, "n_components")
-
-    def _table(self, X: Any) -> Any:
-        return numeric_table(X) if self.feature_map is None else check_features(X)
-
-    def _features(self, X: Any, rows: NDArray[np.int64]) -> Floats:
+    def _features(self, table: NDArray[Any], rows: NDArray[np.int64]) -> Floats:
         """Compute the features z of rows of the table, of shape ``(*rows.shape, m + 1)``."""
         listed = rows.reshape(-1)
-        parts = []
-        for some in row_blocks(len(listed), X.shape[1]):
-            part = take_rows(X, listed[some])
-            if self.feature_map_ is None:
-                part = (part - self._center) @ self._axes
-            else:
-                part = np.asarray(self.feature_map_.transform(part), dtype=np.float64)
-            parts.append(np.concatenate([np.ones((len(part), 1)), part], axis=1))
-        return np.concatenate(parts).reshape(*rows.shape, -1)
+        z = np.ones((len(listed), self._axes.shape[1] + 1))
+        for some in row_blocks(len(listed), table.shape[1]):
+            z[some, 1:] = (table[listed[some]] - self._center) @ self._axes
+        return z.reshape(*rows.shape, -1)
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict u_ij for the pairs i < j of every query, or i <= j if symmetric.
@@ -306,15 +213,6 @@ class BilinearPairs(VersionedPickle, BaseEstimator):
         return _BilinearForm(self, X, queries).flat()
 
 
-def _check_memory(m: int) -> None:
-    """Raise an error if the sums of m features z do not fit in memory."""
-    check_memory(
-        8 * 8 * (m * (m + 1) // 2) ** 2,
-        f"A form of {m - 1} features",
-        "Lower n_components, or the number of columns of the feature_map.",
-    )
-
-
 class _BilinearForm(PairTargets):
     """The predictions of a fitted model, computed for a few queries at a time."""
 
@@ -322,7 +220,7 @@ class _BilinearForm(PairTargets):
         super().__init__(queries)
         self.space = model.space
         self._model = model
-        self._table = model._table(X)
+        self._table = numeric_table(X)
         self._order = queries.gather(np.arange(queries.n_rows))
 
     def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:

@@ -20,7 +20,6 @@ from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_LARGEST_FEATURE = 1e70  # fourth powers of features stay below 1e280
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +81,6 @@ class BilinearSums(Sums):
         for inside, valid in _square_blocks(queries, m):
             fold = fold_of[np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1]
             z, v = features(order[inside]), v_all[inside] * valid
-            if not np.abs(z).max() * np.sqrt(max(1.0, v.max())) < _LARGEST_FEATURE:
-                raise ValueError(
-                    "The features of X are so large that sums of their fourth powers would "
-                    "overflow. Scale the columns of X."
-                )
             t = targets.matrices(inside, valid)
             weighted = z * v[:, :, None]
             turned = weighted.transpose(0, 2, 1)
@@ -109,35 +103,30 @@ class BilinearSums(Sums):
         return cls(queries.n_queries, mass, pair_mass, gram, moment, diagonal_gram, diagonal_moment)
 
 
-def solve_pairs(sums: BilinearSums, alpha: float, sizes: Floats, symmetric: bool) -> Floats:
+def solve_pairs(sums: BilinearSums, alpha: float, symmetric: bool) -> Floats:
     """Return the matrix A (m, m), fitted to all folds by ridge regression.
 
-    The penalty applies to the coefficients of features that are divided by `sizes`, relative to the
-    mean over pairs. In the symmetric case the constant A_00 is free.
+    The penalty is relative to the mean over pairs. In the symmetric case the constant A_00 is free.
     """
-    m = len(sizes)
+    m = sums.moment.shape[1]
     a, b = _free_entries(m, symmetric)
-    normal, wanted = _normal_equations(
-        sums.gram.sum(axis=0), sums.moment.sum(axis=0), sizes, symmetric
-    )
+    normal, wanted = _normal_equations(sums.gram.sum(axis=0), sums.moment.sum(axis=0), symmetric)
     total = float(sums.pair_mass.sum()) or 1.0
     theta = solve_ridge(normal / total, wanted / total, alpha * (a + b > 0))
-    theta /= sizes[a] * sizes[b]
     A = np.zeros((m, m))
     A[a, b] = theta
     A[b, a] = theta if symmetric else -theta
     return A
 
 
-def solve_documents(sums: BilinearSums, alpha: float, sizes: Floats) -> Floats:
+def solve_documents(sums: BilinearSums, alpha: float) -> Floats:
     """Return w (m,) by ridge regression of t_ii on z_i over the documents; w_0 is free."""
     mass = float(sums.mass.sum()) or 1.0
-    gram = sums.diagonal_gram.sum(axis=0) / mass / sizes / sizes[:, None]
-    moment = sums.diagonal_moment.sum(axis=0) / (mass * sizes)
-    return solve_ridge(gram, moment, alpha * (np.arange(len(sizes)) > 0)) / sizes
+    gram, moment = sums.diagonal_gram.sum(axis=0), sums.diagonal_moment.sum(axis=0)
+    return solve_ridge(gram / mass, moment / mass, alpha * (np.arange(len(moment)) > 0))
 
 
-def best_penalty(sums: BilinearSums, sizes: Floats, penalties: Floats) -> float:
+def best_penalty(sums: BilinearSums, penalties: Floats) -> float:
     """Choose the penalty of a skew-symmetric A by a cross-validation over the folds.
 
     Let N theta = w be the normal equations of a fold. The squared error on this fold of
@@ -145,7 +134,7 @@ def best_penalty(sums: BilinearSums, sizes: Floats, penalties: Floats) -> float:
     constant. No second pass over the data is therefore needed.
     """
     equations = [
-        _normal_equations(gram, moment, sizes, False)
+        _normal_equations(gram, moment, False)
         for gram, moment in zip(sums.gram, sums.moment, strict=True)
     ]
     normals, wanted = (np.stack(part) for part in zip(*equations, strict=True))
@@ -166,10 +155,8 @@ def _free_entries(m: int, symmetric: bool) -> tuple[Ints, Ints]:
     return np.triu_indices(m, 0 if symmetric else 1)
 
 
-def _normal_equations(
-    gram: Floats, moment: Floats, sizes: Floats, symmetric: bool
-) -> tuple[Floats, Floats]:
-    """The equations of the free entries theta of A, each feature divided by its size.
+def _normal_equations(gram: Floats, moment: Floats, symmetric: bool) -> tuple[Floats, Floats]:
+    """The equations of the free entries theta of A.
 
     Write u_ij = sum_(a, b) theta_ab (z_ia z_jb + sign z_ib z_ja), where sign is 1 for a symmetric A
     and -1 for a skew-symmetric A. With G the Gram matrix of a query, two such terms (a, b) and
@@ -191,8 +178,7 @@ def _normal_equations(
         half = np.where(a == b, 0.5, 1.0)
         normal *= half * half[:, None]
         wanted *= half
-    unit = sizes[a] * sizes[b]
-    return normal / unit / unit[:, None], wanted / unit
+    return normal, wanted
 
 
 def _square_blocks(queries: Queries, m: int) -> Iterator[tuple[Ints, NDArray[np.bool_]]]:

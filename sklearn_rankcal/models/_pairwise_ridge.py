@@ -13,12 +13,12 @@ from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, PairSpace, PairTargets
 from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 Floats = NDArray[np.float64]
 
 
-class PairwiseRidge(VersionedPickle, BaseEstimator):
+class PairwiseRidge(BaseEstimator):
     """Ridge regression of pairwise targets on the differences of the documents' features.
 
     The model is a score s(x) = w'x for each document, and predicts u_ij = s(x_i) - s(x_j) for a
@@ -41,10 +41,8 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
 
     Notes
     -----
-    For a query q with r_q documents and the feature matrix X_q, the Gram matrix of all differences
-    is 2 r_q X_q'X_q - 2 (sum x)(sum x)'. The product of the differences and the targets is
-    2 sum_i x_i b_i, where b_i = sum_j t_ij are the row sums of the targets. Fitting takes O(n d^2)
-    time, and O(d^2) memory in addition to a block of rows.
+    Fitting takes O(n d^2) time for n rows of d columns, and O(d^2) memory in addition to a block of
+    rows, because no pairs are formed.
 
     Examples
     --------
@@ -69,6 +67,8 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
     def __init__(self, alpha: float = 1e-3) -> None:
         self.alpha = alpha
 
+    __reduce__ = reduce_with_versions
+
     def fit(
         self,
         X: Any,
@@ -85,7 +85,6 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         targets : PairTargets
             Antisymmetric targets t_ij.
         queries : Queries
-            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
             A pair has the product of the weights of its two documents as its weight. Only the
             ratios of the weights matter.
@@ -108,49 +107,19 @@ class PairwiseRidge(VersionedPickle, BaseEstimator):
         queries: Queries,
         sample_weight: Floats | None = None,
     ) -> PairSums:
-        """Compute what `solve` needs of some queries. Such sums can be added.
-
-        Parameters
-        ----------
-        X, targets, queries, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        sums : object
-            The sums of two parts of the queries, added by ``+``, are those of both.
-        """
+        """Compute what `solve` needs of some queries. Such sums can be added."""
         check_number(self.alpha, "alpha", positive=False)
         return PairSums.of(numeric_table(X), targets, queries, sample_weight)
 
     def solve(self, sums: PairSums) -> PairwiseRidge:
-        """Set the slopes to those that fit the queries of the sums best.
-
-        Parameters
-        ----------
-        sums : object
-            What `sums` returned for all queries, or for each part of them, added.
-
-        Returns
-        -------
-        self : PairwiseRidge
-        """
+        """Set the slopes to those that fit the queries of the sums best."""
         scale = sums.scale()
         moment = sums.moment / (sums.pair_mass or 1.0) / scale
         self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
         return self
 
     def predict_scores(self, X: Any) -> Floats:
-        """Predict the score w'x of each document.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-        """
+        """Predict the score w'x of each document, of shape (n_documents,)."""
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 
