@@ -16,19 +16,16 @@ from sklearn_rankcal.models._linear_objective import LinearObjective
 from sklearn_rankcal.models._query_batches import QueryBatches, linear_table, row_scores
 from sklearn_rankcal.models._stochastic import (
     STEP_SIZES,
-    Diverged,
     StochasticGradient,
     choose_largest_step,
-    refuse_divergence,
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.surrogates._base import check_positive
 from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import did_you_mean
-from sklearn_rankcal.utils._parameters import check_count, check_flag
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range
 
 Floats = NDArray[np.float64]
@@ -36,27 +33,19 @@ Floats = NDArray[np.float64]
 SOLVERS = {"lbfgs": 1000, "sgd": 10}
 
 
-class LinearModel(VersionedPickle, BaseEstimator):
+class LinearModel(BaseEstimator):
     """Scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
 
     The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2, where
     psi is the surrogate, v_q are the targets of query q, and w_q is the mean of the weights of its
-    rows. `LinearRanker` describes the solvers and the parameters, which are the same.
+    rows.
 
     Parameters
     ----------
-    surrogate : str or Surrogate, default="softmax"
-    alpha : float, default=1.0
-    solver : {"lbfgs", "sgd"}, default="lbfgs"
-    max_iter : int, default=None
-    tol : float, default=1e-4
-    step_size : {"sqrt", "inverse"}, default="sqrt"
-    largest_step : float, default=None
-    batch_size : int, default=1
-    warm_start : bool, default=False
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int, default=None
-    verbose : int, default=0
+    surrogate, alpha, solver, max_iter, tol, step_size, largest_step
+        As in `LinearRanker`.
+    batch_size, warm_start, random_state, n_jobs, verbose
+        As in `LinearRanker`.
 
     Attributes
     ----------
@@ -117,12 +106,12 @@ class LinearModel(VersionedPickle, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    __reduce__ = reduce_with_versions
+
     @property
     def learns_targets(self) -> bool:
         """Whether the scores sort documents by their expected targets, given enough data."""
         return get_surrogate(self.surrogate).order_preserving
-
-    # ---------------------------------------------------------------- fit
 
     def fit(
         self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
@@ -137,9 +126,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
             What `Surrogate.targets` returned, or other targets that the surrogate takes. Of
             `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
         queries : Queries
-            The partition of the rows into queries.
         sample_weight : ndarray of shape (n_documents,), default=None
-            Positive weights. The weight of a query is their mean over its rows.
+            Positive weights.
 
         Returns
         -------
@@ -148,9 +136,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, if X is not numeric and finite, if the surrogate does not
-            take the targets, if the stochastic gradient method diverges, or if a warm start has
-            another number of columns.
+            If a parameter, X or the targets are not valid, if the stochastic gradient method
+            diverges, or if a warm start has another number of columns.
         """
         surrogate = self._check(targets, sample_weight)
         data = QueryBatches(linear_table(X), targets, queries, sample_weight)
@@ -171,10 +158,6 @@ class LinearModel(VersionedPickle, BaseEstimator):
         -------
         self : LinearModel
 
-        Raises
-        ------
-        ValueError
-            As in `fit`, or if the solver is not ``"sgd"``.
         """
         if self.solver != "sgd":
             raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")
@@ -183,7 +166,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
         data = QueryBatches(linear_table(X), targets, queries, sample_weight)
         order = np.arange(data.n_queries)
         if state is None:
-            objective = self._objective(data, surrogate, self.alpha)
+            objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
             state = self._make_state(data, surrogate, *find_origin(objective, self.alpha), order)
             self.n_iter_ = 0
         elif data.n_features != len(state.y):
@@ -210,8 +193,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
         check_count(self.max_iter, "max_iter", or_none=True)
         check_count(self.batch_size, "batch_size")
         check_flag(self.warm_start, "warm_start")
-        _check_name(self.solver, "solver", SOLVERS)
-        _check_name(self.step_size, "step_size", STEP_SIZES)
+        check_choice(self.solver, "solver", SOLVERS)
+        check_choice(self.step_size, "step_size", STEP_SIZES)
         if sample_weight is not None:
             check_weight_range(sample_weight, type(self).__name__)
         return surrogate
@@ -227,15 +210,10 @@ class LinearModel(VersionedPickle, BaseEstimator):
             )
         return self.coef_, self.intercept_
 
-    def _objective(
-        self, data: QueryBatches, surrogate: Surrogate, penalty: float
-    ) -> LinearObjective:
-        return LinearObjective(data, surrogate, penalty, self.n_jobs)
-
     def _fit_lbfgs(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
         # A penalty would be made 0 by scaling the scores down, if the scale does not matter.
         penalty = 0.0 if surrogate.scale_invariant else self.alpha
-        objective = self._objective(data, surrogate, penalty)
+        objective = LinearObjective(data, surrogate, penalty, self.n_jobs)
         origin = self._least_squares(data) if surrogate.scale_invariant else None
         origin, metric = find_origin(objective, self.alpha, origin)
         (self.coef_, self.intercept_), minimum = descend(
@@ -272,7 +250,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
                 f"{type(surrogate).__name__} does not. Use solver='lbfgs'."
             )
         random = check_random_state(self.random_state)
-        objective = self._objective(data, surrogate, self.alpha)
+        objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
         origin, metric = find_origin(objective, self.alpha)
         point = _start(objective, origin, given)
         start = objective.evaluate(*point).value
@@ -281,10 +259,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
         self.n_iter_ = 0
         for number in range(self._max_iter):
             self._pass(state, data, order if number == 0 else random.permutation(data.n_queries))
-        try:
-            refuse_divergence(state, objective, start)
-        except Diverged as error:
-            raise _divergence(state) from error
+        state.refuse_divergence(objective, start)
         self._keep_state(state)
 
     def _make_state(
@@ -317,10 +292,7 @@ class LinearModel(VersionedPickle, BaseEstimator):
     def _pass(
         self, state: StochasticGradient, data: QueryBatches, order: NDArray[np.int64]
     ) -> None:
-        try:
-            state.pass_over(data, order, self.batch_size, redraw=data.redraws)
-        except Diverged as error:
-            raise _divergence(state) from error
+        state.pass_over(data, order, self.batch_size, redraw=data.redraws)
         self.n_iter_ += 1
         if self.verbose:
             print(f"[{type(self).__name__}] pass {self.n_iter_}: {state.n_steps} steps", flush=True)
@@ -342,21 +314,8 @@ class LinearModel(VersionedPickle, BaseEstimator):
                 flush=True,
             )
 
-    # ---------------------------------------------------------------- predict
-
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_features)
-        queries : Queries
-            They do not matter.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-        """
+        """Predict the score of each document, of shape (n_documents,); queries do not matter."""
         return row_scores(linear_table(X), self.coef_) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
@@ -365,26 +324,11 @@ class LinearModel(VersionedPickle, BaseEstimator):
         return tags
 
 
-def _check_name(value: Any, name: str, known: dict[str, Any]) -> None:
-    if not isinstance(value, str) or value not in known:
-        hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.{hint}"
-        )
-
-
 def _start(objective: LinearObjective, origin: Point, last: Point | None) -> Point:
     """Return the point of a warm start if there is one that is not worse than the origin."""
     if last is None or objective.evaluate(*last).value > objective.evaluate(*origin).value:
         return origin
     return last
-
-
-def _divergence(state: StochasticGradient) -> ValueError:
-    return ValueError(
-        f"The stochastic gradient method diverged, after {state.n_steps} steps of at most "
-        f"{state.largest_step:g}. Pass a smaller largest_step, or use solver='lbfgs'."
-    )
 
 
 _SOLVE: dict[str, Any] = {"lbfgs": LinearModel._fit_lbfgs, "sgd": LinearModel._fit_sgd}

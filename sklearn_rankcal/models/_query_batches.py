@@ -80,7 +80,6 @@ class QueryBatches:
         if isinstance(targets, RedrawnTargets):
             targets, self._draw = targets
         if isinstance(targets, Preferences):
-            self._pair_offsets = targets.pair_offsets
             if queries.order is not None:
                 place = queries.scatter(np.arange(queries.n_rows))
                 grouped = Queries(queries.offsets)
@@ -104,63 +103,29 @@ class QueryBatches:
 
     def runs(self) -> list[Batch]:
         """Split all queries into runs of consecutive ones, each of about one block of rows."""
-        batches, first = [], 0
-        for _, part in self.queries.chunks(self._block_rows):
-            batches.append(self.run(first, first + part.n_queries))
-            first += part.n_queries
-        return batches
-
-    def run(self, first: int, last: int) -> Batch:
-        """Return the queries from `first` to `last`, which is excluded."""
-        offsets = self.queries.offsets
-        start, stop = int(offsets[first]), int(offsets[last])
-        order = self.queries.order
-        rows = slice(start, stop) if order is None else order[start:stop]
-        if last == first + 1:
-            part = self._single(stop - start)
-        else:
-            part = Queries(offsets[first : last + 1] - start)
-        targets = self.targets
-        if isinstance(targets, Preferences):
-            pairs = slice(self._pair_offsets[first], self._pair_offsets[last])
-            targets = Preferences(
-                part,
-                targets.winner[pairs] - start,
-                targets.loser[pairs] - start,
-                targets.weight[pairs],
-            )
-        else:
-            targets = targets[start:stop]
-        return Batch(rows, part, targets, self.weight[first:last])
-
-    @property
-    def redraws(self) -> bool:
-        """Whether new targets can be drawn."""
-        return self._draw is not None
-
-    def redraw(self, numbers: Ints) -> None:
-        """Draw new targets of some queries, in the place of their present ones."""
-        assert self._draw is not None
-        starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
-        before = np.cumsum(sizes) - sizes
-        places = np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
-        self.targets[places] = self._draw(numbers)
+        sizes = [part.n_queries for _, part in self.queries.chunks(self._block_rows)]
+        return [
+            self.take(run) for run in np.split(np.arange(self.n_queries), np.cumsum(sizes)[:-1])
+        ]
 
     def take(self, numbers: Ints) -> Batch:
         """Return the queries of these numbers, one after the other."""
-        if len(numbers) == 1:
-            return self.run(int(numbers[0]), int(numbers[0]) + 1)
         starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
-        part = Queries(np.append(0, np.cumsum(sizes)))
-        places = np.arange(part.n_rows) + np.repeat(starts - part.offsets[:-1], sizes)
+        if len(numbers) == 1:
+            part = self._single(int(sizes[0]))
+        else:
+            part = Queries(np.append(0, np.cumsum(sizes)))
+        if (np.diff(numbers) == 1).all():
+            places: slice | Ints = slice(int(starts[0]), int(starts[0]) + part.n_rows)
+        else:
+            places = _ranges(starts, sizes)
         order = self.queries.order
         rows = places if order is None else order[places]
         targets = self.targets
         if isinstance(targets, Preferences):
-            of_query = self._pair_offsets[numbers]
-            counts = self._pair_offsets[numbers + 1] - of_query
-            before = np.cumsum(counts) - counts
-            pairs = np.arange(counts.sum()) + np.repeat(of_query - before, counts)
+            of_query = targets.pair_offsets
+            counts = of_query[numbers + 1] - of_query[numbers]
+            pairs = _ranges(of_query[numbers], counts)
             shift = np.repeat(part.offsets[:-1] - starts, counts)
             targets = Preferences(
                 part,
@@ -171,6 +136,17 @@ class QueryBatches:
         else:
             targets = targets[places]
         return Batch(rows, part, targets, self.weight[numbers])
+
+    @property
+    def redraws(self) -> bool:
+        """Whether new targets can be drawn."""
+        return self._draw is not None
+
+    def redraw(self, numbers: Ints) -> None:
+        """Draw new targets of some queries, in the place of their present ones."""
+        assert self._draw is not None
+        places = _ranges(self.queries.offsets[numbers], self.queries.sizes[numbers])
+        self.targets[places] = self._draw(numbers)
 
     def _single(self, size: int) -> Queries:
         """One query of this size; steps of stochastic gradients need it thousands of times."""
@@ -193,3 +169,9 @@ class QueryBatches:
                 yield inside, slice(start + inside.start, start + inside.stop)
             else:
                 yield inside, batch.rows[inside]
+
+
+def _ranges(starts: Ints, sizes: Ints) -> Ints:
+    """Return the numbers of the ranges that begin at `starts`, one range after another."""
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)

@@ -33,8 +33,8 @@ _DRAWN_TOGETHER = 256
 _FACTOR, _TRIALS = 4.0, 12
 
 
-class Diverged(ArithmeticError):
-    """The coefficients of a stochastic gradient method are not finite any more."""
+class Diverged(ValueError):
+    """The stochastic gradient method diverged."""
 
 
 class StochasticGradient:
@@ -87,13 +87,24 @@ class StochasticGradient:
         coef = self.metric.coef(y)
         return coef, shift - float(self.metric.center @ coef) if self.fits_intercept else 0.0
 
+    def refuse_divergence(self, objective: LinearObjective, start: float) -> None:
+        """Raise an error if the objective at the average is far above that at the start."""
+        value = objective.evaluate(*self.result()).value
+        if not value <= start + abs(start):
+            raise self._diverged()
+
+    def _diverged(self) -> Diverged:
+        return Diverged(
+            f"The stochastic gradient method diverged, after {self.n_steps} steps of at most "
+            f"{self.largest_step:g}. Pass a smaller largest_step, or use solver='lbfgs'."
+        )
+
     def pass_over(
         self, data: QueryBatches, order: Ints, batch_size: int, redraw: bool = False
     ) -> None:
         """Make steps with the queries in this order, `batch_size` of them at a time.
 
-        If `redraw`, the targets of a query are drawn anew before its step. `Diverged` is raised if
-        the coefficients overflow.
+        If `redraw`, the targets of a query are drawn anew before its step.
         """
         together = batch_size * max(1, _DRAWN_TOGETHER // batch_size)
         for first in range(0, len(order), batch_size):
@@ -116,7 +127,7 @@ class StochasticGradient:
             self.y -= factor * self.metric.slopes(slopes)
             self.y /= 1.0 + size * self.shrinkage
             if not np.isfinite(self.y @ self.y + self.shift):
-                raise Diverged
+                raise self._diverged()
         weight = weight_of(self.n_steps, self.largest_step, self.convexity)
         self.mass += weight
         share = weight / self.mass
@@ -163,10 +174,3 @@ def choose_largest_step(
                 break
             step, best = step * factor, value
     return step
-
-
-def refuse_divergence(state: StochasticGradient, objective: LinearObjective, start: float) -> None:
-    """Raise `Diverged` if the objective at the average is far above that at the start."""
-    value = objective.evaluate(*state.result()).value
-    if not value <= start + abs(start):
-        raise Diverged
