@@ -21,7 +21,8 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sklearn_rankcal.models._logistic import fit_logistic
-from sklearn_rankcal.models._tables import rows_per_prediction
+from sklearn_rankcal.models._tables import PREDICTION_BYTES
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._scales import mean_one, power_above
@@ -306,7 +307,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         u = np.empty((len(X), len(self.kernels_[0][2])))
         # The kernel, its features and a temporary array of their size exist at the same time.
         n_columns = 3 * max(len(coef) for _, coef, _ in self.kernels_)
-        for batch in gen_batches(len(X), rows_per_prediction(n_columns)):
+        for batch in gen_batches(len(X), rows_per_block(8 * n_columns, PREDICTION_BYTES)):
             scaled = self.scaler_.transform(X[batch])
             u[batch] = self.weights_[0] * self.forest_.predict(X[batch]).reshape(len(scaled), -1)
             for w, (features, coef, intercept) in zip(

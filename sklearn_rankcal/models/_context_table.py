@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.models._automatic_context import columns_that_differ
 from sklearn_rankcal.models._context import add_context, check_context
-from sklearn_rankcal.models._tables import rows_per_prediction, stored_columns
+from sklearn_rankcal.models._tables import PREDICTION_BYTES, stored_columns
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows
+from sklearn_rankcal.utils._memory import rows_per_block
 
 
 class ContextTableMixin:
@@ -27,22 +28,25 @@ class ContextTableMixin:
 
     def _choose_columns(self, X: Any, queries: Queries) -> None:
         """Choose the columns that context columns describe, and set `context_`."""
-        automatic = isinstance(self.context, str) and self.context == "auto"
         columns = numeric_columns(X)
-        if automatic:
-            columns = columns_that_differ(X, columns, queries)
-        self._set_columns(X, columns)
+        self._set_columns(X, columns_that_differ(X, columns, queries) if self._auto else columns)
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.context, str) and self.context == "auto"
 
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
         """Set `context_`, for a table of the form of X and the columns to describe."""
-        automatic = isinstance(self.context, str) and self.context == "auto"
-        self._kinds = check_context("zscore" if automatic else self.context)
-        self._columns = columns
-        if automatic and not columns:
+        self._kinds = check_context("zscore" if self._auto else self.context)
+        if self._auto and not columns:
             self._kinds = ()
-        self.context_ = {kind: list(self._columns) for kind in self._kinds}
+        self._columns = columns
+        self.context_ = {kind: list(columns) for kind in self._kinds}
         self._n_columns = X.shape[1]
-        self._described = _positions(X, self._columns)
+        # The positions of the columns, which are names in a data frame.
+        names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
+        place = {name: number for number, name in enumerate(names)}
+        self._described = np.array([place[name] for name in columns], dtype=np.int64)
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
@@ -51,17 +55,7 @@ class ContextTableMixin:
         return add_context(X, queries, self._kinds, self._columns, self._dtype)
 
     def table_names(self, names: list[str]) -> list[str]:
-        """Return the names of the columns that the regressor sees, given those of X.
-
-        Parameters
-        ----------
-        names : list of str
-
-        Returns
-        -------
-        names : list of str
-            The same names, followed by ``<column>__<kind>`` for each context column.
-        """
+        """Return the names of the columns that the regressor sees, given those of X."""
         added = [f"{names[place]}__{kind}" for kind in self._kinds for place in self._described]
         return [*names, *added]
 
@@ -70,18 +64,15 @@ class ContextTableMixin:
         X: Any,
         queries: Queries,
         predict: Callable[[Any], NDArray[np.float64]],
-        rows_of: Callable[[int], int] = rows_per_prediction,
+        n_bytes: int = PREDICTION_BYTES,
     ) -> NDArray[np.float64]:
-        """Predict the score of each document by the scores that `predict` returns of blocks of a
-        table.
-
-        `rows_of` returns how many rows of so many columns a block should have.
-        """
+        """Predict the score of each document, by blocks of a table of about `n_bytes` bytes."""
         scores = np.empty(queries.n_rows)
         # Without context columns, the score of a document does not depend on its query. A block
         # then need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        step = rows_of(stored_columns(X) + len(self._columns) * len(self._kinds))
+        n_columns = stored_columns(X) + len(self._columns) * len(self._kinds)
+        step = rows_per_block(8 * n_columns, n_bytes)
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
             table, _ = self._table(X if whole else take_rows(X, rows), part)
@@ -100,18 +91,7 @@ class ContextTableMixin:
         return self.column_importances(regressor.feature_importances_)
 
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of the context columns to those of their input columns.
-
-        Parameters
-        ----------
-        values : ndarray of shape (..., n_columns)
-            The importances of the columns of the regressor.
-
-        Returns
-        -------
-        importances : ndarray of shape (..., n_features)
-            The importances of the columns of X.
-        """
+        """Add the importances of context columns to those of the columns that they describe."""
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
@@ -128,11 +108,3 @@ class ContextTableMixin:
             part = added[..., number * width : (number + 1) * width]
             total[..., self._described] += part * factors[kind]
         return total
-
-
-def _positions(X: Any, columns: list[Any]) -> NDArray[np.int64]:
-    """Return the positions of the columns."""
-    if not is_dataframe(X):
-        return np.array(columns, dtype=np.int64)
-    place = {name: number for number, name in enumerate(X.columns)}
-    return np.array([place[name] for name in columns], dtype=np.int64)

@@ -17,14 +17,13 @@ from sklearn_rankcal.models._context_table import ContextTableMixin
 from sklearn_rankcal.models._document_sums import DocumentSums
 from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
 from sklearn_rankcal.models._sums import Sums
-from sklearn_rankcal.models._tables import numeric_table
+from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import note_text_columns, take_rows
-from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._threads import threads_for
 
@@ -39,10 +38,9 @@ _BOOSTING_BYTES = 1 << 25
 def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradientBoostingRegressor:
     """Return the regressor that is used when none is given.
 
-    It is histogram gradient boosting with settings for ranking data: 100 trees with learning rate
-    0.05 and ``l2_regularization=50``. The trees have 7 leaves up to 10,000 rows, 15 leaves up to
-    100,000 rows and 31 leaves above. `early_stopping` is off, because its validation split would
-    split queries. :ref:`defaults` describes how these settings were chosen.
+    It is histogram gradient boosting with 100 trees, learning rate 0.05 and
+    ``l2_regularization=50``. The trees have 7 leaves up to 10,000 rows, 15 leaves up to 100,000
+    rows and 31 leaves above. :ref:`defaults` describes how these settings were chosen.
 
     Parameters
     ----------
@@ -88,7 +86,7 @@ class ClosedFormSums(Sums):
     slopes: Slopes
 
 
-class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
+class DocumentModel(ContextTableMixin, BaseEstimator):
     """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
@@ -98,9 +96,8 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         A classifier is fitted to weighted classes, and the model computes expected targets from its
         `predict_proba`; see the notes.
     center : bool, default=True
-        Whether to subtract from every target the (weighted) mean of the targets of its query. This
-        changes no ranking, and the regressor does not need to fit differences between queries. It
-        is ignored for classifiers.
+        Whether to subtract from every target the (weighted) mean of the targets of its query, which
+        changes no ranking. It is ignored for classifiers.
     context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
         Context columns to add, which compare a document with the other documents of its query.
         "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
@@ -122,16 +119,13 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
     Notes
     -----
     ``context="auto"`` leaves out a column if the share of its variance that lies between queries
-    (the intraclass correlation), of its ranks among all rows and of their distances from the
-    middle, is below 0.02 by more than two standard errors. Its z-scores then say nearly the same as
-    the column itself. In small tables all columns stay, except those constant in every query.
+    is below 0.02 by more than two standard errors, because its z-scores then say nearly the same as
+    the column itself.
 
-    A classifier learns targets in one of two ways, which :ref:`classifiers` describes. If `fit` is
-    told that each target depends on the label of its document alone, and if there are at most 100
-    distinct targets, each of them is a class. Otherwise each document has class 1 with the weight
-    v / eta, and class 0 with the weight 1 - v / eta, where v is its target and eta the largest one.
-    The surrogate that is minimised is v phi(s) + (eta - v) phi(-s), where phi is the loss of the
-    classifier (Calauzènes, Usunier and Gallinari, 2013, table 2 and theorem 5.2).
+    :ref:`classifiers` describes how a classifier learns targets: each distinct target is a class,
+    if there are at most 100 that depend on the labels of the documents alone, and otherwise each
+    document has class 1 with the weight v / eta, and class 0 with the weight 1 - v / eta, where v
+    is its target and eta the largest one.
 
     Examples
     --------
@@ -161,6 +155,8 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         self.regressor = regressor
         self.center = center
         self.context = context
+
+    __reduce__ = reduce_with_versions
 
     def fit(
         self,
@@ -193,9 +189,8 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         Raises
         ------
         ValueError
-            If `context` is given for a table without numeric columns, if weights are needed and the
-            regressor does not take them, or if a classifier would have a single class or predicts
-            nothing from which expected targets can be computed.
+            If `context` is given for a table without numeric columns, if the regressor does not
+            take weights that are needed, or if a classifier cannot learn the targets.
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
@@ -234,23 +229,11 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         self.regressor_, self._inverse_scale = regressor, slopes
         return self
 
-    # ---------------------------------------------------------------- fit by parts
-
     def prepare(self, X: Any, columns: list[Any], largest: float) -> DocumentModel:
-        """Set what all data together determine, so that parts of them can be read one by one.
+        """Set what all data together determine, before parts of them are read one by one.
 
-        Parameters
-        ----------
-        X : array or data frame
-            A table of the form of all parts; it may have no rows.
-        columns : list
-            The columns of X that context columns describe.
-        largest : float
-            The largest absolute value of a (centred) target.
-
-        Returns
-        -------
-        self : DocumentModel
+        X is a table of the form of all parts, which may have no rows, `columns` are those that
+        context columns describe, and `largest` is the largest absolute (centred) target.
         """
         self._set_columns(X, columns)
         self._reader, self._dtype, self._unit = None, None, target_unit(largest)
@@ -263,19 +246,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> tuple[Any, NDArray[np.float64], Slopes]:
-        """Return the rows that the regressor sees of some queries, after `prepare`.
+        """Return the table and the targets that the regressor sees of some queries, and slopes.
 
-        Parameters
-        ----------
-        X, targets, queries, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        table : array or data frame of shape (n_documents, n_columns)
-        targets : ndarray of shape (n_documents,)
-        slopes : Slopes
-            Those of all parts, added by ``+``, are needed by `finish`.
+        The slopes of all parts, added, are needed by `finish`.
         """
         if self.center:
             targets = queries.center(targets, sample_weight)
@@ -285,17 +258,7 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         return table, targets / self._unit, slopes
 
     def finish(self, regressor: Any, slopes: Slopes) -> DocumentModel:
-        """Predict from now on by a regressor that was fitted to what `read` returned.
-
-        Parameters
-        ----------
-        regressor : estimator
-        slopes : Slopes
-
-        Returns
-        -------
-        self : DocumentModel
-        """
+        """Predict from now on by a regressor that was fitted to what `read` returned."""
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
         return self
@@ -307,36 +270,16 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> ClosedFormSums:
-        """Compute what `solve` needs of some queries, after `prepare`.
+        """Compute what `solve` needs of some queries, after `prepare`. Such sums can be added.
 
         It is for the regressors `Ridge` and `LinearRegression`.
-
-        Parameters
-        ----------
-        X, targets, queries, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        sums : object
-            The sums of two parts of the queries, added by ``+``, are those of both.
         """
         table, targets, slopes = self.read(X, targets, queries, sample_weight)
         documents = DocumentSums.of(numeric_table(table), targets, sample_weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> DocumentModel:
-        """Fit the regressor in closed form.
-
-        Parameters
-        ----------
-        sums : object
-            What `sums` returned for all queries, or for each part of them, added.
-
-        Returns
-        -------
-        self : DocumentModel
-        """
+        """Fit the regressor in closed form to the queries of the sums."""
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(
@@ -378,12 +321,9 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         -------
         scores : ndarray of shape (n_documents,)
         """
+        n_bytes = _BOOSTING_BYTES if isinstance(self.regressor_, _BOOSTING) else PREDICTION_BYTES
         with threads_for(queries.n_rows):
-            if not isinstance(self.regressor_, _BOOSTING):
-                return self._predict_blocks(X, queries, self._predict)
-            return self._predict_blocks(
-                X, queries, self._predict, lambda n: rows_per_block(8 * n, _BOOSTING_BYTES)
-            )
+            return self._predict_blocks(X, queries, self._predict, n_bytes)
 
     def _predict(self, table: Any) -> NDArray[np.float64]:
         if self._reader is not None:
@@ -398,21 +338,8 @@ class DocumentModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         """Compute the slope of each input column inside a query from the regressor's coefficients.
 
         The coefficient of a "difference" column is added to that of its input column. So is that of
-        a "zscore" column, multiplied by the mean of 1 / sd over the queries.
-
-        Parameters
-        ----------
-        values : ndarray of shape (..., n_columns)
-            The coefficients of the columns of the regressor.
-
-        Returns
-        -------
-        slopes : ndarray of shape (..., n_features)
-
-        Raises
-        ------
-        AttributeError
-            If there are "rank" columns, which have no slope.
+        a "zscore" column, multiplied by the mean of 1 / sd over the queries. "rank" columns have no
+        slope, which is an AttributeError.
         """
         if "rank" in self._kinds:
             raise AttributeError(

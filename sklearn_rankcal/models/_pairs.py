@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._document import default_regressor, weight_arguments
-from sklearn_rankcal.models._tables import numeric_table, rows_per_prediction
+from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
-from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import VersionedPickle
 from sklearn_rankcal.utils._row_hashes import hash_rows
@@ -244,7 +244,8 @@ class PairModel(VersionedPickle, BaseEstimator):
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)
         values = np.empty(len(first))
-        step = rows_per_prediction(self._pair_features(table[:1], table[:1]).shape[1])
+        width = self._pair_features(table[:1], table[:1]).shape[1]
+        step = rows_per_block(8 * width, PREDICTION_BYTES)
         with threads_for(len(first)):
             for start in range(0, len(first), step):
                 i, j = table[first[start : start + step]], table[second[start : start + step]]

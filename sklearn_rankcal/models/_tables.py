@@ -14,7 +14,7 @@ from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 
 # Bytes of a table that is passed to a regressor's `predict`. These blocks are larger than those of
 # our own loops, because each call of `predict` has a fixed cost (threads, checks of the input).
-_PREDICTION_BYTES = 1 << 27
+PREDICTION_BYTES = 1 << 27
 
 
 def numeric_table(X: Any) -> NDArray[Any]:
@@ -26,11 +26,6 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield blocks of rows of a table, each small enough to stay in the processor's cache."""
     step = rows_per_block(8 * n_columns, CACHE_BYTES)
     return (slice(first, first + step) for first in range(0, n_rows, step))
-
-
-def rows_per_prediction(n_columns: int) -> int:
-    """Return how many rows of a float64 table to pass to a regressor's `predict` at a time."""
-    return rows_per_block(8 * n_columns, _PREDICTION_BYTES)
 
 
 def stored_columns(X: Any) -> int:
