@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
+from sklearn_rankcal.models._early_stopping import Run, check_stops_early, fit_until_best
 from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, note_text_columns
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
@@ -31,12 +31,7 @@ _NO_COLUMNS = "(train_data->num_features()) > (0)"  # in an error of LightGBM
 def boosted_regressor(
     library: str | None, n_rows: int, *, stops_early: bool = False
 ) -> Any:  # the type belongs to an optional library
-    """Return the default regressor of `BoostedModel`; None means LightGBM if it is installed.
-
-    It has 100 trees, or at most 1,000 if validation queries determine the number (`stops_early`),
-    with learning rate 0.05, and as many leaves as `default_regressor`. An ImportError says if the
-    library is not installed.
-    """
+    """Return the default regressor of `BoostedModel`; None means LightGBM if it is installed."""
     if library is None:
         library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
     if library is None or find_spec(library) is None:
@@ -68,7 +63,7 @@ def boosted_regressor(
     )
 
 
-class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
+class BoostedModel(ContextTableMixin, BaseEstimator):
     """Fit the trees of LightGBM or XGBoost to the gradients of a surrogate.
 
     Parameters
@@ -119,6 +114,8 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         self.regressor = regressor
         self.context = context
 
+    __reduce__ = reduce_with_versions
+
     def fit(
         self,
         X: Any,
@@ -136,8 +133,7 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
             What `Surrogate.targets` returns, the utilities of the documents.
         queries : Queries
         sample_weight : ndarray of shape (n_documents,), default=None
-            Positive weight of each row. The weight of a query is the mean of the weights of its
-            rows. Only ratios of weights count.
+            Positive weight of each row. Only ratios of weights count.
         validation : Validation, default=None
             The validation queries of a ranker, which determine the number of iterations.
 
@@ -150,10 +146,8 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         ValueError
             If the surrogate does not take the targets, if the regressor has an objective of its
             own, or if `context` is given for a table without numeric columns.
-        TypeError
-            If the regressor is not one of LightGBM or XGBoost.
-        ImportError
-            If `regressor` is None or a name and the library is not installed.
+        TypeError, ImportError
+            If the regressor is not one of LightGBM or XGBoost, or if the library is not installed.
         """
         surrogate = get_surrogate(self.surrogate)
         regressor = self.regressor
@@ -177,7 +171,14 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         self._constrain_context(regressor, X)
         regressor.set_params(objective=objective)
         try:
-            regressor = self._fit_trees(regressor, table, queries.n_rows, validation)
+            # The objective holds the targets. The library only counts the labels that it receives.
+            labels = np.zeros(queries.n_rows)
+            if validation is None:
+                regressor.fit(table, labels)
+            else:
+                held_out, _ = self._table(validation.X, validation.queries)
+                run = Run(regressor, table, labels, {}, validation, held_out, self._as_scores)
+                regressor = fit_until_best(run)
         except (TypeError, ValueError) as error:
             note_text_columns(error, table)
             raise
@@ -194,16 +195,6 @@ class BoostedModel(ContextTableMixin, VersionedPickle, BaseEstimator):
         objective.derivatives = None
         self.regressor_ = regressor.set_params(objective=given)
         return self
-
-    def _fit_trees(
-        self, regressor: Any, table: Any, n_rows: int, validation: Validation | None
-    ) -> Any:
-        # The objective holds the targets. The library only counts the labels that it receives.
-        labels = np.zeros(n_rows)
-        if validation is None:
-            return regressor.fit(table, labels)
-        held_out, _ = self._table(validation.X, validation.queries)
-        return fit_until_best(regressor, table, labels, {}, validation, held_out, self._as_scores)
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
         """Predict the score of each document, one block of rows at a time.

@@ -53,68 +53,45 @@ _MARGINS: dict[type, tuple[str, ...] | None] = {
 _FITS_PROBABILITIES_WITHOUT_WEIGHTS = (SVC, NuSVC)
 
 
-class Levels:
-    """Computes expected targets from the probabilities of distinct targets, in ascending order."""
+class ClassReader(NamedTuple):
+    """Computes expected targets from what a classifier predicts.
 
-    def __init__(self, levels: Floats) -> None:
-        self.levels = levels
-
-    def predict(self, classifier: Any, table: Any) -> Floats:
-        """Predict the expected target of each row."""
-        chances: Floats = classifier.predict_proba(table)
-        expected: Floats = chances @ self.levels[classifier.classes_]
-        return expected
-
-    def as_scores(self, chances: NDArray[Any]) -> Floats:
-        """Compute expected targets from the probabilities of all levels."""
-        expected: Floats = _both_columns(chances) @ self.levels
-        return expected
-
-
-class Shares:
-    """Computes expected targets from the probability of class 1, the share of the largest target
-    eta.
-
-    If `by_margins`, the probability is computed from the decision function.
+    `levels` are the targets of the classes in ascending order. Of shares, they are 0 and the
+    largest target eta. If `by_margins`, the decision function estimates the probability of class 1.
     """
 
-    def __init__(self, eta: float, by_margins: bool) -> None:
-        self.eta = eta
-        self.by_margins = by_margins
+    levels: Floats
+    of_shares: bool
+    by_margins: bool = False
 
     def predict(self, classifier: Any, table: Any) -> Floats:
         """Predict the expected target of each row."""
         if self.by_margins:
             margins = np.asarray(classifier.decision_function(table), dtype=np.float64)
-            expected: Floats = self.eta * ((1.0 + margins.reshape(-1)) / 2)
-            return expected
-        return self.as_scores(classifier.predict_proba(table))
+            return self.levels[1] * ((1.0 + margins.reshape(-1)) / 2)
+        return classifier.predict_proba(table) @ self.levels[classifier.classes_]
 
     def as_scores(self, chances: NDArray[Any]) -> Floats:
-        """Compute expected targets from the probabilities of both classes."""
-        expected: Floats = self.eta * _both_columns(chances)[:, 1].astype(np.float64)
-        return expected
+        """Compute expected targets from the probabilities of all classes.
+
+        LightGBM and XGBoost leave out the first of two classes.
+        """
+        if chances.ndim == 1:
+            chances = np.column_stack([1.0 - chances, chances])
+        return chances @ self.levels
 
 
 class ClassTask(NamedTuple):
     """What a classifier is fitted to.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_examples,) or None
-        The row of the table for each example. None means each row once.
-    classes : ndarray of shape (n_examples,)
-        The class of each example, a number from 0 on.
-    weight : ndarray of shape (n_examples,) or None
-        The weight of each example; None if all are equal.
-    reader : Levels or Shares
-        What computes scores from the predictions of the fitted classifier.
+    `rows` has the row of the table for each example, or is None if that is each row once. `classes`
+    are numbers from 0 on, and `weight` is None if all weights are equal.
     """
 
     rows: NDArray[np.int64] | None
     classes: NDArray[np.int64]
     weight: Floats | None
-    reader: Levels | Shares
+    reader: ClassReader
 
 
 def make_task(
@@ -143,7 +120,7 @@ def make_task(
     if graded_targets and not by_margins:
         levels, codes = np.unique(targets, return_inverse=True)
         if len(levels) <= _MAX_LEVELS:
-            return ClassTask(None, codes, sample_weight, Levels(levels))
+            return ClassTask(None, codes, sample_weight, ClassReader(levels, of_shares=False))
     last, _ = last_step(classifier)
     if isinstance(last, _FITS_PROBABILITIES_WITHOUT_WEIGHTS):
         raise ValueError(
@@ -158,12 +135,13 @@ def make_task(
     utilities = targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
     eta = float(utilities.max())
     share = utilities / (eta or 1.0)
+    reader = ClassReader(np.array([0.0, eta]), of_shares=True, by_margins=by_margins)
     if share.min() == share.max():
         raise ValueError(
             f"All {len(share)} documents have the same target, so that {type(classifier).__name__} "
             "would have only one class and nothing to rank by."
         )
-    task = _weighted_classes(share, sample_weight, Shares(eta, by_margins))
+    task = _weighted_classes(share, sample_weight, reader)
     if task.weight is not None and not takes_weights(last):
         raise ValueError(
             f"{type(last).__name__} does not take sample_weight. A classifier "
@@ -174,7 +152,9 @@ def make_task(
     return task
 
 
-def _weighted_classes(share: Floats, sample_weight: Floats | None, reader: Shares) -> ClassTask:
+def _weighted_classes(
+    share: Floats, sample_weight: Floats | None, reader: ClassReader
+) -> ClassTask:
     """Give each document class 1 with weight `share` and class 0 with weight 1 - `share`.
 
     The rows come in their order, with the class of the positive weight. After them, those that have
@@ -191,11 +171,6 @@ def _weighted_classes(share: Floats, sample_weight: Floats | None, reader: Share
     if sample_weight is not None:
         weight = weight * (sample_weight if rows is None else sample_weight[rows])
     return ClassTask(rows, classes, None if (weight == 1).all() else weight, reader)
-
-
-def _both_columns(chances: NDArray[Any]) -> NDArray[Any]:
-    """Add the column of the first of two classes where LightGBM and XGBoost leave it out."""
-    return np.column_stack([1.0 - chances, chances]) if chances.ndim == 1 else chances
 
 
 def _estimates_by_margins(classifier: Any) -> bool:

@@ -12,10 +12,10 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from sklearn_rankcal.models._classes import Levels, Shares, last_step, make_task, takes_weights
+from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
 from sklearn_rankcal.models._document_sums import DocumentSums
-from sklearn_rankcal.models._early_stopping import check_stops_early, fit_until_best
+from sklearn_rankcal.models._early_stopping import Run, check_stops_early, fit_until_best
 from sklearn_rankcal.models._sums import Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.models._validation import Validation
@@ -221,7 +221,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
                     reader = self._reader
                     as_scores = self._scaled_back if reader is None else reader.as_scores
                     regressor = fit_until_best(
-                        regressor, table, fitted, weights, validation, held_out, as_scores
+                        Run(regressor, table, fitted, weights, validation, held_out, as_scores)
                     )
         except (TypeError, ValueError) as error:
             note_text_columns(error, table)
@@ -294,7 +294,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
 
         The attributes that convert its predictions to scores are set.
         """
-        self._reader: Levels | Shares | None = None
+        self._reader: ClassReader | None = None
         for name in ("levels_", "eta_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if not is_classifier(regressor):
@@ -303,10 +303,10 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
             return None, centred / self._unit, sample_weight
         task = make_task(regressor, targets, queries, sample_weight, graded_targets)
         self._reader = task.reader
-        if isinstance(task.reader, Levels):
-            self.levels_ = task.reader.levels
+        if task.reader.of_shares:
+            self.eta_ = float(task.reader.levels[1])
         else:
-            self.eta_ = task.reader.eta
+            self.levels_ = task.reader.levels
         return task.rows, task.classes, task.weight
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
