@@ -43,30 +43,10 @@ _DEFAULT_PAIR_MODELS: dict[Space, Any] = {
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
-    """Return the default model of a space: `documents`, or a residual model of pairs around it.
-
-    Parameters
-    ----------
-    space : Space
-    documents : DocumentModel
-        The model that predicts scores.
-
-    Returns
-    -------
-    model : estimator
-    """
+    """Return the default model of a space: `documents`, or a residual model of pairs around it."""
     return documents if space == SCORES else _DEFAULT_PAIR_MODELS[space](documents)
 
 
 def is_model(regressor: Any) -> bool:
-    """Return whether `regressor` is a model of this package, and not a regressor of rows.
-
-    Parameters
-    ----------
-    regressor : estimator or None
-
-    Returns
-    -------
-    is_model : bool
-    """
+    """Return whether `regressor` is a model of this package, and not a regressor of rows."""
     return hasattr(regressor, "space")

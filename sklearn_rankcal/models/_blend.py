@@ -24,7 +24,7 @@ from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import PREDICTION_BYTES
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, power_above
 
 Floats = NDArray[np.float64]
@@ -42,13 +42,9 @@ def ridge_leave_one_out(
 ) -> tuple[float, Floats, Floats, Floats]:
     """Fit ridge regression with an intercept; choose the penalty by leave-one-out squared error.
 
-    scikit-learn's `RidgeCV` gives the same predictions, up to 1e-14 for equal weights, but takes
-    about four times as long: it computes a singular value decomposition of Z, and this function an
-    eigendecomposition of the (m, m) Gram matrix.
-
-    Z is (n, m), y (n, n_outputs) and `weight` (n,). The results are the weighted mean squared
-    leave-one-out error of the chosen penalty, the leave-one-out predictions, the coefficients (m,
-    n_outputs) and the intercepts.
+    The results are the weighted mean squared leave-one-out error, the leave-one-out predictions,
+    the coefficients and the intercepts. scikit-learn's `RidgeCV` takes four times as long, because
+    it computes a singular value decomposition of Z (n, m), and not of an (m, m) matrix.
     """
     z_mean, y_mean = (np.average(a, axis=0, weights=weight) for a in (Z, y))
     Z, y = Z - z_mean, y - y_mean
@@ -72,29 +68,25 @@ def ridge_leave_one_out(
     return error, y + y_mean - residual, coef, y_mean - z_mean @ coef
 
 
-class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
+class BlendedRegressor(RegressorMixin, BaseEstimator):
     """The weighted average of extra trees, two kernel ridge regressions and a logistic regression.
 
-    Linear, smooth and local regressors make different errors, so their average is often better
-    than each of them. The four weights w >= 0 minimise
+    The four weights w >= 0 minimise
     mean (y - sum_k w_k U_k)^2 + (shrinkage / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
     1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
     predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
-    regression. s^2 is the mean squared error of the average with equal
-    weights, and n is the number of rows; with `sample_weight` v, n is (sum v)^2 / sum v^2.
+    regression. s^2 is the mean squared error of the average with equal weights, and n is the number
+    of rows; with `sample_weight` v, n is (sum v)^2 / sum v^2.
 
     Logistic regression treats a target as a probability between the smallest and the largest target
-    of its output. It estimates the conditional mean of the target, as the other three do, so that
-    the average does too. Its inputs are the standardised features or, if that has a smaller
-    leave-one-out error, their arcsinh, which is better for features with heavy tails.
+    of its output, and so estimates its conditional mean. Its inputs are the standardised features
+    or, if that has a smaller leave-one-out error, their arcsinh.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees. They are grown on bootstrap samples, so that each row has out-of-bag
-        predictions.
+        Number of trees, which are grown on bootstrap samples.
     min_samples_leaf : int, default=1
-        As in `ExtraTreesRegressor`.
     max_features : float, int or str, default=1.0
         As in `ExtraTreesRegressor`.
     n_components : int, default=500
@@ -107,9 +99,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         Maximal number of rows on which the width of a kernel is chosen, and on which it is decided
         whether the logistic regression uses the arcsinh of features.
     shrinkage : float, default=2
-        How strongly the weights are drawn to equal weights, in the formula above. The effect
-        decreases with the number of rows. 0 gives non-negative least squares, and infinity the
-        average with equal weights.
+        How strongly the weights are drawn to equal weights, in the formula above. Infinity gives
+        the average with equal weights.
     n_jobs : int, default=None
         Number of jobs with which the trees are grown.
     random_state : int, RandomState instance or None, default=None
@@ -130,9 +121,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
     -----
     In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
     most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
-    The logistic regression takes about 60 Newton steps of O(n d^2) for each output, where n is at
-    most `max_search`, and about 20 on all rows if there are more. d is the number of features. If
-    there are more than 100, the regression uses their first 100 principal components.
+    The logistic regression takes about 60 Newton steps of O(n d^2) for each output, where d is the
+    number of features or, if there are more than 100, of their principal components.
 
     Examples
     --------
@@ -169,6 +159,8 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    __reduce__ = reduce_with_versions
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedRegressor:
         """Fit the four regressors and their weights.
 
@@ -189,16 +181,10 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         return self
 
     def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Fit as `fit` does, and return the held-out predictions of the average.
+        """Fit as `fit` does, and return the held-out predictions of the average, of the shape of y.
 
-        The parameters are those of `fit`.
-
-        Returns
-        -------
-        held_out : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            For each row a prediction that hardly depends on the targets of the row: the average,
-            with the weights of all rows, of held-out predictions. NaN for rows that are not among
-            the `max_samples` that were drawn, for rows of weight 0, and for fewer than 5 rows.
+        They are NaN for rows that are not among the `max_samples` that were drawn, for rows of
+        weight 0, and for fewer than 5 rows.
         """
         for name in ("n_components", "max_samples", "max_search"):
             check_count(getattr(self, name), name)
@@ -290,18 +276,7 @@ class BlendedRegressor(VersionedPickle, RegressorMixin, BaseEstimator):
         return w / w.sum() if w.any() else equal
 
     def predict(self, X: Any) -> Floats:
-        """Predict the weighted average of the four regressors.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            The predictions, of the shape of the targets in `fit`.
-        """
+        """Predict the weighted average of the four regressors, of the shape of y in `fit`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         u = np.empty((len(X), len(self.kernels_[0][2])))

@@ -197,17 +197,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
-        """Predict the score of each document, one block of rows at a time.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-        """
+        """Predict the score of each document, as `DocumentModel.predict`."""
         return self._predict_blocks(
             X, queries, lambda table: self._as_scores(self.regressor_.predict(table))
         )

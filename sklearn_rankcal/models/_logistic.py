@@ -62,10 +62,6 @@ def fit_logistic(
 ) -> tuple[Floats, Columns, Logistic]:
     """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
 
-    arcsinh(x) is close to x for small x and grows like a logarithm. If features have heavy tails, a
-    linear function of them is dominated by a few rows, and one of their arcsinh is not. The fit
-    with the smaller leave-one-out error is kept.
-
     X (n, d) are standardised features, y (n, n_outputs) and `weight` (n,) is of mean 1. If `search`
     lists rows, the choice is made on them, and then only penalties near the one that is best there
     are tried on all rows. The results are the leave-one-out predictions, the columns and the model.
@@ -95,10 +91,9 @@ def logistic_leave_one_out(
     scikit-learn's `LogisticRegression` takes classes only, and is fitted to one output at a time.
 
     Z (n, m) and y (n, n_outputs) come in, weights of mean 1, and the penalties to try in descending
-    order. The results are the weighted mean squared leave-one-out error of the chosen penalty, the
-    approximate leave-one-out predictions (without a row, the solution is a Newton step away from
-    that of all rows, to first order in the leverage of the row [2]_), and the model. A Newton step
-    takes O(n m^2) time per output.
+    order. The results are the weighted mean squared leave-one-out error of the chosen penalty,
+    approximate leave-one-out predictions (a Newton step from the solution of all rows [2]_), and
+    the model. A Newton step takes O(n m^2) time per output.
 
     References
     ----------

@@ -16,7 +16,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_weight_range, target_unit
 from sklearn_rankcal.utils._threads import threads_for
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 
-class PairModel(VersionedPickle, BaseEstimator):
+class PairModel(BaseEstimator):
     """Fit a regressor to one row per pair of documents of the same query.
 
     The predictions are made antisymmetric, or symmetric, by combining those for both orders of the
@@ -40,9 +40,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         The features of a pair (i, j). "difference" is x_i - x_j, "concatenation" is [x_i, x_j], and
         "products" is [x_i - x_j, x_i * x_j]. If `symmetric`, "difference" is ``|x_i - x_j|`` and
         "products" is [x_i + x_j, x_i * x_j]. A callable is called as ``features(first, second)``
-        with two tables. Their rows are the first and the second documents of the pairs. A linear
-        regressor of the difference is equivalent to a score for each document, so it cannot express
-        a cycle.
+        with the tables of the first and the second documents of the pairs.
     symmetric : bool, default=False
         True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
         to the diagonal, which has one row per document.
@@ -51,8 +49,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         same probability. None means that all pairs are used.
     random_state : int, RandomState instance or None, default=0
         Seed of the draw, and of the choice in which of its two orders each pair is given to the
-        regressor. Both also depend on a hash of the documents of the query and their targets, and
-        thus not on the order of the rows.
+        regressor. Neither depends on the order of the rows.
 
     Attributes
     ----------
@@ -66,8 +63,7 @@ class PairModel(VersionedPickle, BaseEstimator):
     Notes
     -----
     `fit` stores the features of at most `max_pairs` pairs. `predict` stores those of one block of
-    pairs, of at most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller. The
-    regressor receives the pairs in an order that depends on their content.
+    pairs, of at most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller.
     """
 
     def __init__(
@@ -84,6 +80,8 @@ class PairModel(VersionedPickle, BaseEstimator):
         self.symmetric = symmetric
         self.max_pairs = max_pairs
         self.random_state = random_state
+
+    __reduce__ = reduce_with_versions
 
     @property
     def space(self) -> PairSpace:
@@ -168,18 +166,12 @@ class PairModel(VersionedPickle, BaseEstimator):
             return regressor.fit(table, target / self._unit, **weights)
 
     def _draw(
-        self,
-        table: NDArray[Any],
-        targets: PairTargets,
-        queries: Queries,
-        keys: Keys,
-        seed: np.uint64,
+        self, table: NDArray[Any], targets: PairTargets, queries: Queries, keys: Keys, seed: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Keys]:
         """Return the rows of the pairs to use, their targets and their keys, by increasing key.
 
-        `keys` holds a hash of each document. Each pair gets a random key, which depends on its
-        content, its query and the seed, and the pairs with the smallest keys are drawn. Pairs with
-        equal keys have the same content, so it does not matter which of them are drawn.
+        Each pair gets a random key, which depends on the hashes `keys` of its documents, on its
+        query and on the seed. The pairs with the smallest keys are drawn.
         """
         n_pairs = int(PAIRS.n_entries(queries.sizes).sum())
         if n_pairs == 0:
@@ -238,8 +230,7 @@ class PairModel(VersionedPickle, BaseEstimator):
         Returns
         -------
         u : ndarray of shape (n_pairs,)
-            One query after another. In a query of r documents the pairs have the order of
-            ``numpy.triu_indices(r, 1)``, or ``numpy.triu_indices(r)`` if `symmetric`.
+            In the order of `PairTargets.flat`.
         """
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)
@@ -269,11 +260,7 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def _bits(values: NDArray[Any]) -> Keys:
-    """Convert numbers to keys.
-
-    They are rounded to single precision, because sums over a query depend on the order of its rows
-    in the last digits of double precision.
-    """
+    """Convert numbers to keys, in single precision: the last digits depend on the order of rows."""
     with np.errstate(over="ignore", under="ignore"):
         single = np.asarray(values).astype(np.float32) + np.float32(0)  # turns -0.0 into 0.0
     return single.view(np.uint32).astype(np.uint64)

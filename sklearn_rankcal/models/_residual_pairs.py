@@ -23,7 +23,7 @@ from sklearn_rankcal.targets import (
     Residuals,
 )
 from sklearn_rankcal.utils._parameters import check_methods
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 Floats = NDArray[np.float64]
 # The penalty times the number of queries: ten times that of `BilinearPairs`, because products are
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 _PENALTY_TIMES_QUERIES = 3000.0
 
 
-class _ResidualModel(VersionedPickle, BaseEstimator):
+class _ResidualModel(BaseEstimator):
     """Fit scores, fit pairs to the residuals of the scores, and predict the sum of both."""
 
     space: PairSpace
@@ -39,6 +39,8 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores
         self.pairs = pairs
+
+    __reduce__ = reduce_with_versions
 
     def fit(
         self,
@@ -57,14 +59,11 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
             A table that both models accept.
         targets : PairTargets
             Targets with the symmetry of the model.
-        queries : Queries
-            The partition of the rows into queries.
-        sample_weight : ndarray of shape (n_documents,), default=None
-            Weights of the documents.
+        queries, sample_weight
+            As in `DocumentModel`.
         validation : Validation, default=None
             The validation queries of a `CalibratedRanker`, which determine the number of iterations
-            of a boosted regressor in `scores`. The rankings by the scores are evaluated, because
-            the model of pairs is fitted afterwards.
+            of a boosted regressor in `scores`, by the rankings of the scores.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels, for a `scores` that takes them (`StackedModel`).
 
@@ -107,14 +106,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the targets of all pairs of every query.
-
-        Returns
-        -------
-        u : ndarray of shape (n_pairs,)
-            The pairs i < j, or i <= j if the targets are symmetric, in the order of
-            `PairTargets.flat`.
-        """
+        """Predict the targets of all pairs of every query, in the order of `PairTargets.flat`."""
         u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
         u += self.pairs_.predict(X, queries)
         return u
@@ -127,11 +119,7 @@ class _ResidualModel(VersionedPickle, BaseEstimator):
         raise NotImplementedError
 
     def _fit_relation(
-        self,
-        targets: PairTargets,
-        scores: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
+        self, targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
     ) -> None:
         """Fit the coefficients that convert scores to predictions for pairs, if there are any."""
 
@@ -144,8 +132,7 @@ class ResidualPairModel(_ResidualModel):
     """A score for each document, plus a skew-symmetric form for what scores cannot express.
 
     The prediction for a pair is s_i - s_j + z_i' A z_j, where s_i is the score of document i and
-    z_i are its features. The model `scores` is fitted to the net Borda targets, which are the
-    scores that least squares over all pairs of a query gives. The model `pairs` is fitted to the
+    z_i are its features. The scores are fitted to the net Borda targets, and the form to the
     residuals.
 
     Parameters
@@ -157,10 +144,8 @@ class ResidualPairModel(_ResidualModel):
 
     Attributes
     ----------
-    scores_ : DocumentModel
-        The fitted model of s.
-    pairs_ : model of pairs
-        The fitted model of the residuals.
+    scores_, pairs_ : DocumentModel and model of pairs
+        The fitted models.
     """
 
     space = PAIRS
@@ -185,11 +170,9 @@ class ResidualProductModel(_ResidualModel):
     """A score for each document, products of scores, and a symmetric form for their residuals.
 
     The predictions are u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j, where s_i
-    is the score of document i and z_i are its features. The model `scores` is fitted to the
-    diagonal of the targets. Then a, b and c are fitted by least squares over all pairs, and the
-    model `pairs` is fitted to the residuals. If documents are relevant independently of each other,
-    they are ranked by their scores. The term z_i' A z_j expresses which documents tend to be
-    relevant together, or never together.
+    is the score of document i and z_i are its features. The scores are fitted to the diagonal of
+    the targets, then a, b and c by least squares over all pairs, and the form to the residuals. It
+    expresses which documents tend to be relevant together, or never together.
 
     Parameters
     ----------
@@ -201,12 +184,10 @@ class ResidualProductModel(_ResidualModel):
 
     Attributes
     ----------
-    scores_ : DocumentModel
-        The fitted model of s.
+    scores_, pairs_ : DocumentModel and symmetric model of pairs
+        The fitted models.
     slopes_ : ndarray of shape (3,)
         The coefficients a, b and c.
-    pairs_ : symmetric model of pairs
-        The fitted model of the residuals.
     """
 
     space = SYMMETRIC_PAIRS
@@ -218,11 +199,7 @@ class ResidualProductModel(_ResidualModel):
         return targets.diagonal()
 
     def _fit_relation(
-        self,
-        targets: PairTargets,
-        scores: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
+        self, targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
     ) -> None:
         self.slopes_ = _fit_slopes(targets, scores, queries, sample_weight)
 

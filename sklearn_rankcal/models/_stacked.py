@@ -30,7 +30,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._pickles import VersionedPickle
+from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 Floats = NDArray[np.float64]
@@ -42,15 +42,14 @@ _ROWS_OF_FULL_TREES = 15_000
 _MAX_LEAVES = 1000
 
 
-class StackedModel(VersionedPickle, _BaseComposition):
+class StackedModel(_BaseComposition):
     """Combine the scores of several models, with weights learned on held-out queries.
 
     Each member has its own targets, regressor, context columns and centring. The queries are
     divided into `cv` folds. Each member is fitted `cv` times, every time without one of the folds,
     and the held-out predictions of the members are combined by non-negative least squares on the
-    targets of the ranker's own loss. The fitted models are all kept: the score of a member for a
-    new document is the mean over its `cv` models. (This is called cross-fitting. It is bagging by
-    queries, and it needs no further fit on all queries.)
+    targets of the ranker's own loss [1]_. The score of a member for a new document is the mean over
+    its `cv` models.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
         that it vanishes as data grow. 0 means no penalty.
     n_jobs : int, default=None
         Number of fits that run at the same time, in threads. None means the number of a
-        `joblib.parallel_config` if there is one. Otherwise it means one fit for each processor (or
-        ``OMP_NUM_THREADS``) below 20,000 rows, where each fit has one thread, and 1 above.
+        `joblib.parallel_config` if there is one, and otherwise one fit for each processor (or
+        ``OMP_NUM_THREADS``) below 20,000 rows, and 1 above.
     verbose : int, default=0
         If positive, `fit` prints a line with the duration of each fit.
 
@@ -77,39 +76,26 @@ class StackedModel(VersionedPickle, _BaseComposition):
         The weight of each member. The prediction of the stack is the sum over the members of the
         weight times the member's score minus its mean over the query.
     shares_ : dict of str to float
-        The weights of the members after all are scaled to the same spread inside queries, divided
-        by their sum: how much of the stack each member is.
+        How much of the stack each member is: the weights after all are scaled to the same spread
+        inside queries, divided by their sum.
     members_ : dict of str to list of models
         The `cv` fitted models of each member, or none if the weight of the member is 0.
     fold_of_query_ : ndarray of shape (n_queries,)
-        The fold of each training query. The folds depend on the contents of the queries, and not
-        on their order. Queries with equal documents are in the same fold if it can hold them.
-
-    See Also
-    --------
-    sklearn.ensemble.StackingRegressor : Stacking of regressors. It has no queries, all members
-        learn the same targets, and it fits every member once more to all rows.
+        The fold of each training query, which depends on the contents of the queries.
 
     Notes
     -----
-    *Consistency.* Let every member tend to a limit f_k as the number n of queries grows, and let
-    the limit of one member be the conditional expectation t* of the centred targets. With v = 1 /
-    (number of documents of the query), the weights minimise the mean over queries of the squared
-    error sum_i v (t_i - sum_k w_k f_ki)^2 over w >= 0, plus a penalty of order 1 / n. The minimum
-    over w is not larger than the value at the unit vector of that member, which is the smallest
-    that any function can have. The excess over it is the mean squared distance from the combination
-    to t*, which therefore tends to 0. So the stack is consistent for the loss if one of its members
-    converges to t*, whatever the others are. A member that ranks perfectly, with scores that are
-    not t*, is not enough (:doc:`/theory` has an example). Scores are only centred in each query,
-    which changes no ranking. They are not rescaled query by query, which would break the argument.
+    If one of the members converges to the conditional expectation of the centred targets, the stack
+    is consistent for the loss, whatever the others are: the weights minimise the mean squared error
+    of the centred combination plus a penalty of order 1 / n for n queries, and the error of that
+    member alone is the smallest that any function can have. A member that ranks perfectly, with
+    other scores, is not enough (:doc:`/theory` has an example).
 
     The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
 
     References
     ----------
     .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24, 49-64.
-    .. [2] M. J. van der Laan, E. C. Polley and A. E. Hubbard (2007). Super learner. Statistical
-       Applications in Genetics and Molecular Biology 6(1).
 
     Examples
     --------
@@ -148,6 +134,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    __reduce__ = reduce_with_versions
+
     # Nested parameters such as ``forest__regressor__max_depth`` go through these pairs.
     @property
     def _named_members(self) -> list[tuple[str, Any]]:
@@ -169,8 +157,6 @@ class StackedModel(VersionedPickle, _BaseComposition):
         """Set parameters of the stack, or of a member as ``<name>__<parameter>``."""
         self._set_params("_named_members", **params)
         return self
-
-    # ---------------------------------------------------------------- fit
 
     def fit(
         self,
@@ -353,21 +339,8 @@ class StackedModel(VersionedPickle, _BaseComposition):
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.shares_ = dict(zip(names, (combined / combined.sum()).tolist(), strict=True))
 
-    # ---------------------------------------------------------------- predict
-
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document: the weighted sum of the centred members.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            Their mean over each query is 0.
-        """
+        """Predict the score of each document: the weighted sum of the centred members."""
         X = without_sparse_columns(X)
         total = np.zeros(queries.n_rows)
         for name, models in self.members_.items():
@@ -406,32 +379,29 @@ def default_members(
 ) -> list[tuple[str, Any, Any]]:
     """Return the members of a stack for which none are given.
 
-    They differ in what they learn, so that they err differently. The first learns the targets of
-    the ranker's own loss: where it converges to them, the stack is consistent. The second learns
-    net Borda scores, which vary less than the targets of most losses. Both see context columns and
-    are regularised strongly. The third and the fourth learn the labels as they are, from the
-    columns of X alone, so that they use what the labels say between queries, which centred targets
-    leave out. The third has larger trees and a weak penalty, for data with little noise.
-    :ref:`bench-lambdamart` has the measurements.
+    The first learns the targets of the ranker's own loss, and the second net Borda scores. Both see
+    context columns and are regularised strongly. The third and the fourth learn the labels as they
+    are, from the columns of X alone. The third has larger trees and a weak penalty, for data with
+    little noise. :ref:`bench-lambdamart` has the measurements.
 
     Parameters
     ----------
     relevance : bool, default=True
-        Whether the labels are a relevance of every row. Preferences cannot be learned as they are,
-        so that there are no third and fourth members.
+        Whether the labels are a relevance of every row. If not, there are no third and fourth
+        members.
     borda : bool, default=True
         Whether there is the second member. It is the same as the first if the loss is pairwise
         disagreement.
     forest : bool, default=True
-        Whether there is the fourth member, a forest. It needs columns of numbers. Numbers above
-        1e30 count as 1e30 for it, and numbers below -1e30 as -1e30.
+        Whether there is the fourth member, a forest, which needs columns of numbers. Numbers
+        beyond 1e30 count as 1e30 for it.
     context : None, "zscore", "difference", "rank", a list of these, or "auto", default="auto"
         Context columns of the first two members.
     center : bool, default=True
         Whether the first two members learn centred targets.
     n_rows : int, default=None
         The number of rows that the stack is fitted to. Above 15,000, the trees of the fourth member
-        have at most 1000 leaves, because more take memory and gain nothing. None means no limit.
+        have at most 1000 leaves. None means no limit.
 
     Returns
     -------
