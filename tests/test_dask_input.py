@@ -333,7 +333,7 @@ def test_an_unfitted_ranker_says_so():
     ):
         with pytest.raises(NotFittedError):
             call()
-    with pytest.raises(AttributeError, match="Call fit first"):
+    with pytest.raises(AttributeError, match="model_"):
         make().model_  # noqa: B018
 
 

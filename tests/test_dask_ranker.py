@@ -8,7 +8,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask import delayed
 from distributed import Client, LocalCluster
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -336,22 +335,6 @@ def test_dtypes_of_columns_and_ids(dtype):
     )
     ranks = there.predict(data.X).compute()
     assert ranks.tolist() == there.ranker_.predict(data.table(data.frame)).tolist()
-
-
-def test_frames_whose_partitions_dask_loses_are_refused_when_a_lazy_result_is_asked_for():
-    data = make_ranking(n_queries=20, n_features=3, n_informative=2, random_state=0)
-    frame = pd.DataFrame(data.X, columns=list("abc")).assign(qid=data.groups, label=data.y)
-    parts = [delayed(frame[frame.qid < 10]), delayed(frame[frame.qid >= 10])]
-    lost = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
-    X = lost[["a", "b", "c", "qid"]]
-    ranker = DaskCalibratedRanker(group_column="qid").fit(X, lost["label"])
-    assert np.isfinite(ranker.score(X, lost["label"]))
-    for lazy in (ranker.predict, ranker.decision_function, ranker.predict_order):
-        with pytest.raises(ValueError, match=r"verify_meta=False.*bug of dask.*X\.persist"):
-            lazy(X)
-    kept = dd.from_delayed(parts, meta=frame.iloc[:0])[["a", "b", "c", "qid"]]
-    wanted = ranker.predict(kept).compute()
-    np.testing.assert_array_equal(ranker.predict(X.persist()).compute(), wanted)
 
 
 def test_the_default_is_ridge_to_weights_of_mean_1():

@@ -38,11 +38,10 @@ def read_letor(
     ----------
     path : path or sequence of paths
         Files, plain, ``.gz`` or ``.bz2``. A folder stands for its files, and a path with ``*``,
-        ``?`` or ``[`` for the files that match it, both in the natural order of their names. All
-        workers must be able to read the files.
+        ``?`` or ``[`` for the files that match it, both in the natural order of their names.
     n_features : int, default=None
-        Number of features. If None, it is the largest index in the files. To find it, all numbers
-        are read once more, which takes about as long as `compute`. Pass the number if you know it.
+        Number of features. If None, it is the largest index in the files, which are read once more
+        to find it.
     dtype : dtype, default=numpy.float32
         The floating point dtype of the features.
     document_ids : bool, default=False
@@ -50,43 +49,29 @@ def read_letor(
         must then have.
     blocksize : int, str or None, default="64MB"
         About how many bytes of a plain file become a partition. None makes a partition of each
-        file. A compressed file is always one partition, because its blocks cannot be read one by
-        one.
+        file, as a compressed file always is.
 
     Returns
     -------
     frame : dask data frame
         The columns ``f1`` to ``f<n_features>``, the relevance ``label`` (float64) and the query id
         ``qid`` (int64), and ``document_id`` if it was asked for. The index is the number of the row
-        in all files, as in `load_letor`. Every query is in a single partition: pass
-        ``whole_queries=True`` to what uses the frame.
+        in all files. Pass ``whole_queries=True`` to what uses the frame.
 
     Raises
     ------
     FileNotFoundError
         If a file does not exist, or if a folder or a pattern has no files.
     ValueError
-        If a qid is in several files or in several blocks, or if a file has no rows. All other
-        errors of `load_letor` are raised when the blocks are computed, and if `n_features` is None
-        at once. They name the file and the line.
-
-    See Also
-    --------
-    sklearn_rankcal.datasets.load_letor : Read files that fit in memory.
+        If a qid is in several files or in several blocks, or if a file has no rows. Other errors of
+        `load_letor` can be raised when the blocks are computed.
 
     Notes
     -----
-    All files are read once at the beginning to find the query ids and to count the lines, in
-    parallel by blocks. This takes a few percent of the time that it takes to read the numbers. The
-    ids are then compared in this process, which takes about 250 bytes for each query.
-
-    A block begins at the first row whose qid differs from that of the row before it. Its size can
-    therefore differ from `blocksize` by a query. Rows of a query need not be next to each other in
-    a file that is a single block.
-
-    Convert the files once to parquet if you read them several times: text takes much longer to
-    read. ``write_queries(frame, folder, "qid", whole_queries=True)`` writes one file for each
-    partition.
+    All files are read once at the beginning to find the query ids and to count the lines. Rows of a
+    query must be next to each other, except in a file that is a single block. Convert files that
+    are read several times to parquet, by
+    ``write_queries(frame, folder, "qid", whole_queries=True)``.
 
     Examples
     --------

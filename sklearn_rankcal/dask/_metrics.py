@@ -84,9 +84,8 @@ def evaluate_rankings(
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text.
     whole_queries : bool, default=False
-        Whether every query is in a single partition. If it is False, labels, scores and ids are
-        moved between workers (a shuffle of about 40 bytes a row). If it is True, nothing is moved,
-        and a query in several partitions is an error.
+        Whether every query is in a single partition, so that no rows are moved between workers. A
+        query in several partitions is then an error.
     metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
         As in `metrics.evaluate_rankings`.
     sample_weight : dask series or array of shape (n_documents,), default=None
@@ -106,20 +105,14 @@ def evaluate_rankings(
         If something is not a dask series or array, or if none of the metrics has one of the
         parameters.
     ValueError
-        If partitions differ, if there are no query ids, or if a metric is unknown. When the values
-        are computed: if labels, scores, positions, weights or ids are not valid, or if a query is
-        in several partitions although `whole_queries` is True.
+        If partitions, labels, scores, positions, weights, ids or metrics are not valid, or if a
+        query is in several partitions although `whole_queries` is True.
 
     Notes
     -----
-    One value for each query and metric is gathered in this process: 8 bytes, which is 80 MB a
-    metric for 10 million queries, and a few more columns. The queries are put in the order of their
-    first rows, so that bootstrap samples are those of one machine. The bootstrap takes about 0.15
-    microseconds for each draw of a query and each metric: 150 s for a million queries and 1,000
-    samples.
-
-    The parameter ``max_relevance`` of ``"err"`` is the largest label of all partitions. To find it,
-    labels are read once more, at once. Pass it to save that.
+    One value for each query and metric is gathered in this process: 80 MB a metric for 10 million
+    queries, and a few more columns. To find the ``max_relevance`` of ``"err"``, the labels are read
+    once more, unless it is passed.
 
     Examples
     --------

@@ -41,38 +41,27 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     group_column : str
         Name of the column that contains the query ids: numbers, times or text.
     npartitions : int, default=None
-        Number of partitions of the result; None keeps the number of `frame`. With few queries some
-        partitions can be empty.
+        Number of partitions of the result; None keeps the number of `frame`.
 
     Returns
     -------
     grouped : dask data frame
         The rows of `frame` with their columns and their index. Every query is in a single
-        partition. Inside a partition, the rows have the order that they have in `frame`, so that
-        the documents of a query keep their order, and rows of several queries can alternate. Its
-        divisions are not known.
+        partition, in which the rows keep their order. Its divisions are not known.
 
     Raises
     ------
     TypeError
         If `frame` is not a dask data frame.
     ValueError
-        If there is no such column, or if the categories of a column are not known. When it is
-        computed: if a query id is missing, or if the categories of a column differ between
-        partitions.
-
-    See Also
-    --------
-    write_queries : Write the result to files, so that rows are moved only once.
+        If there is no such column, if a query id is missing, or if the categories of a column are
+        not known or differ between partitions.
 
     Notes
     -----
     The rows move every time that the result is computed. If it is used several times, persist it
-    in the memory of the workers (``grouped.persist()``), or write it to files. Pass
-    ``whole_queries=True`` to what uses it.
-
-    The number of the partition of a query is a hash of its id. Partitions therefore differ in size
-    if queries do: with 1,000 queries of equal size in each partition, by about 3 %.
+    (``grouped.persist()``), or write it to files by `write_queries`. Pass ``whole_queries=True`` to
+    what uses it. The number of the partition of a query is a hash of its id.
 
     Examples
     --------
@@ -148,36 +137,26 @@ def write_queries(
         it is False, the rows are moved as by `group_queries`.
     npartitions : int, default=None
         Number of files; None keeps the number of partitions. It is an error with
-        ``whole_queries=True``, because each partition becomes a file. A file becomes a partition:
-        choose the number such that a partition is a small part of the memory of a worker, 50 to
-        200 MB.
+        ``whole_queries=True``. Files of 50 to 200 MB are good partitions.
     overwrite : bool, default=False
         Whether the parquet files that the folder contains are deleted, after the new ones were
-        written. Without it, such a folder is an error, because files that are left over would
-        repeat queries.
+        written. Without it, such a folder is an error.
 
     Raises
     ------
     TypeError
         If `frame` is not a dask data frame, or if the query ids are categories.
     ValueError
-        If there is no such column, if a query id is missing, or if a query is in several partitions
-        although `whole_queries` is True. Also if `npartitions` is passed with it.
+        If there is no such column, if a query id is missing, if a query is in several partitions
+        although `whole_queries` is True, or if `npartitions` is passed with it.
     FileExistsError
         If the folder contains parquet files and `overwrite` is False.
-
-    See Also
-    --------
-    read_queries : Read the folder.
 
     Notes
     -----
     If an error stops the writing, the new files are deleted, and old ones stay. The index is not
-    written. ``dask.dataframe.to_parquet`` writes one file for each partition, or
-    one for several if dask merges partitions of few columns when it computes them. At the end the
-    query ids are read from the files, and compared. Rows can move although `whole_queries` is True:
-    if a series of another frame is added as a column, and divisions are not known, dask joins the
-    two by a shuffle on the index. A dask array is added without moving rows.
+    written. At the end the query ids are read from the files, and compared: rows can move although
+    `whole_queries` is True, if a series of another frame is added as a column.
 
     Examples
     --------
@@ -265,8 +244,7 @@ def read_queries(
     Parameters
     ----------
     path : path or URL
-        A folder of `write_queries`, or of any program that writes every query to a single file. All
-        workers must be able to read it.
+        A folder of `write_queries`, or of any program that writes every query to a single file.
     group_column : str
         Name of the column that contains the query ids.
     columns : list of str, default=None
@@ -275,30 +253,21 @@ def read_queries(
     Returns
     -------
     frame : dask data frame
-        It has one partition for each file, in the natural order of their names, and every query is
-        in a single partition. Pass ``whole_queries=True`` to what uses it.
+        One partition for each file, in the natural order of their names. Pass
+        ``whole_queries=True`` to what uses it.
 
     Raises
     ------
     FileNotFoundError
         If there is no such folder, or if it contains no parquet file.
     ValueError
-        If a column does not exist, if a query id is missing, or if a query is in several files. For
-        the last, read the folder with ``dask.dataframe.read_parquet`` and pass the frame to
-        `write_queries`.
+        If a column does not exist, if a query id is missing, or if a query is in several files.
 
     Notes
     -----
-    ``dask.dataframe.read_parquet(path, split_row_groups=False)`` reads the same rows. With its
-    default, ``"infer"``, dask makes several partitions of each file if the first one has more than
-    512 MiB and several row groups, and such partitions cut queries. (A row group has at most
-    1,048,576 rows if dask or pandas writes it.) It also merges partitions if few of the columns are
-    used. Queries remain whole in merged partitions, but `DataFrame.assign` then fails for an array
-    with the partitions of the files. `read_queries` never merges partitions, and reads only the
-    columns that are used.
-
-    The files do not say which categories a column of the dtype category has in all files.
-    ``frame.categorize()`` reads such columns to find them.
+    ``dask.dataframe.read_parquet`` can cut queries, because by default it makes several partitions
+    of large files, and it merges partitions of few columns, to which `DataFrame.assign` then cannot
+    add an array. ``frame.categorize()`` finds the categories of all files.
 
     Examples
     --------

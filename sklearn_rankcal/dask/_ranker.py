@@ -76,14 +76,16 @@ from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit
 
+#: Attributes of `ranker_` that the Dask ranker has, too.
+_OF_RANKER = ("model_", "loss_", "decoder_", "calibrated_over_")
+
 
 class DaskCalibratedRanker(BaseEstimator):
     """`CalibratedRanker` for dask collections, which need not fit in memory.
 
-    Targets and context columns depend on the query of a row and on a few numbers of all queries.
-    They are computed where the rows of the query are, and a regressor that takes partitions is
-    fitted to them. The fitted ranker predicts one partition at a time. Its ranking is that of the
-    fitted `ranker_`, a `CalibratedRanker`, whatever the partitions are.
+    Targets and context columns are computed where the rows of a query are, and a regressor that
+    takes partitions is fitted to them. The rankings are those of the fitted `ranker_`, a
+    `CalibratedRanker`, whatever the partitions are.
 
     Parameters
     ----------
@@ -101,10 +103,9 @@ class DaskCalibratedRanker(BaseEstimator):
         Name of the column of a data frame X that contains the query ids. The regressor does not see
         it. For arrays, pass ``groups`` to the methods instead.
     whole_queries : bool, default=False
-        Whether every query is in a single partition of the collections that are passed. If it is
-        False, rows are moved between workers (a shuffle) to bring queries together, in `fit` and in
-        `predict`. If it is True, nothing is moved, and a query in several partitions is an error.
-        `group_queries` makes such partitions.
+        Whether every query is in a single partition of the collections that are passed, as
+        `group_queries` makes them; a query in several partitions is then an error. If it is False,
+        rows are moved between workers to bring queries together, in `fit` and in `predict`.
     n_passes : int, default=1
         How many times a regressor with `partial_fit` learns all partitions.
     random_state : int, RandomState instance or None, default=None
@@ -127,11 +128,6 @@ class DaskCalibratedRanker(BaseEstimator):
         Number of columns of X, the group column included.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of X, if it is a data frame whose columns are named by strings.
-
-    See Also
-    --------
-    sklearn_rankcal.CalibratedRanker : The ranker for data in memory.
-    group_queries : Bring the rows of each query to the same partition.
 
     Notes
     -----
@@ -184,8 +180,6 @@ class DaskCalibratedRanker(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---------------------------------------------------------------- fit
-
     @checks_keywords
     def fit(
         self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
@@ -225,7 +219,8 @@ class DaskCalibratedRanker(BaseEstimator):
         check_regressor(regressor, loss.space, self.loss)
         check_labels_passed(y)
         data = read_collections(X, self.group_column, groups, y, sample_weight)
-        self.__dict__.pop("ranker_", None)  # so that an error leaves no model of other columns
+        for name in ("ranker_", *_OF_RANKER):  # so that an error leaves no model of other columns
+            vars(self).pop(name, None)
         validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
         check_columns(_table_without_rows(data), regressor)
         decoder = get_decoder(self.decoder, loss.space)
@@ -255,6 +250,8 @@ class DaskCalibratedRanker(BaseEstimator):
         )
         model = self._fit_model(regressor, data, plan, counts, of_centred, fingerprints)
         self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
+        for name in _OF_RANKER:
+            setattr(self, name, getattr(self.ranker_, name))
         return self
 
     def _check_parameters(self, loss: Loss) -> None:
@@ -421,50 +418,11 @@ class DaskCalibratedRanker(BaseEstimator):
             ranker._group_place = data.form.columns.index(self.group_column)
         return ranker
 
-    @property
-    def model_(self) -> Any:
-        """The fitted model of `ranker_`."""
-        return self._fitted().model_
-
-    @property
-    def loss_(self) -> Loss:
-        """The loss of `ranker_`, with parameters left to the data filled in."""
-        return self._fitted().loss_
-
-    @property
-    def decoder_(self) -> Any:
-        """The decoder of `ranker_`."""
-        return self._fitted().decoder_
-
-    @property
-    def calibrated_over_(self) -> str:
-        """The distributions over which the model is calibrated for the loss."""
-        return self._fitted().calibrated_over_
-
-    def _fitted(self) -> CalibratedRanker:
-        if "ranker_" not in vars(self):
-            raise AttributeError("This DaskCalibratedRanker is not fitted yet. Call fit first.")
-        return self.ranker_
-
-    # ---------------------------------------------------------------- predict
-
     def _read(self, X: Any, groups: Any, y: Any = None, sample_weight: Any = None) -> Collections:
         check_is_fitted(self, "ranker_")
         data = read_collections(X, self.group_column, groups, y, sample_weight)
         validate_data(self, X=data.form.table(data.meta), reset=False, skip_check_array=True)
         return data
-
-    def _read_lazily(self, X: Any, groups: Any) -> Collections:
-        """Read collections for a lazy result, which dask must be able to compute."""
-        for name, given in (("X", X), ("groups", groups)):
-            steps = given.expr.walk() if hasattr(given, "expr") else ()
-            if any(type(e).__name__ == "FromDelayed" and not e.verify_meta for e in steps):
-                raise ValueError(
-                    f"{name} comes from dask.dataframe.from_delayed(..., verify_meta=False). A bug "
-                    "of dask loses such partitions in lazy results ('Missing dependency'). Leave "
-                    f"verify_meta out, or pass {name}.persist()."
-                )
-        return self._read(X, groups)
 
     @checks_keywords
     def predict(self, X: Any, groups: Any = None) -> Any:
@@ -479,19 +437,11 @@ class DaskCalibratedRanker(BaseEstimator):
         Returns
         -------
         ranks : dask array of shape (n_documents,)
-            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works,
-            whatever the index and the divisions of X are. Of a data frame that was read from
-            parquet files, choose columns before the ranks are assigned: dask merges the partitions
-            of a frame with few columns, and then refuses the array.
-
-        Raises
-        ------
-        ValueError
-            If X or `groups` comes from ``from_delayed(..., verify_meta=False)``, which dask cannot
-            compute. When it is computed: if a query is in several partitions although
-            `whole_queries` is True.
+            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works. Choose
+            columns before the ranks are assigned: dask merges the partitions of parquet files of
+            which few columns are read, and then refuses the array.
         """
-        data = self._read_lazily(X, groups)
+        data = self._read(X, groups)
         return predict_values(data, self.ranker_, "predict", np.int64, self.whole_queries)
 
     @available_if(predicts_scores)
@@ -509,7 +459,7 @@ class DaskCalibratedRanker(BaseEstimator):
         scores : dask array of shape (n_documents,)
             In the order and the partitions of X; see `CalibratedRanker.decision_function`.
         """
-        data = self._read_lazily(X, groups)
+        data = self._read(X, groups)
         return predict_values(
             data,
             self.ranker_,
@@ -538,7 +488,7 @@ class DaskCalibratedRanker(BaseEstimator):
             partition.
         """
         check_count(k, "k", or_none=True)
-        return predict_order(self._read_lazily(X, groups), self.ranker_, k, self.whole_queries)
+        return predict_order(self._read(X, groups), self.ranker_, k, self.whole_queries)
 
     @checks_keywords
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
