@@ -231,8 +231,6 @@ BAD_PARAMETERS = {
     "center": ({"center": "yes"}, "center must be True or False"),
     "whole_queries": ({"whole_queries": 1}, "whole_queries must be True or False"),
     "n_passes": ({"n_passes": 0}, "n_passes must be a whole number >= 1"),
-    "n_jobs": ({"n_jobs": "all"}, "n_jobs must be a whole number or None"),
-    "verbose": ({"verbose": -1}, "verbose must be a whole number >= 0"),
     "group_column": ({"group_column": 3}, "group_column must be a string or None"),
     "a similar column": ({"group_column": "quid"}, "Did you mean 'qid'"),
 }

@@ -7,10 +7,9 @@ import pytest
 from scipy import sparse
 
 from sklearn_rankcal import LinearRanker
-from sklearn_rankcal.models import _linear_metric, _query_batches
+from sklearn_rankcal.models import _linear_metric, _linear_objective
 from sklearn_rankcal.models._linear_descent import minimize_smooth
-from sklearn_rankcal.models._linear_objective import LinearObjective
-from sklearn_rankcal.models._query_batches import QueryBatches
+from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import get_surrogate
 
@@ -24,7 +23,7 @@ def make_metric(surrogate, table=X, groups=G, y=Y, alpha=0.7):
     surrogate = get_surrogate(surrogate).resolve(y)
     weight = 1.0 + groups % 3
     objective = LinearObjective(QueryBatches(table, y, queries, weight), surrogate, alpha)
-    return objective.metric(np.zeros(table.shape[1]), 0.0, alpha)
+    return _linear_metric.make_metric(objective, np.zeros(table.shape[1]), 0.0, alpha)
 
 
 def second_derivatives(surrogate, alpha=0.7):
@@ -47,8 +46,8 @@ def second_derivatives(surrogate, alpha=0.7):
 def test_second_derivatives_are_one_in_the_coordinates(surrogate, monkeypatch):
     expected = second_derivatives(surrogate)
     shuffle = np.random.RandomState(0).permutation(len(Y))
-    for block_bytes in (_query_batches._BLOCK_BYTES, 8 * 6 * 50, 8 * 6 * 5):
-        monkeypatch.setattr(_query_batches, "_BLOCK_BYTES", block_bytes)
+    for block_bytes in (_linear_objective._BLOCK_BYTES, 8 * 6 * 50, 8 * 6 * 5):
+        monkeypatch.setattr(_linear_objective, "_BLOCK_BYTES", block_bytes)
         for kind in (np.asarray, sparse.csr_matrix, sparse.csr_array):
             table = kind((X * UNITS)[shuffle])
             metric = make_metric(surrogate, table, G[shuffle], Y[shuffle])
@@ -80,7 +79,7 @@ def test_many_columns_have_a_diagonal_metric(surrogate, monkeypatch):
 
 
 def test_sampled_rows_give_nearly_the_same_coordinates(monkeypatch):
-    monkeypatch.setattr(_query_batches, "_BLOCK_BYTES", 8 * 6 * 20)
+    monkeypatch.setattr(_linear_objective, "_BLOCK_BYTES", 8 * 6 * 20)
     expected = second_derivatives("pairwise_logistic")
     monkeypatch.setattr(_linear_metric, "_ROWS_PER_COLUMN", 25)
     metric = make_metric("pairwise_logistic", X * UNITS)

@@ -24,7 +24,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models import LinearModel, _query_batches
+from sklearn_rankcal.models import LinearModel, _linear_objective
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -217,7 +217,7 @@ def test_sparse_dense_float32_order_of_rows_and_threads(surrogate, monkeypatch):
         for rows in (np.arange(len(Y)), SHUFFLE):
             other = fit(surrogate, X=kind(table[rows]), y=Y[rows], groups=G[rows], n_jobs=2)
             np.testing.assert_allclose(other.coef_, ranker.coef_, rtol=1e-6, atol=1e-9)
-    monkeypatch.setattr(_query_batches, "_BLOCK_BYTES", 8 * 6 * 5)  # shorter than most queries
+    monkeypatch.setattr(_linear_objective, "_BLOCK_BYTES", 8 * 6 * 5)  # shorter than most queries
     for kind in (np.asarray, sparse.csr_matrix):
         for rows in (np.arange(len(Y)), SHUFFLE):
             other = fit(surrogate, X=kind(table[rows]), y=Y[rows], groups=G[rows], n_jobs=3)

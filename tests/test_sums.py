@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
-from sklearn_rankcal.models._document_sums import DocumentSums, has_closed_form
 from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._sums import DocumentSums, has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
 

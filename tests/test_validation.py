@@ -34,7 +34,7 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     default_regressor,
 )
-from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries
 
 DATA = make_ranking(90, (3, 10), 6, random_state=0)

@@ -38,8 +38,8 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._document_sums import has_closed_form
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
+from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.queries import Queries
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from functools import partial
 from itertools import repeat
-from numbers import Integral
 from typing import Any
 
 import dask
@@ -19,7 +18,6 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.dask._context import columns_that_differ
 from sklearn_rankcal.dask._documents import (
     LABEL,
     WEIGHT,
@@ -54,13 +52,13 @@ from sklearn_rankcal.dask._query_ids import (
     queries_of,
 )
 from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
-from sklearn_rankcal.dask._training import Counts, Plan, extremes, read_weight
+from sklearn_rankcal.dask._training import Counts, Plan, columns_that_differ, extremes, read_weight
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._document_sums import has_closed_form
+from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._reports import predicts_scores
@@ -266,10 +264,6 @@ class DaskCalibratedRanker(BaseEstimator):
         check_context(None if self.context == "auto" else self.context)
         if self.group_column is not None and not isinstance(self.group_column, str):
             raise TypeError(f"group_column must be a string or None; got {self.group_column!r}.")
-        if not isinstance(self.verbose, Integral | bool) or self.verbose < 0:
-            raise ValueError(f"verbose must be a whole number >= 0; got {self.verbose!r}.")
-        if not isinstance(self.n_jobs, Integral | None):
-            raise ValueError(f"n_jobs must be a whole number or None; got {self.n_jobs!r}.")
 
     def _own_regressor(self, loss: Loss) -> Any:
         """Return the regressor, unfitted, with its seeds set."""
@@ -278,14 +272,10 @@ class DaskCalibratedRanker(BaseEstimator):
             regressor = BilinearPairs(symmetric=loss.space.symmetric) if pairwise else Ridge()
         else:
             regressor = self.regressor
-            if isinstance(regressor, str):
-                raise TypeError(
-                    f"regressor={regressor!r} is not fitted to partitions. Pass a regressor such "
-                    "as lightgbm.DaskLGBMRegressor(), or None."
-                )
             if isinstance(regressor, type) or not hasattr(regressor, "get_params"):
                 raise TypeError(
-                    f"regressor must be an estimator object or None; got {regressor!r}."
+                    "regressor must be an estimator object, such as lightgbm.DaskLGBMRegressor(), "
+                    f"or None; got {regressor!r}."
                 )
             if regressor.get_params().get("client") is not None:
                 raise ValueError(
@@ -397,23 +387,13 @@ class DaskCalibratedRanker(BaseEstimator):
         self, model: Any, loss: Loss, decoder: Any, regressor: Any, data: Collections
     ) -> CalibratedRanker:
         """Return a fitted `CalibratedRanker`."""
+        shared = {"loss", "decoder", "context", "center", "group_column", "random_state", "n_jobs"}
         ranker = CalibratedRanker(
-            unfitted_on_one_machine(regressor),
-            loss=self.loss,
-            decoder=self.decoder,
-            context=self.context,
-            center=self.center,
-            group_column=self.group_column,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
+            unfitted_on_one_machine(regressor), **{name: getattr(self, name) for name in shared}
         )
-        ranker.model_, ranker.loss_, ranker.decoder_ = model, loss, decoder
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        vars(ranker).update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
         ranker.calibrated_over_ = loss.calibrated_over
-        ranker.grouped_ = True
-        ranker.n_queries_, ranker.n_queries_dropped_ = self.n_queries_, self.n_queries_dropped_
-        ranker.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            ranker.feature_names_in_ = self.feature_names_in_
         if self.group_column is not None:
             ranker._group_place = data.form.columns.index(self.group_column)
         return ranker

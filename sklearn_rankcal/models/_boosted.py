@@ -14,8 +14,12 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import Run, check_stops_early, fit_until_best
-from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.models._early_stopping import (
+    Run,
+    Validation,
+    check_stops_early,
+    fit_until_best,
+)
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES

@@ -14,11 +14,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._document_sums import DocumentSums
-from sklearn_rankcal.models._early_stopping import Run, check_stops_early, fit_until_best
-from sklearn_rankcal.models._sums import Sums
+from sklearn_rankcal.models._early_stopping import (
+    Run,
+    Validation,
+    check_stops_early,
+    fit_until_best,
+)
+from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
-from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import note_text_columns, take_rows

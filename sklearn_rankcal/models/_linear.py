@@ -12,8 +12,12 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._linear_descent import Point, descend, find_origin
 from sklearn_rankcal.models._linear_metric import Metric
-from sklearn_rankcal.models._linear_objective import LinearObjective
-from sklearn_rankcal.models._query_batches import QueryBatches, linear_table, row_scores
+from sklearn_rankcal.models._linear_objective import (
+    LinearObjective,
+    QueryBatches,
+    linear_table,
+    row_scores,
+)
 from sklearn_rankcal.models._stochastic import (
     STEP_SIZES,
     StochasticGradient,

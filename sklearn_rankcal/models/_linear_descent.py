@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_metric import Metric, make_metric
 from sklearn_rankcal.models._linear_objective import LinearObjective
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def find_origin(
             f"{type(objective.surrogate).__name__} or its gradient is not finite for equal scores. "
             "Scale the labels, the weights or the columns of X."
         )
-    return origin, objective.metric(*origin, alpha)
+    return origin, make_metric(objective, *origin, alpha)
 
 
 def _best_constant(objective: LinearObjective) -> float:

@@ -5,14 +5,13 @@ With them, solvers converge whatever the units of the columns and their correlat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sklearn_rankcal.models._query_batches import Batch, QueryBatches
+from sklearn_rankcal.models._linear_objective import Batch, LinearObjective, QueryBatches
 
 Floats = NDArray[np.float64]
 #: Correlations are estimated for up to so many columns, from about this many rows for each.
@@ -58,19 +57,16 @@ class Metric(NamedTuple):
 
 
 def make_metric(
-    data: QueryBatches,
-    batches: Sequence[Batch],
-    curvature: Callable[[Batch], Floats],
-    penalty: float,
-    fits_intercept: bool,
+    objective: LinearObjective, coef: Floats, intercept: float, penalty: float
 ) -> Metric:
-    """Compute the metric from the weighted curvature by the score of each row of a batch.
+    """Compute the metric from the curvature of an objective at a point.
 
     Second derivatives by two scores are left out, but columns are centred in each query without an
     intercept, and on all rows with one. The sums of squares of the columns are those of all rows,
     plus `penalty`. For up to 512 columns, their correlations are those of about 200 rows for each
     column. A ValueError is raised if the square of a column or the curvature overflows.
     """
+    data, fits_intercept = objective.data, objective.fits_intercept
     n_features = data.n_features
     first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
     products, n_sampled = np.zeros((0, 0)), 0
@@ -79,8 +75,7 @@ def make_metric(
     if correlated:
         products = np.zeros((n_features, n_features))
     every = max(1, data.queries.n_rows // (_ROWS_PER_COLUMN * n_features))
-    for number, batch in enumerate(batches):
-        bend = curvature(batch)
+    for number, (batch, bend) in enumerate(objective.curvature(coef, intercept)):
         total += float(bend.sum())
         sampled = correlated and number % every == 0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -104,11 +99,11 @@ def make_metric(
         second = np.maximum(second - center * first, 0.0)
         if sampled_total > 0:
             products -= np.outer(sampled_first / sampled_total, sampled_first)
-    intercept = total if total > 0 else 1.0
+    by_intercept = total if total > 0 else 1.0
     if not correlated:
-        return Metric(center, intercept, 1.0 / (second + penalty), None, None)
+        return Metric(center, by_intercept, 1.0 / (second + penalty), None, None)
     matrix, inverse, squares = _diagonalise(products, second, penalty, n_sampled)
-    return Metric(center, intercept, squares, matrix, inverse)
+    return Metric(center, by_intercept, squares, matrix, inverse)
 
 
 def _diagonalise(

@@ -1,18 +1,185 @@
-"""The objective of linear models: a surrogate of linear scores, and a penalty."""
+"""The objective of linear models, a surrogate of linear scores and a penalty, and its data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits  # scikit-learn depends on it
 
-from sklearn_rankcal.models._linear_metric import Metric, make_metric
-from sklearn_rankcal.models._query_batches import Batch, QueryBatches
+from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.models._tables import stored_columns
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
+from sklearn_rankcal.targets import RedrawnTargets
+from sklearn_rankcal.utils._memory import rows_per_block
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Bytes of a block of rows in float64. It stays in the processor's cache between the product with
+#: the coefficients and the one with the gradient.
+_BLOCK_BYTES = 1 << 22
+
+
+def linear_table(X: Any) -> Any:
+    """Check that X is finite and numeric; return an array or a CSR matrix of float32 or float64."""
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+
+
+def block_rows(X: Any) -> int:
+    """Return how many rows of a table make a block."""
+    return rows_per_block(8 * max(1, stored_columns(X)), _BLOCK_BYTES)
+
+
+def row_scores(X: Any, coef: Floats) -> Floats:
+    """Compute X coef in float64, such that equal rows have equal scores wherever they stand."""
+    if sparse.issparse(X):
+        return X @ coef
+    scores = np.empty(X.shape[0])
+    step = block_rows(X)
+    for first in range(0, len(scores), step):
+        block = np.asarray(X[first : first + step], dtype=np.float64)
+        # A product of matrices adds up the last rows of a block in another order than the others.
+        scores[first : first + step] = np.einsum("ij,j->i", block, coef)
+    return scores
+
+
+class Batch(NamedTuple):
+    """Some queries in grouped layout: their rows of the table, targets, and a weight for each."""
+
+    rows: slice | Ints
+    queries: Queries
+    targets: Any
+    weight: Floats
+
+    def row_weight(self) -> Floats:
+        """The weight of the query of each row."""
+        return self.queries.repeat(self.weight)
+
+
+class QueryBatches:
+    """Checked training data, of which runs or lists of queries can be taken.
+
+    X is what `linear_table` returned. It is not copied, and read as float64 in blocks. Targets are
+    in row layout, and the weight of a query is the mean of the weights of its rows.
+    """
+
+    def __init__(
+        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
+    ) -> None:
+        self.X = X
+        self.queries = queries
+        self._block_rows = block_rows(X)
+        if sample_weight is None:
+            self.weight = np.ones(queries.n_queries)
+        else:
+            self.weight = queries.mean(sample_weight)
+        self._draw = None
+        if isinstance(targets, RedrawnTargets):
+            targets, self._draw = targets
+        if isinstance(targets, Preferences):
+            if queries.order is not None:
+                place = queries.scatter(np.arange(queries.n_rows))
+                grouped = Queries(queries.offsets)
+                targets = Preferences(
+                    grouped, place[targets.winner], place[targets.loser], targets.weight
+                )
+        else:
+            targets = queries.gather(np.asarray(targets, dtype=np.float64))
+            if self._draw is not None:
+                targets = targets.copy()  # `redraw` writes into it
+        self.targets = targets
+        self._of_size: dict[int, Queries] = {}
+
+    @property
+    def n_queries(self) -> int:
+        return self.queries.n_queries
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def runs(self) -> list[Batch]:
+        """Split all queries into runs of consecutive ones, each of about one block of rows."""
+        sizes = [part.n_queries for _, part in self.queries.chunks(self._block_rows)]
+        return [
+            self.take(run) for run in np.split(np.arange(self.n_queries), np.cumsum(sizes)[:-1])
+        ]
+
+    def take(self, numbers: Ints) -> Batch:
+        """Return the queries of these numbers, one after the other."""
+        starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
+        if len(numbers) == 1:
+            part = self._single(int(sizes[0]))
+        else:
+            part = Queries(np.append(0, np.cumsum(sizes)))
+        if (np.diff(numbers) == 1).all():
+            places: slice | Ints = slice(int(starts[0]), int(starts[0]) + part.n_rows)
+        else:
+            places = _ranges(starts, sizes)
+        order = self.queries.order
+        rows = places if order is None else order[places]
+        targets = self.targets
+        if isinstance(targets, Preferences):
+            of_query = targets.pair_offsets
+            counts = of_query[numbers + 1] - of_query[numbers]
+            pairs = _ranges(of_query[numbers], counts)
+            shift = np.repeat(part.offsets[:-1] - starts, counts)
+            targets = Preferences(
+                part,
+                targets.winner[pairs] + shift,
+                targets.loser[pairs] + shift,
+                targets.weight[pairs],
+            )
+        else:
+            targets = targets[places]
+        return Batch(rows, part, targets, self.weight[numbers])
+
+    @property
+    def redraws(self) -> bool:
+        """Whether new targets can be drawn."""
+        return self._draw is not None
+
+    def redraw(self, numbers: Ints) -> None:
+        """Draw new targets of some queries, in the place of their present ones."""
+        assert self._draw is not None
+        places = _ranges(self.queries.offsets[numbers], self.queries.sizes[numbers])
+        self.targets[places] = self._draw(numbers)
+
+    def _single(self, size: int) -> Queries:
+        """One query of this size; steps of stochastic gradients need it thousands of times."""
+        if size not in self._of_size:
+            self._of_size[size] = Queries.single(size)
+        return self._of_size[size]
+
+    def read(self, rows: slice | Ints) -> Any:
+        """Return rows of the table as float64, or as a CSR matrix."""
+        part = self.X[rows]
+        return part if sparse.issparse(part) else np.asarray(part, dtype=np.float64)
+
+    def blocks(self, batch: Batch) -> Iterator[tuple[slice, slice | Ints]]:
+        """Yield the places in a batch and the rows of the table of each block of the batch."""
+        step, n_rows = self._block_rows, batch.queries.n_rows
+        for first in range(0, n_rows, step):
+            inside = slice(first, min(first + step, n_rows))
+            if isinstance(batch.rows, slice):
+                start = batch.rows.start
+                yield inside, slice(start + inside.start, start + inside.stop)
+            else:
+                yield inside, batch.rows[inside]
+
+
+def _ranges(starts: Ints, sizes: Ints) -> Ints:
+    """Return the numbers of the ranges that begin at `starts`, one range after another."""
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+
 
 Floats = NDArray[np.float64]
 
@@ -80,14 +247,28 @@ class LinearObjective:
             slope += float(batch.row_weight() @ gradient)
         return value, slope
 
-    def metric(self, coef: Floats, intercept: float, penalty: float) -> Metric:
-        """Return coordinates for solvers, from the curvature at a point plus a positive penalty."""
+    def curvature(self, coef: Floats, intercept: float) -> Iterator[tuple[Batch, Floats]]:
+        """Yield batches, and the weighted curvature by the score of each row at a point.
 
-        def curvature(batch: Batch) -> Floats:
-            own = _curvature(self.data, self.surrogate, batch, coef, intercept)
-            return batch.row_weight() * own
-
-        return make_metric(self.data, self._batches, curvature, penalty, self.fits_intercept)
+        Where it is 0 everywhere, it is the absolute value of the slope.
+        """
+        for batch in self._batches:
+            if coef.any():
+                blocks = self.data.blocks(batch)
+                scores = np.concatenate([self.data.read(rows) @ coef for _, rows in blocks])
+            else:
+                scores = np.zeros(batch.queries.n_rows)
+            with np.errstate(over="ignore", under="ignore"):
+                result = self.surrogate._evaluate(
+                    batch.targets, scores + intercept, batch.queries, 2, 1
+                )
+            assert result.gradient is not None
+            bend: Any = result.curvature
+            if bend is not None:
+                bend = np.where(np.isfinite(bend), np.maximum(bend, 0.0), 0.0)
+            if bend is None or not bend.any():
+                bend = np.abs(result.gradient)
+            yield batch, batch.row_weight() * bend
 
 
 def _add(
@@ -128,22 +309,3 @@ def batch_gradient(
         else:
             of_coef = np.sum([data.read(rows).T @ weighted[b] for b, rows in blocks], axis=0)
         return float(batch.weight @ value), of_coef, float(weighted.sum())
-
-
-def _curvature(
-    data: QueryBatches, surrogate: Surrogate, batch: Batch, coef: Floats, intercept: float
-) -> Floats:
-    """Return a number >= 0 for each row: the curvature or, where it is 0 everywhere, the slope."""
-    if coef.any():
-        scores = np.concatenate([data.read(rows) @ coef for _, rows in data.blocks(batch)])
-    else:
-        scores = np.zeros(batch.queries.n_rows)
-    with np.errstate(over="ignore", under="ignore"):
-        result = surrogate._evaluate(batch.targets, scores + intercept, batch.queries, 2, 1)
-    bend: Any = result.curvature
-    if bend is not None:
-        bend = np.where(np.isfinite(bend), np.maximum(bend, 0.0), 0.0)
-        if bend.any():
-            return bend
-    assert result.gradient is not None
-    return np.abs(result.gradient)

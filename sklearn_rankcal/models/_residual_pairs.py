@@ -11,8 +11,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
-from sklearn_rankcal.models._validation import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
     PAIRS,

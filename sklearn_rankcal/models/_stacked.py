@@ -19,13 +19,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import DocumentModel
-from sklearn_rankcal.models._fold_data import (
+from sklearn_rankcal.models._folds import (
     ClippedExtraTrees,
     part_of_table,
     part_of_weights,
+    query_folds,
     without_sparse_columns,
 )
-from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows

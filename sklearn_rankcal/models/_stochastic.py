@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.models._linear_metric import Metric
-from sklearn_rankcal.models._linear_objective import LinearObjective, batch_gradient
-from sklearn_rankcal.models._query_batches import QueryBatches
+from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from sklearn_rankcal.models import (
     is_model,
 )
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.models._fold_data import suits_forests
+from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._features import column_values, numeric_columns
 from sklearn_rankcal.utils._wrapped import innermost_estimator

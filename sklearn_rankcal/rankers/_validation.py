@@ -16,7 +16,7 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models._validation import Validation
+from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.rankers._training import TrainingData
