@@ -57,8 +57,11 @@ def test_second_derivatives_are_one_in_the_coordinates(surrogate, monkeypatch):
             np.testing.assert_allclose(np.diag(product), metric.squares, rtol=1e-6)
             np.testing.assert_allclose(metric.matrix @ metric.inverse, np.eye(6), atol=1e-6)
             w = np.arange(6.0)
-            np.testing.assert_allclose(metric.coef(metric.coordinates(w)), w, atol=1e-6)
-            np.testing.assert_allclose(metric.slopes(w), metric.matrix.T @ w, rtol=1e-12)
+            coef, intercept = metric.point(metric.coordinates(w, 3.0))
+            np.testing.assert_allclose(coef, w, atol=1e-6)
+            assert intercept == pytest.approx(0.0 if metric.intercept is None else 3.0, abs=1e-6)
+            slopes = metric.gradient(w, 0.0)[:6]
+            np.testing.assert_allclose(slopes, metric.matrix.T @ w, rtol=1e-12)
 
 
 @pytest.mark.parametrize("surrogate", ["pairwise_logistic", "pointwise_logistic"])
@@ -70,8 +73,9 @@ def test_many_columns_have_a_diagonal_metric(surrogate, monkeypatch):
         assert metric.matrix is None
         np.testing.assert_allclose(metric.squares, 1 / expected, rtol=1e-6)
         w = np.arange(6.0)
-        np.testing.assert_allclose(metric.coef(metric.coordinates(w)), w, rtol=1e-12)
-        np.testing.assert_allclose(metric.slopes(w), w / np.sqrt(expected), rtol=1e-6)
+        np.testing.assert_allclose(metric.point(metric.coordinates(w, 0.0))[0], w, rtol=1e-12)
+        slopes = metric.gradient(w, 0.0)[:6]
+        np.testing.assert_allclose(slopes, w / np.sqrt(expected), rtol=1e-6)
     ranker = LinearRanker(surrogate, tol=1e-9).fit(X, Y, groups=G)
     monkeypatch.undo()
     other = LinearRanker(surrogate, tol=1e-9).fit(X, Y, groups=G)

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.models._linear_descent import Point, descend, find_origin
-from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_descent import descend, find_origin
+from sklearn_rankcal.models._linear_metric import Metric, Point
 from sklearn_rankcal.models._linear_objective import (
     LinearObjective,
     QueryBatches,
@@ -173,9 +173,10 @@ class LinearModel(BaseEstimator):
             objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
             state = self._make_state(data, surrogate, *find_origin(objective, self.alpha), order)
             self.n_iter_ = 0
-        elif data.n_features != len(state.y):
+        elif data.n_features != len(state.metric.squares):
             raise ValueError(
-                f"X has {data.n_features} columns, but earlier calls had {len(state.y)}."
+                f"X has {data.n_features} columns, but earlier calls had "
+                f"{len(state.metric.squares)}."
             )
         else:
             # Parameters that depend on data, such as eta, are those of the first call.

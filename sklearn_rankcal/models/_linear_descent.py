@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sklearn_rankcal.models._linear_metric import Metric, make_metric
+from sklearn_rankcal.models._linear_metric import Metric, Point, make_metric
 from sklearn_rankcal.models._linear_objective import LinearObjective
 
 Floats = NDArray[np.float64]
-#: Coefficients and intercept.
-Point = tuple[Floats, float]
 Function = Callable[[Floats], tuple[float, Floats]]
 #: Called with the number of an iteration, the value and the largest entry of the scaled gradient.
 Progress = Callable[[int, float, float], None]
@@ -95,51 +93,35 @@ def descend(
 
     `metric` and the unit of the gradient are those at the origin.
     """
-    n_features = objective.data.n_features
-    by_intercept = np.sqrt(metric.intercept)
 
     def scaled_gradient(point: Point) -> tuple[float, Floats]:
         found = objective.evaluate(*point)
-        if not found.finite:
-            return np.inf, np.full(n_features + objective.fits_intercept, np.nan)
-        if not objective.fits_intercept:
-            return found.value, metric.slopes(found.of_coef)
-        slopes = metric.slopes(found.of_coef - metric.center * found.of_intercept)
-        return found.value, np.append(slopes, found.of_intercept / by_intercept)
+        slopes = metric.gradient(found.of_coef, found.of_intercept)
+        return (found.value, slopes) if found.finite else (np.inf, np.full_like(slopes, np.nan))
 
     base, slopes = scaled_gradient(origin)
-    unit = float(np.linalg.norm(slopes[:n_features]))
+    unit = float(np.linalg.norm(slopes[: objective.data.n_features]))
     # The objective cannot fall by more than about unit^2 / 2.
     if not unit**2 > _ROUNDING * abs(base):
         return start, Minimum(np.zeros(0), base, 0, True, "")
 
-    def to_point(x: Floats) -> Point:
-        coef = metric.coef(x[:n_features] * unit)
-        if not objective.fits_intercept:
-            return coef, 0.0
-        return coef, float(x[-1] * unit / by_intercept) - float(metric.center @ coef)
-
     def scaled(x: Floats) -> tuple[float, Floats]:
-        value, slopes = scaled_gradient(to_point(x))
+        value, slopes = scaled_gradient(metric.point(x * unit))
         return (value - base) / unit**2, slopes / unit
 
     def shown(number: int, value: float, slope: float) -> None:
         if progress is not None:
             progress(number, base + value * unit**2, slope)
 
-    coef, intercept = start
-    x = metric.coordinates(coef) / unit
-    if objective.fits_intercept:
-        x = np.append(x, (intercept + float(metric.center @ coef)) * by_intercept / unit)
     found = minimize_smooth(
         scaled,
-        x,
+        metric.coordinates(*start) / unit,
         max_iter=max_iter,
         gradient_tolerance=tol,
         value_tolerance=_ROUNDING * max(1.0, abs(base) / unit**2),
         progress=shown,
     )
-    return to_point(found.x), found
+    return metric.point(found.x * unit), found
 
 
 class _LineGuard:

@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn_rankcal.models._linear_objective import Batch, LinearObjective, QueryBatches
 
 Floats = NDArray[np.float64]
+#: Coefficients and intercept.
+Point = tuple[Floats, float]
 #: Correlations are estimated for up to so many columns, from about this many rows for each.
 _MAX_CORRELATED, _ROWS_PER_COLUMN = 512, 200
 
@@ -22,15 +24,15 @@ class Metric(NamedTuple):
     """The map w = T y from coordinates to coefficients, where T'HT = 1.
 
     H is an approximation of the second derivatives of the objective, with the penalty. T'T is
-    diagonal too, so that the penalty is a sum over the coordinates.
+    diagonal too, so that the penalty is a sum over the coordinates. The last coordinate is that of
+    the intercept of centred columns, if there is an intercept.
 
     Attributes
     ----------
     center : ndarray of shape (n_features,)
-        Weighted means of the columns. Solvers use the intercept of centred columns. It is 0 without
-        an intercept.
-    intercept : float
-        The second derivative by the intercept.
+        Weighted means of the columns; 0 without an intercept.
+    intercept : float or None
+        The second derivative by the intercept; None without an intercept.
     squares : ndarray of shape (n_features,)
         The diagonal of T'T.
     matrix, inverse : ndarray of shape (n_features, n_features) or None
@@ -38,22 +40,33 @@ class Metric(NamedTuple):
     """
 
     center: Floats
-    intercept: float
+    intercept: float | None
     squares: Floats
     matrix: Floats | None
     inverse: Floats | None
 
-    def coef(self, y: Floats) -> Floats:
-        """Return T y."""
-        return np.sqrt(self.squares) * y if self.matrix is None else self.matrix @ y
+    def point(self, x: Floats) -> Point:
+        """Return the coefficients and the intercept that have these coordinates."""
+        y = x[: len(self.squares)]
+        coef = np.sqrt(self.squares) * y if self.matrix is None else self.matrix @ y
+        if self.intercept is None:
+            return coef, 0.0
+        return coef, float(x[-1] / np.sqrt(self.intercept)) - float(self.center @ coef)
 
-    def slopes(self, of_coef: Floats) -> Floats:
-        """Return T' times a gradient: the derivatives by the coordinates."""
-        return np.sqrt(self.squares) * of_coef if self.matrix is None else self.matrix.T @ of_coef
+    def coordinates(self, coef: Floats, intercept: float) -> Floats:
+        """Return the coordinates of coefficients and an intercept."""
+        y = coef / np.sqrt(self.squares) if self.inverse is None else self.inverse @ coef
+        if self.intercept is None:
+            return y
+        return np.append(y, (intercept + float(self.center @ coef)) * np.sqrt(self.intercept))
 
-    def coordinates(self, coef: Floats) -> Floats:
-        """Return the inverse of T, times coefficients."""
-        return coef / np.sqrt(self.squares) if self.inverse is None else self.inverse @ coef
+    def gradient(self, of_coef: Floats, of_intercept: float) -> Floats:
+        """Return the derivatives by the coordinates, given those by w and b."""
+        slopes = of_coef - self.center * of_intercept
+        slopes = np.sqrt(self.squares) * slopes if self.matrix is None else self.matrix.T @ slopes
+        if self.intercept is None:
+            return slopes
+        return np.append(slopes, of_intercept / np.sqrt(self.intercept))
 
 
 def make_metric(
@@ -99,7 +112,7 @@ def make_metric(
         second = np.maximum(second - center * first, 0.0)
         if sampled_total > 0:
             products -= np.outer(sampled_first / sampled_total, sampled_first)
-    by_intercept = total if total > 0 else 1.0
+    by_intercept = (total or 1.0) if fits_intercept else None
     if not correlated:
         return Metric(center, by_intercept, 1.0 / (second + penalty), None, None)
     matrix, inverse, squares = _diagonalise(products, second, penalty, n_sampled)

@@ -63,28 +63,22 @@ class StochasticGradient:
         self.surrogate = surrogate
         self.rule = rule
         self.largest_step = largest_step
-        self.fits_intercept = not surrogate.shift_invariant
         self.mean_weight = total_weight / n_queries
         self.metric = metric
         # H of the mean is H of the sum divided by the total weight.
         self.factor = total_weight
+        self.x = metric.coordinates(coef, intercept)
         # lambda, in each coordinate; lambda ||w||^2 is at least mu times the squared length in H
-        self.shrinkage = alpha * metric.squares
-        self.convexity = float(self.shrinkage.min())
+        self.shrinkage = np.zeros(len(self.x))
+        self.shrinkage[: len(coef)] = alpha * metric.squares
+        self.convexity = float(self.shrinkage[: len(coef)].min())
         self.n_steps = 0
-        self.y = metric.coordinates(coef)
-        self.shift = intercept + float(metric.center @ coef)  # the intercept of centred columns
         self.mass = 0.0  # the sum of the weights of the average
-        self.mean_y = self.y.copy()
-        self.mean_shift = self.shift
+        self.mean_x = self.x.copy()
 
     def result(self) -> tuple[Floats, float]:
-        """The averaged coefficients and intercept, of columns that are not centred."""
-        return self._point(self.mean_y, self.mean_shift)
-
-    def _point(self, y: Floats, shift: float) -> tuple[Floats, float]:
-        coef = self.metric.coef(y)
-        return coef, shift - float(self.metric.center @ coef) if self.fits_intercept else 0.0
+        """The averaged coefficients and intercept."""
+        return self.metric.point(self.mean_x)
 
     def refuse_divergence(self, objective: LinearObjective, start: float) -> None:
         """Raise an error if the objective at the average is far above that at the start."""
@@ -113,25 +107,20 @@ class StochasticGradient:
 
     def _step(self, data: QueryBatches, numbers: Ints) -> None:
         batch = data.take(numbers)
-        point = self._point(self.y, self.shift)
-        _, slopes, of_shift = batch_gradient(data, self.surrogate, batch, *point)
+        point = self.metric.point(self.x)
+        _, *slopes = batch_gradient(data, self.surrogate, batch, *point)
         self.n_steps += 1
         size_of, weight_of = STEP_SIZES[self.rule]
         size = size_of(self.n_steps, self.largest_step, self.convexity)
         factor = size * self.factor / (self.mean_weight * len(numbers))
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.fits_intercept:
-                slopes = slopes - self.metric.center * of_shift
-                self.shift -= factor * of_shift / self.metric.intercept
-            self.y -= factor * self.metric.slopes(slopes)
-            self.y /= 1.0 + size * self.shrinkage
-            if not np.isfinite(self.y @ self.y + self.shift):
+            self.x -= factor * self.metric.gradient(*slopes)
+            self.x /= 1.0 + size * self.shrinkage
+            if not np.isfinite(self.x @ self.x):
                 raise self._diverged()
         weight = weight_of(self.n_steps, self.largest_step, self.convexity)
         self.mass += weight
-        share = weight / self.mass
-        self.mean_y += share * (self.y - self.mean_y)
-        self.mean_shift += share * (self.shift - self.mean_shift)
+        self.mean_x += weight / self.mass * (self.x - self.mean_x)
 
 
 def choose_largest_step(
