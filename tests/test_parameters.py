@@ -10,7 +10,6 @@ from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.models import (
     BilinearPairs,
-    BlendedRegressor,
     DocumentModel,
     PairModel,
     ResidualPairModel,
@@ -21,15 +20,6 @@ COUNTS = [2.5, 0, -1, "x", np.nan, True, [1], np.inf]
 BAD = [
     *((PairModel(Ridge(), max_pairs=v), "pd", "max_pairs must be a whole") for v in COUNTS),
     *((BilinearPairs(n_components=v), "pd", "n_components must be a whole") for v in COUNTS),
-    *(
-        (BlendedRegressor(n_estimators=5, **{name: v}), "ndcg", f"{name} must be a whole")
-        for name in ("n_components", "max_samples", "max_search")
-        for v in [*COUNTS, None]
-    ),
-    *(
-        (BlendedRegressor(n_estimators=5, shrinkage=v), "ndcg", "shrinkage must be a number >= 0")
-        for v in (-1, np.nan, "x", None, [1])
-    ),
     *((DocumentModel(Ridge(), center=v), "ndcg", "center must be True") for v in ("no", None, 2)),
     *(
         (DocumentModel(Ridge(), context=v), "ndcg", "context must be None, a name|Unknown context")
@@ -61,9 +51,6 @@ def test_contexts_of_the_ranker(context):
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_numbers_of_numpy_and_documented_extremes_are_taken():
-    X, y = DATA.X, DATA.y.astype(float)
-    plain = BlendedRegressor(n_estimators=5, shrinkage=np.inf, max_search=np.int64(9)).fit(X, y)
-    np.testing.assert_array_equal(plain.weights_, 1 / 4)
     labels = make_label_ranking(30, 3, 2, random_state=0)
     ranker = CalibratedLabelRanker(Ridge(), n_jobs=np.int64(1)).fit(labels.X, labels.Y)
     assert ranker.predict(labels.X).shape == (30, 3)

@@ -7,7 +7,6 @@ predictions in closed form, and those of the logistic regression approximate the
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._tables import PREDICTION_BYTES
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, power_above
 
@@ -35,6 +33,10 @@ GAMMAS = 2.0 ** np.arange(-5, 4, 2)
 ALPHAS = 10.0 ** np.arange(-4, 2.5, 0.5)
 # The leave-one-out residual is the residual over 1 - leverage, which must not be 0.
 MAX_LEVERAGE = 1 - 1e-6
+N_COMPONENTS = 500  # of a kernel; with at most so many rows, kernel ridge regression is exact
+MAX_SAMPLES = 20_000  # rows on which all but the trees are fitted
+MAX_SEARCH = 2000  # rows on which the widths of kernels, and arcsinh or not, are chosen
+SHRINKAGE = 2.0  # how strongly the weights are drawn to equal weights
 
 
 def ridge_leave_one_out(
@@ -72,7 +74,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     """The weighted average of extra trees, two kernel ridge regressions and a logistic regression.
 
     The four weights w >= 0 minimise
-    mean (y - sum_k w_k U_k)^2 + (shrinkage / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
+    mean (y - sum_k w_k U_k)^2 + (2 / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
     1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
     predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
     regression. s^2 is the mean squared error of the average with equal weights, and n is the number
@@ -86,21 +88,6 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     ----------
     n_estimators : int, default=100
         Number of trees, which are grown on bootstrap samples.
-    min_samples_leaf : int, default=1
-    max_features : float, int or str, default=1.0
-        As in `ExtraTreesRegressor`.
-    n_components : int, default=500
-        Number of components of the kernel approximation (`Nystroem`). With at most that many rows,
-        kernel ridge regression is exact.
-    max_samples : int, default=20_000
-        Maximal number of rows, drawn at random, on which the kernel ridge regressions and the
-        weights are fitted. They need about ``3 * max_samples * n_components * 8`` bytes.
-    max_search : int, default=2000
-        Maximal number of rows on which the width of a kernel is chosen, and on which it is decided
-        whether the logistic regression uses the arcsinh of features.
-    shrinkage : float, default=2
-        How strongly the weights are drawn to equal weights, in the formula above. Infinity gives
-        the average with equal weights.
     n_jobs : int, default=None
         Number of jobs with which the trees are grown.
     random_state : int, RandomState instance or None, default=None
@@ -119,9 +106,10 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels. Here n is at
-    most `max_samples` (`max_search` while the width is chosen), and m is at most `n_components`.
-    The logistic regression takes about 60 Newton steps of O(n d^2) for each output, where d is the
+    In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels, of which the
+    Nystroem approximation has m = 500 components. Of more than 20,000 rows, that many are drawn for
+    the kernels, the logistic regression and the weights, and 2,000 to choose their parameters. The
+    logistic regression takes about 60 Newton steps of O(n d^2) for each output, where d is the
     number of features or, if there are more than 100, of their principal components.
 
     Examples
@@ -140,22 +128,10 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         self,
         *,
         n_estimators: int = 100,
-        min_samples_leaf: int = 1,
-        max_features: float | int | str = 1.0,
-        n_components: int = 500,
-        max_samples: int = 20_000,
-        max_search: int = 2000,
-        shrinkage: float = 2.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.n_components = n_components
-        self.max_samples = max_samples
-        self.max_search = max_search
-        self.shrinkage = shrinkage
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -183,14 +159,8 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Fit as `fit` does, and return the held-out predictions of the average, of the shape of y.
 
-        They are NaN for rows that are not among the `max_samples` that were drawn, for rows of
-        weight 0, and for fewer than 5 rows.
+        They are NaN for rows that were not drawn, for rows of weight 0, and for fewer than 5 rows.
         """
-        for name in ("n_components", "max_samples", "max_search"):
-            check_count(getattr(self, name), name)
-        shrinkage: Any = self.shrinkage
-        if not isinstance(shrinkage, Real) or not float(shrinkage) >= 0:
-            raise ValueError(f"shrinkage must be a number >= 0; got {shrinkage!r}.")
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
@@ -208,24 +178,22 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         learn_weights = len(X) >= 5
         self.forest_ = ExtraTreesRegressor(
             self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
             bootstrap=True,
             oob_score=learn_weights,
             n_jobs=self.n_jobs,
             random_state=seed,
         ).fit(X, y if y.shape[1] > 1 else y.ravel(), scaled)
         rows = np.flatnonzero(weight)
-        if len(rows) > self.max_samples:
-            rows = np.sort(rng.choice(rows, self.max_samples, replace=False))
+        if len(rows) > MAX_SAMPLES:
+            rows = np.sort(rng.choice(rows, MAX_SAMPLES, replace=False))
         n_rows = len(X)
         X, y, weight = X[rows], y[rows], weight[rows] / weight[rows].mean()
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight)
         X = self.scaler_.transform(X)
-        basis = X[rng.permutation(len(X))[: self.n_components]]
+        basis = X[rng.permutation(len(X))[:N_COMPONENTS]]
         search: Any = slice(None)
-        if len(X) > self.max_search:
-            search = rng.choice(len(X), self.max_search, replace=False)
+        if len(X) > MAX_SEARCH:
+            search = rng.choice(len(X), MAX_SEARCH, replace=False)
         held_out, self.kernels_ = [], []
         for kernel in KERNELS:
             maps = [
@@ -238,13 +206,13 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
                 for f in maps
             ]
             k = np.argmin([error for error, *_ in results])
-            if len(X) > self.max_search:  # the width is chosen: fit it on all rows
+            if len(X) > MAX_SEARCH:  # the width is chosen: fit it on all rows
                 results[k] = ridge_leave_one_out(maps[k].transform(X), y, weight)
             _, leave_one_out, coef, intercept = results[k]
             held_out.append(leave_one_out)
             self.kernels_.append((maps[k], coef, intercept))
         leave_one_out, self.columns_, self.logistic_ = fit_logistic(
-            X, y, weight, seed, search if len(X) > self.max_search else None
+            X, y, weight, seed, search if len(X) > MAX_SEARCH else None
         )
         held_out.append(leave_one_out)
         self.weights_ = np.full(4, 1 / 4)
@@ -265,11 +233,11 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         size, error = (
             np.average((a**2).mean(axis=1), weights=weight) for a in (y, y - held_out.mean(axis=0))
         )
-        if size == 0 or error == 0 or self.shrinkage == np.inf:
+        if size == 0 or error == 0:
             return equal
         n_effective = weight.sum() ** 2 / (weight**2).sum()
         # The second term makes the matrix definite.
-        penalty = self.shrinkage * error / n_effective + 1e-9 * size
+        penalty = SHRINKAGE * error / n_effective + 1e-9 * size
         # With the Cholesky factor LL' of the matrix, this is ||L'w - L^-1 (b + penalty / 4)||^2.
         L = np.linalg.cholesky(A + penalty * np.eye(len(b)))
         w = nnls(L.T, np.linalg.solve(L, b + penalty * equal))[0]
