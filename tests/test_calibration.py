@@ -13,6 +13,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -629,6 +631,11 @@ def test_score_is_what_pd_is_calibrated_for(weight, equal):
     In the first world, and not only there, the mean over queries of the share and the share of all
     queries together have different best rankings.
     """
+
+    def cross(pairs):
+        return np.cross(pairs[:, :3], pairs[:, 3:])
+
+    least_squares = LinearRegression(fit_intercept=False)
     loss = PD(weight, equal_queries=equal)
     random = np.random.RandomState(0)
     worlds = [np.repeat([[0.0, 2, 2], [2, 0, 1], [0, 1, 0]], [1, 5, 4], axis=0)]
@@ -637,7 +644,7 @@ def test_score_is_what_pd_is_calibrated_for(weight, equal):
     for y in worlds:
         X, queries = np.tile(np.eye(3), (10, 1)), Queries.uniform(10, 3)
         ranker = CalibratedRanker(
-            PairModel(LinearRegression(fit_intercept=False), features=np.cross),
+            PairModel(make_pipeline(FunctionTransformer(cross), least_squares)),
             loss=loss,
             decoder="exact",
         )

@@ -72,12 +72,11 @@ def test_products_of_relevance(data):
 # ------------------------------------------------------------------ any regressor
 
 
-@pytest.mark.parametrize("features", ["difference", "concatenation", "products", np.maximum])
-def test_pair_model_is_antisymmetric(data, features):
+def test_pair_model_is_antisymmetric(data):
     X, y, groups, weight = data
     queries = Queries.from_groups(groups)
     targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
-    model = PairModel(DecisionTreeRegressor(max_depth=4, random_state=0), features=features)
+    model = PairModel(DecisionTreeRegressor(max_depth=4, random_state=0))
     model.fit(X, targets, queries, weight)
     assert model.n_pairs_ == len(targets.flat())
     pair = Queries.single(2)
@@ -178,7 +177,6 @@ def test_pairs_of_equal_queries_are_drawn_independently():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PairModel(features="sum"), "'difference', 'concatenation', 'products'"),
         (PairModel(max_pairs=0), "max_pairs must be a whole number >= 1, or None; got 0"),
         (LogisticRegression(), "is a classifier"),
         (PairwiseRidge(alpha="auto"), "alpha must be a finite number >= 0; got 'auto'"),

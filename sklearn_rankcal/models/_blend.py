@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_approximation import Nystroem
@@ -20,6 +19,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sklearn_rankcal.models._logistic import fit_logistic
+from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.models._tables import PREDICTION_BYTES
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -226,7 +226,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
         """The weights of the average, from held-out predictions (4, n, n_outputs)."""
-        # Minimise w'Aw - 2 w'b + penalty ||w - 1/4||^2, where A and b are mean products.
+        # A and b are mean products.
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
         equal = np.full(len(b), 1 / len(b))
@@ -238,9 +238,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         n_effective = weight.sum() ** 2 / (weight**2).sum()
         # The second term makes the matrix definite.
         penalty = SHRINKAGE * error / n_effective + 1e-9 * size
-        # With the Cholesky factor LL' of the matrix, this is ||L'w - L^-1 (b + penalty / 4)||^2.
-        L = np.linalg.cholesky(A + penalty * np.eye(len(b)))
-        w = nnls(L.T, np.linalg.solve(L, b + penalty * equal))[0]
+        w = solve_nonnegative(A, b, penalty, equal)
         return w / w.sum() if w.any() else equal
 
     def predict(self, X: Any) -> Floats:

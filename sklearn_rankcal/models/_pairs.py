@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,9 @@ class PairModel(BaseEstimator):
     Parameters
     ----------
     regressor : estimator, default=None
-        The regressor, which is cloned and fitted on the features of ordered pairs. None means
+        The regressor, which is cloned and fitted to rows [x_i, x_j] of ordered pairs. For other
+        features, such as differences, put a transformer before it in a pipeline. None means
         `default_regressor`.
-    features : {"difference", "concatenation", "products"} or callable, default="concatenation"
-        The features of a pair (i, j). "difference" is x_i - x_j, "concatenation" is [x_i, x_j], and
-        "products" is [x_i - x_j, x_i * x_j]. If `symmetric`, "difference" is ``|x_i - x_j|`` and
-        "products" is [x_i + x_j, x_i * x_j]. A callable is called as ``features(first, second)``
-        with the tables of the first and the second documents of the pairs.
     symmetric : bool, default=False
         True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
         to the diagonal, which has one row per document.
@@ -70,13 +66,11 @@ class PairModel(BaseEstimator):
         self,
         regressor: Any = None,
         *,
-        features: str | Callable[[Any, Any], Any] = "concatenation",
         symmetric: bool = False,
         max_pairs: int | None = 2_000_000,
         random_state: Any = 0,
     ) -> None:
         self.regressor = regressor
-        self.features = features
         self.symmetric = symmetric
         self.max_pairs = max_pairs
         self.random_state = random_state
@@ -147,9 +141,7 @@ class PairModel(BaseEstimator):
         self.n_pairs_ = len(target)
         own = targets.diagonal() if self.symmetric else np.empty(0)
         self._unit = target_unit(float(np.abs(np.append(target, own)).max()))
-        self.regressor_ = self._fit_one(
-            self._pair_features(table[first], table[second]), target, weight
-        )
+        self.regressor_ = self._fit_one(np.hstack([table[first], table[second]]), target, weight)
         self.diagonal_: Any = None
         if self.symmetric:
             rows = np.lexsort((own, keys))
@@ -180,10 +172,10 @@ class PairModel(BaseEstimator):
                 "learn from."
             )
         wanted = n_pairs if self.max_pairs is None else min(n_pairs, self.max_pairs)
-        shown = self._pair_features(table[:1], table[:1])
+        width = 2 * table.shape[1]
         check_memory(
-            wanted * (shown.shape[1] * 8 + 24),
-            f"{wanted:,} pairs of {shown.shape[1]} features",
+            wanted * (width * 8 + 24),
+            f"{wanted:,} pairs of {width} features",
             "Set max_pairs: that many pairs are then drawn at random.",
         )
         of_query = _query_keys(targets, queries, keys, seed)
@@ -199,21 +191,6 @@ class PairModel(BaseEstimator):
         first, second, target, drawn = (np.concatenate(part) for part in zip(*parts, strict=True))
         kept = np.lexsort((target, drawn))[:wanted]
         return first[kept], second[kept], target[kept], drawn[kept]
-
-    def _pair_features(self, first: NDArray[Any], second: NDArray[Any]) -> Any:
-        if callable(self.features):
-            return self.features(first, second)
-        if self.features == "concatenation":
-            return np.concatenate([first, second], axis=1)
-        if self.features == "difference":
-            return np.abs(first - second) if self.symmetric else first - second
-        if self.features == "products":
-            other = first + second if self.symmetric else first - second
-            return np.concatenate([other, first * second], axis=1)
-        raise ValueError(
-            "features must be 'difference', 'concatenation', 'products' or a callable; got "
-            f"{self.features!r}."
-        )
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the targets of all pairs of every query.
@@ -235,13 +212,12 @@ class PairModel(BaseEstimator):
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)
         values = np.empty(len(first))
-        width = self._pair_features(table[:1], table[:1]).shape[1]
-        step = rows_per_block(8 * width, PREDICTION_BYTES)
+        step = rows_per_block(16 * table.shape[1], PREDICTION_BYTES)
         with threads_for(len(first)):
             for start in range(0, len(first), step):
                 i, j = table[first[start : start + step]], table[second[start : start + step]]
-                there = np.asarray(self.regressor_.predict(self._pair_features(i, j))).reshape(-1)
-                back = np.asarray(self.regressor_.predict(self._pair_features(j, i))).reshape(-1)
+                there = np.asarray(self.regressor_.predict(np.hstack([i, j]))).reshape(-1)
+                back = np.asarray(self.regressor_.predict(np.hstack([j, i]))).reshape(-1)
                 values[start : start + step] = self.space.fold(there, back)
             if self.symmetric:
                 alone = first == second

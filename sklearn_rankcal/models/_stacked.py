@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
@@ -26,6 +25,7 @@ from sklearn_rankcal.models._folds import (
     query_folds,
     without_sparse_columns,
 )
+from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
@@ -468,6 +468,4 @@ def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty
     gram, moment = columns.T @ weighted, weighted.T @ target
     equal = max(0.0, float(moment.sum())) / max(1.0, float(gram.sum()))
     # The small constant makes the solution unique if members are equal.
-    ridge = penalty + 1e-9
-    factor = np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
-    return nnls(factor.T, np.linalg.solve(factor, moment + ridge * equal))[0]
+    return solve_nonnegative(gram, moment, penalty + 1e-9, equal)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq, solve
+from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -27,6 +28,13 @@ def solve_ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
     """
     gram[np.diag_indices_from(gram)] += penalty + 1e-12
     return solve(gram, moment, assume_a="pos")
+
+
+def solve_nonnegative(gram: Floats, moment: Floats, penalty: float, center: Any) -> Floats:
+    """Minimise w'Gw - 2 w'm + penalty ||w - center||^2 over w >= 0."""
+    # With the Cholesky factor LL' of G + penalty I, this is ||L'w - L^-1 (m + penalty center)||^2.
+    factor = np.linalg.cholesky(gram + penalty * np.eye(len(gram)))
+    return nnls(factor.T, np.linalg.solve(factor, moment + penalty * center))[0]
 
 
 @dataclass(frozen=True, eq=False)
