@@ -61,16 +61,8 @@ _IDS = Column("groups", lambda values: values)
 class Form:
     """The columns of a table, whose partitions all have them.
 
-    Attributes
-    ----------
-    columns : list of str
-        The names of the columns of X in the frames.
-    names : list or None
-        Their names in X; None if X is an array.
-    group_column : str or None
-        The column of X with the query ids.
-    categories : dict
-        The categories of each categorical column, by its name in the frames.
+    `columns` are the names of the columns of X in the frames, and `names` those in X, or None if X
+    is an array. `categories` has those of each categorical column, by its name in the frames.
     """
 
     columns: list[str]
@@ -100,22 +92,10 @@ class Form:
 class Collections:
     """Dask collections with the same partitions.
 
-    Attributes
-    ----------
-    parts : dict of str to list
-        The partitions of ``"X"``, if there is a table, and of each column, by its name in a frame.
-    columns : dict of str to Column
-        How each part but X is read.
-    form : Form or None
-        None if there is no table.
-    meta : pandas.DataFrame
-        A frame without rows and with the columns of a joined partition.
-    chunks : tuple or None
-        The numbers of rows of the partitions, if they are known.
-    divisions : tuple or None
-        Those of X, if they are known.
-    index_name : object
-        The name of the index of X, if it is a data frame.
+    `parts` are the delayed partitions of ``"X"``, if there is a table, and of each column by its
+    name in a frame; `columns` say how the latter are read, and `form` what the table is. `meta` is
+    a frame without rows, with the columns of a joined partition. `chunks` (numbers of rows) and
+    `index_name` (of the index of X) are None if they are not known.
     """
 
     parts: dict[str, list[Any]]
@@ -123,7 +103,6 @@ class Collections:
     form: Form | None
     meta: pd.DataFrame
     chunks: tuple[int, ...] | None = None
-    divisions: tuple[Any, ...] | None = None
     index_name: Any = None
 
     @property
@@ -159,11 +138,7 @@ class Collections:
         return for_each(join, range(self.n_partitions), *(self.parts[name] for name in names))
 
     def meta_of(self, *, table: bool = True, index: bool = False) -> pd.DataFrame:
-        """Return the frame without rows for `frames`.
-
-        It has the columns of X if `table`, and a column with the index of X, if that is a data
-        frame, if `index`.
-        """
+        """Return the frame without rows for `frames`: with the columns of X, and its index."""
         names = [*self.columns, ID, ROW, *([INDEX] if index else [])]
         features = self.form.columns if self.form is not None and table else []
         return self.meta[[*features, *dict.fromkeys(n for n in names if n in self.meta)]]
@@ -218,12 +193,6 @@ class Collections:
             meta, parts = pd.Series(np.empty(0, values.dtype)), list(values.to_delayed())
         else:
             meta, parts = values._meta, partitions_of(values)
-            if self.divisions is not None and values.known_divisions:
-                if values.divisions != self.divisions:
-                    raise ValueError(
-                        f"{shown} has other divisions than X. Repartition it: "
-                        f"{shown}.repartition(divisions=X.divisions)."
-                    )
         if self.parts and len(parts) != self.n_partitions:
             raise ValueError(
                 f"{shown} has {len(parts)} partitions, but {self.first} has {self.n_partitions}. "
@@ -255,11 +224,7 @@ def read_collections(
     y: Any = None,
     sample_weight: Any = None,
 ) -> Collections:
-    """Check dask collections, without computing anything.
-
-    A TypeError is raised for other types, and a ValueError if partitions differ, if there are no
-    query ids, or if the categories of a column are not known.
-    """
+    """Check dask collections, without computing anything."""
     if isinstance(X, dd.DataFrame):
         collections = _read_frame(X, group_column)
     elif isinstance(X, da.Array):
@@ -346,9 +311,8 @@ def _read_frame(X: Any, group_column: str | None) -> Collections:
     if group_column is not None:
         joined[ID] = id_meta(meta[group_column])
     joined[INDEX] = meta.index.to_numpy() if meta.index.dtype.kind in "iuf" else meta.index
-    divisions = X.divisions if X.known_divisions else None
     read = {} if group_column is None else {ID: _IDS}
-    return Collections(parts, read, form, joined, None, divisions, meta.index.name)
+    return Collections(parts, read, form, joined, None, meta.index.name)
 
 
 def _column_names(n: int) -> list[str]:

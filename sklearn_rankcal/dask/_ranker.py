@@ -437,7 +437,7 @@ class DaskCalibratedRanker(BaseEstimator):
         Returns
         -------
         scores : dask array of shape (n_documents,)
-            In the order and the partitions of X; see `CalibratedRanker.decision_function`.
+            In the order and the partitions of X.
         """
         data = self._read(X, groups)
         return predict_values(
@@ -463,9 +463,8 @@ class DaskCalibratedRanker(BaseEstimator):
         Returns
         -------
         order : dask data frame of shape (n_listed, 3)
-            Columns ``query``, ``position`` (1 = top of its query) and ``row``, which is the index
-            of the row if X is a data frame, and otherwise its number. Queries are whole in each
-            partition.
+            Columns ``query``, ``position`` (1 = top) and ``row``, which is the index of the row if
+            X is a data frame, and otherwise its number.
         """
         check_count(k, "k", or_none=True)
         return predict_order(self._read(X, groups), self.ranker_, k, self.whole_queries)

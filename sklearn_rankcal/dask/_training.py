@@ -60,18 +60,9 @@ def extremes(frame: pd.DataFrame, loss: Loss) -> Floats | None:
 class Counts:
     """Sums over the queries of the training data.
 
-    Attributes
-    ----------
-    n_queries, n_documents, longest : int
-        The numbers of queries and of rows, and the rows of the longest query.
-    n_kept, n_rows : int
-        The number of queries on which the loss is defined, and of their rows of positive weight.
-    sums : LabelSums
-        Sums over these queries.
-    weight : float
-        Sum of the weights of these rows.
-    sample : tuple of ndarray
-        Hashes of ids, sizes and ids of the queries that `sampled_queries` chooses.
+    The first three are over all queries, and the others over the rows of positive weight of queries
+    on which the loss is defined. `sample` has the hashes of ids, the sizes and the ids of the
+    queries that `sampled_queries` chooses.
     """
 
     n_queries: int
@@ -142,15 +133,8 @@ def training_data(frame: pd.DataFrame, form: Form | None, loss: Loss) -> Trainin
 class Plan:
     """How the rows of a partition become training data. All partitions have the same plan.
 
-    Attributes
-    ----------
-    form : Form
-    loss : Loss
-        The loss, with parameters left to the data filled in.
-    sums : LabelSums
-        Sums over all queries on which the loss is defined.
-    weight_unit : float or None
-        Weights are divided by it. None leaves them out.
+    `loss` and `sums` are those of all data. Weights are divided by `weight_unit`, or left out if it
+    is None.
     """
 
     form: Form

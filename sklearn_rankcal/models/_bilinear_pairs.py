@@ -99,14 +99,9 @@ class BilinearPairs(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            Dense, finite numbers.
-        targets : PairTargets
-            Targets with the symmetry of the model.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            As in `PairwiseRidge`. In the fit of w a document has the weight v_i, and not v_i^2, so
-            that weight 2 is the same as two copies of the row.
+        X, targets, queries, sample_weight
+            As in `PairwiseRidge.fit`; the targets have the symmetry of the model. In the fit of w a
+            document has the weight v_i, and not v_i^2.
 
         Returns
         -------
@@ -115,7 +110,8 @@ class BilinearPairs(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is not valid, or if the sums of so many features would not fit in memory.
+            If a parameter or X is not valid, or if the sums of so many features would not fit in
+            memory.
         """
         self.set_features(self.spread(X, queries, sample_weight))
         n_folds = self.n_folds(queries.n_queries)
@@ -200,15 +196,7 @@ class BilinearPairs(BaseEstimator):
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict u_ij for the pairs i < j of every query, or i <= j if symmetric.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        u : ndarray of shape (n_pairs,)
-            In the order of `PairTargets.flat`.
+        They are in the order of `PairTargets.flat`.
         """
         return _BilinearForm(self, X, queries).flat()
 

@@ -27,32 +27,17 @@ class BilinearSums(Sums):
     """Sums over the queries of each fold.
 
     Each query has a matrix Z of features, with one row per document, a vector v of weights and a
-    matrix T of targets. Of a symmetric A, the pairs i = j have a model of their own.
-
-    Attributes
-    ----------
-    n_queries : int
-        The number of queries of all folds.
-    mass, pair_mass : ndarray of shape (n_folds,)
-        Sums of v_i over the documents, and of v_i v_j over the pairs, i = j included.
-    gram : ndarray of shape (n_folds, m (m + 1) / 2, m (m + 1) / 2)
-        Sum over queries of vec(G) vec(G)', where G = Z' diag(v) Z and vec lists the upper triangle.
-        If symmetric, v_i^2 vec(z_i z_i') vec(z_i z_i')' is subtracted for each document.
-    moment : ndarray of shape (n_folds, m, m)
-        Sum over queries of Z' diag(v) T diag(v) Z, with zeros on the diagonal of a symmetric T.
-    diagonal_gram : ndarray of shape (n_folds, m, m)
-        Sum of v_i z_i z_i' over the documents.
-    diagonal_moment : ndarray of shape (n_folds, m)
-        Sum of v_i z_i t_ii over the documents.
+    matrix T of targets. vec lists the upper triangle of a matrix, and G = Z' diag(v) Z.
     """
 
-    n_queries: int
-    mass: Floats
-    pair_mass: Floats
+    n_queries: int  # of all folds
+    mass: Floats  # sums of v_i over the documents, of shape (n_folds,)
+    pair_mass: Floats  # sums of v_i v_j over the pairs, i = j included
+    # sum of vec(G) vec(G)'; if symmetric, v_i^2 vec(z_i z_i') vec(z_i z_i')' is subtracted
     gram: Floats
-    moment: Floats
-    diagonal_gram: Floats
-    diagonal_moment: Floats
+    moment: Floats  # sum of Z' diag(v) T diag(v) Z, with zeros on the diagonal of a symmetric T
+    diagonal_gram: Floats  # sum of v_i z_i z_i' over the documents
+    diagonal_moment: Floats  # sum of v_i z_i t_ii over the documents
 
     @classmethod
     def of(

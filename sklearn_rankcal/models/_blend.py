@@ -143,9 +143,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. Only their ratios count.
 

@@ -77,8 +77,8 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
         The regressor, which is cloned; its objective is replaced by the surrogate. None and the
         names of the libraries are described in `BoostedRanker`.
-    context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
-        Context columns to add, as in `DocumentModel`.
+    context : None, str or list of str, default=None
+        As in `DocumentModel`.
 
     Attributes
     ----------
@@ -132,14 +132,9 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        targets : ndarray of shape (n_documents,) or Preferences
-            What `Surrogate.targets` returns, the utilities of the documents.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            Positive weight of each row. Only ratios of weights count.
-        validation : Validation, default=None
-            The validation queries of a ranker, which determine the number of iterations.
+        X, targets, queries, sample_weight, validation
+            As in `DocumentModel.fit`. The targets are what `Surrogate.targets` returns, and only
+            ratios of weights count.
 
         Returns
         -------

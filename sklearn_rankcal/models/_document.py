@@ -313,17 +313,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         return task.rows, task.classes, task.weight
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
-        """Predict the score of each document, one block of rows at a time.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-        """
+        """Predict the score of each document, of shape (n_documents,), in blocks of rows."""
         n_bytes = _BOOSTING_BYTES if isinstance(self.regressor_, _BOOSTING) else PREDICTION_BYTES
         with threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)

@@ -30,19 +30,9 @@ class Validation:
     """Validation queries, and how good their rankings are after each iteration of a regressor.
 
     Training stops after `n_iter_no_change` iterations in a row without a new best value.
-
-    Attributes
-    ----------
-    X, queries : table and Queries
-        The documents of the validation queries.
-    evaluate : callable
-        ``evaluate(scores)`` returns the worth of the rankings by these scores; larger is better.
-    show : callable or None
-        ``show(line)`` receives lines about the progress of training.
-    scores : list of float
-        The value after each iteration so far.
-    n_iter : int
-        The number of iterations with the best value. Of equal values the earliest counts.
+    ``evaluate(scores)`` returns the worth of the rankings by these scores, larger is better, and
+    ``show(line)`` receives lines about the progress. `scores` has the value after each iteration so
+    far, and `n_iter` is the number of iterations with the best value, the earliest of equal ones.
     """
 
     def __init__(

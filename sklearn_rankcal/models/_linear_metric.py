@@ -27,21 +27,12 @@ class Metric(NamedTuple):
     diagonal too, so that the penalty is a sum over the coordinates. The last coordinate is that of
     the intercept of centred columns, if there is an intercept.
 
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        Weighted means of the columns; 0 without an intercept.
-    intercept : float or None
-        The second derivative by the intercept; None without an intercept.
-    squares : ndarray of shape (n_features,)
-        The diagonal of T'T.
-    matrix, inverse : ndarray of shape (n_features, n_features) or None
-        T and its inverse. None stands for a diagonal matrix, the root of `squares`.
+    T and its inverse are None if T is diagonal.
     """
 
-    center: Floats
-    intercept: float | None
-    squares: Floats
+    center: Floats  # weighted means of the columns; 0 without an intercept
+    intercept: float | None  # the second derivative by the intercept; None without an intercept
+    squares: Floats  # the diagonal of T'T
     matrix: Floats | None
     inverse: Floats | None
 

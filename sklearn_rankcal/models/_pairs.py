@@ -93,13 +93,8 @@ class PairModel(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            Dense, finite numbers.
-        targets : PairTargets
-            Targets with the symmetry of the model.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            A pair has the product of the weights of its two documents as its weight.
+        X, targets, queries, sample_weight
+            As in `PairwiseRidge.fit`; the targets have the symmetry of the model.
 
         Returns
         -------
@@ -108,8 +103,8 @@ class PairModel(BaseEstimator):
         Raises
         ------
         ValueError
-            If no query has two documents, if `max_pairs` is not a whole number >= 1, if the
-            regressor is a classifier, or if the features of the pairs would not fit in memory.
+            If no query has two documents, if a parameter is not valid, if the regressor is a
+            classifier, or if the features of the pairs would not fit in memory.
         """
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
@@ -199,15 +194,7 @@ class PairModel(BaseEstimator):
         orders. If `symmetric`, it is half their sum, and the prediction for i = j is that of the
         regressor of documents.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        u : ndarray of shape (n_pairs,)
-            In the order of `PairTargets.flat`.
+        They are in the order of `PairTargets.flat`.
         """
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)

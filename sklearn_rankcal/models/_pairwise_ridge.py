@@ -126,15 +126,7 @@ class PairwiseRidge(BaseEstimator):
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict s(x_i) - s(x_j) for all pairs of every query.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-        queries : Queries
-
-        Returns
-        -------
-        u : ndarray of shape (n_pairs,)
-            One query after another, the pairs of each in the order of ``numpy.triu_indices(r, 1)``.
+        They are in the order of `PairTargets.flat`.
         """
         return ScoreDifferences(self.predict_scores(X), queries).flat()
 

@@ -64,28 +64,16 @@ class PairSums(Sums):
     """The normal equations of linear scores fitted to all pairs of every query.
 
     They run over all ordered pairs (i, j) of documents of a query. Pairs with i = j are counted, so
-    that a document of weight 2 is the same as two copies of it. A pair has the weight v_i v_j.
-
-    Attributes
-    ----------
-    mass, pair_mass : float
-        Sums of v_i over the documents, and of v_i v_j over the pairs.
-    gram : ndarray of shape (n_features, n_features)
-        Sum of v_i v_j (x_i - x_j)(x_i - x_j)'.
-    moment : ndarray of shape (n_features,)
-        Sum of v_i v_j (x_i - x_j) t_ij, or 0 without targets.
-    total : ndarray of shape (n_features,)
-        Sum of v_i x_i over the documents.
-    largest : ndarray of shape (n_features,)
-        Largest absolute value in each column.
+    that a document of weight 2 is the same as two copies of it.
     """
 
+    # sums of v_i over documents and of v_i v_j over pairs, where v_i is the weight of document i
     mass: float
     pair_mass: float
-    gram: Floats
-    moment: Floats
-    total: Floats
-    largest: Floats
+    gram: Floats  # sum of v_i v_j (x_i - x_j)(x_i - x_j)', of shape (n_features, n_features)
+    moment: Floats  # sum of v_i v_j (x_i - x_j) t_ij, or 0 without targets
+    total: Floats  # sum of v_i x_i over the documents
+    largest: Floats  # largest absolute value in each column
 
     _maxima: ClassVar[tuple[str, ...]] = ("largest",)
 
@@ -149,20 +137,11 @@ class DocumentSums:
 
     The products are those of differences from the mean, and not of the columns themselves, so that
     columns with a large mean lose no digits.
-
-    Attributes
-    ----------
-    mass : float
-        Sum of the weights v_i of the rows.
-    mean : ndarray of shape (n_columns + 1,)
-        Weighted mean of z_i = (x_i, t_i), the columns of row i followed by its target.
-    products : ndarray of shape (n_columns + 1, n_columns + 1)
-        Sum of v_i (z_i - mean)(z_i - mean)'.
     """
 
-    mass: float
-    mean: Floats
-    products: Floats
+    mass: float  # sum of the weights v_i of the rows
+    mean: Floats  # weighted mean of z_i = (x_i, t_i), the columns of row i followed by its target
+    products: Floats  # sum of v_i (z_i - mean)(z_i - mean)'
 
     @classmethod
     def of(cls, X: NDArray[Any], targets: Floats, weight: Floats | None = None) -> DocumentSums:
