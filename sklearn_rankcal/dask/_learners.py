@@ -43,8 +43,6 @@ from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.queries import Queries
 
-Floats = NDArray[np.float64]
-
 _TAKEN = (
     "Ridge or LinearRegression of scikit-learn, which are fitted in closed form; a regressor with "
     "partial_fit, such as SGDRegressor; lightgbm.DaskLGBMRegressor, "
@@ -118,15 +116,7 @@ def _is_text_or_time(dtype: Any) -> bool:
 
 def fit_closed_form(plan: Plan, frames: list[Any], model: Any) -> Any:
     """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
-    parts = for_each(partial(_sums, plan=plan, model=model), frames)
-    return model.solve(add_up(parts))
-
-
-def _sums(frame: pd.DataFrame, plan: Plan, model: Any) -> Any:
-    data = plan.data(frame)
-    if data is None:
-        return None
-    return model.sums(data.X, plan.targets(data), data.queries, data.weight)
+    return model.solve(add_up(plan.for_each(model.sums, frames)))
 
 
 def fit_bilinear_pairs(
@@ -135,42 +125,26 @@ def fit_bilinear_pairs(
     """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
     n_folds = model.n_folds(n_queries)
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
-    spread = for_each(partial(_spread, plan=plan, model=model), frames)
-    keys = for_each(partial(_query_keys, plan=plan, n_columns=FIRST_COLUMNS), frames)
-    total, keys = dask.compute(delayed_sum(spread), keys)
+    spread = plan.for_each(lambda X, _, queries, v: model.spread(X, queries, v), frames)
+    total, keys = dask.compute(delayed_sum(spread), _query_keys(plan, frames, FIRST_COLUMNS))
     model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
-        of_all = partial(_query_keys, plan=plan, n_columns=None)
-        keys = dask.compute(for_each(of_all, frames))[0]
+        keys = dask.compute(_query_keys(plan, frames, None))[0]
     folds = folds_of_keys(np.concatenate(keys), n_folds)
     folds = np.split(folds, np.cumsum([len(part) for part in keys])[:-1])
     # Pass 2
-    sums = for_each(partial(_fold_sums, plan=plan, model=model, n_folds=n_folds), frames, folds)
-    return model.solve(add_up(sums))
+    sums = partial(model.sums, n_folds=n_folds)
+    return model.solve(add_up(plan.for_each(sums, frames, folds)))
 
 
-def _spread(frame: pd.DataFrame, plan: Plan, model: BilinearPairs) -> Any:
-    data = plan.data(frame)
-    return None if data is None else model.spread(data.X, data.queries, data.weight)
+def _query_keys(plan: Plan, frames: list[Any], n_columns: int | None) -> list[Any]:
+    """Return the hashes of the contents of queries, by their first columns or by all (None)."""
 
+    def hashes(X: Any, targets: Any, queries: Queries, weight: Any) -> NDArray[np.uint64]:
+        places = queries.gather(np.arange(queries.n_rows))
+        return hash_queries(numeric_table(X)[:, :n_columns], places, queries)[0]
 
-def _query_keys(frame: pd.DataFrame, plan: Plan, n_columns: int | None) -> NDArray[np.uint64]:
-    """Return the hash of the contents of each query, by its first columns or by all (None)."""
-    data = plan.data(frame)
-    if data is None:
-        return np.empty(0, dtype=np.uint64)
-    X, places = numeric_table(data.X), data.queries.gather(np.arange(data.queries.n_rows))
-    return hash_queries(X[:, :n_columns], places, data.queries)[0]
-
-
-def _fold_sums(
-    frame: pd.DataFrame, folds: NDArray[Any], plan: Plan, model: BilinearPairs, n_folds: int
-) -> Any:
-    data = plan.data(frame)
-    if data is None:
-        return None
-    targets = plan.targets(data)
-    return model.sums(data.X, targets, data.queries, data.weight, folds, n_folds)
+    return plan.for_each(hashes, frames, empty=np.empty(0, np.uint64))
 
 
 # ---------------------------------------------------------------- one partition after another
@@ -179,44 +153,49 @@ def _fold_sums(
 def fit_partially(
     plan: Plan, frames: list[Any], model: DocumentModel, n_passes: int, apart: bool
 ) -> DocumentModel:
-    """Call `partial_fit` with one partition after another, `n_passes` times.
+    """Call `partial_fit` with one partition after another, `n_passes` times."""
 
-    `apart` is whether each frame can be computed without the others, see `_learn_in_turn`.
-    """
-    prepared = for_each(partial(_read, plan=plan, model=model), frames)
-    first = (clone(model.regressor), None)
-    return model.finish(*_learn_in_turn(prepared, first, _learn_rows, n_passes, apart))
+    def learn(state: tuple[Any, Any], table: Any, targets: Any, slopes: Any, weight: Any) -> Any:
+        regressor, total = state
+        regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
+        return regressor, slopes if total is None else total + slopes
+
+    parts = plan.for_each(partial(_read, model), frames)
+    first = clone(model.regressor), None
+    return model.finish(*_learn_in_turn(parts, first, learn, n_passes, apart))
 
 
-def _read(frame: pd.DataFrame, plan: Plan, model: DocumentModel) -> Any:
+def _read(model: DocumentModel, X: Any, targets: Any, queries: Queries, weight: Any) -> Any:
     """Return what `DocumentModel.read` does, and the weights of the rows."""
-    data = plan.data(frame)
-    if data is None:
-        return None
-    return *model.read(data.X, plan.targets(data), data.queries, data.weight), data.weight
+    return *model.read(X, targets, queries, weight), weight
 
 
 def fit_linear_model(
     plan: Plan, frames: list[Any], model: LinearModel, n_passes: int, apart: bool
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
-    learn = partial(_learn_queries, plan=plan)
-    return _learn_in_turn(frames, clone(model), learn, n_passes, apart)
+    parts = plan.for_each(lambda *data: data, frames)
+    return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes, apart)
 
 
 def _learn_in_turn(
-    parts: list[Any], first: Any, learn: Callable[[Any, Any], Any], n_passes: int, apart: bool
+    parts: list[Any], first: Any, learn: Callable[..., Any], n_passes: int, apart: bool
 ) -> Any:
-    """Return ``learn(... learn(learn(first, parts[0]), parts[1]) ..., parts[-1])``.
+    """Return ``learn(... learn(learn(first, *parts[0]), *parts[1]) ..., *parts[-1])``.
 
     All parts are learned `n_passes` times. If each part can be computed without the others
     (`apart`), the workers compute one batch of parts, one part for each thread, while the batch
     before it is learned, so that no more than two batches are in memory. If not, because rows are
     moved, a pass is one computation.
     """
+
+    def learned(state: Any, part: Any) -> Any:
+        # A task that runs twice, because a worker was lost, must not change what it was given.
+        return state if part is None else learn(copy.deepcopy(state), *part)
+
     size = n_threads() if apart else len(parts)
     batches = [parts[start : start + size] for start in range(0, len(parts), size)] * n_passes
-    model, call = delayed(first), delayed(learn, pure=False)
+    model, call = delayed(first), delayed(learned, pure=False)
     ready = dask.persist(*batches[0]) if apart else tuple(batches[0])
     for batch in [*batches[1:], []]:
         for part in ready:
@@ -225,24 +204,6 @@ def _learn_in_turn(
         wait_for(model)  # of distributed, which does not wait in `persist`
         ready = ready if apart else batch
     return dask.compute(model)[0]
-
-
-def _learn_rows(state: tuple[Any, Any], rows: Any) -> tuple[Any, Any]:
-    if rows is None:
-        return state
-    table, targets, slopes, weight = rows
-    # A task that runs twice, because a worker was lost, must not change what it was given.
-    regressor, total = copy.deepcopy(state[0]), state[1]
-    regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
-    return regressor, slopes if total is None else total + slopes
-
-
-def _learn_queries(model: LinearModel, frame: pd.DataFrame, *, plan: Plan) -> LinearModel:
-    data = plan.data(frame)
-    if data is None:
-        return model
-    model = copy.deepcopy(model)
-    return model.partial_fit(data.X, plan.targets(data), data.queries, data.weight)
 
 
 # ---------------------------------------------------------------- regressors of dask
@@ -259,9 +220,10 @@ def fit_collection(
     of `frames`.
     """
     weighted = plan.weight_unit is not None
-    some = model.read(plan.form.features(meta), np.zeros(len(meta)), Queries.single(len(meta)))
-    meta = _one_frame(some[0], some[1], np.ones(len(meta)) if weighted else None).iloc[:0]
-    parts = for_each(partial(_table_frame, plan=plan, model=model, meta=meta), frames)
+    ones = np.ones(len(meta))
+    X, queries = plan.form.features(meta), Queries.single(len(meta))
+    meta = _table_frame(model, X, ones, queries, ones if weighted else None).iloc[:0]
+    parts = plan.for_each(partial(_table_frame, model), frames, empty=meta)
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
@@ -270,7 +232,7 @@ def fit_collection(
         if 0 in lengths:  # LightGBM fails on a worker without rows
             parts = [part for part, length in zip(parts, lengths, strict=True) if length]
             frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
-        slopes = add_up(for_each(_slopes_of_frame, parts))
+        slopes = add_up(for_each(lambda part: part.attrs.get(_SLOPES), parts))
         columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
         collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
         if plan.form.is_array or is_from(regressor, "dask_ml."):
@@ -281,27 +243,15 @@ def fit_collection(
     return model.finish(on_one_machine(regressor), slopes)
 
 
-def _table_frame(
-    frame: pd.DataFrame, plan: Plan, model: DocumentModel, meta: pd.DataFrame
-) -> pd.DataFrame:
+def _table_frame(model: DocumentModel, *data: Any) -> pd.DataFrame:
     """Return the table of a partition with its targets and weights in one frame."""
-    rows = _read(frame, plan, model)
-    if rows is None:
-        return meta
-    table, targets, slopes, weight = rows
-    joined = _one_frame(table, targets, weight)
-    joined.attrs[_SLOPES] = slopes
-    return joined
-
-
-def _one_frame(table: Any, targets: Floats, weight: Floats | None) -> pd.DataFrame:
+    table, targets, slopes, weight = _read(model, *data)
     joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
     joined = joined.rename(columns=str).reset_index(drop=True).assign(**{LABEL: targets})
-    return joined if weight is None else joined.assign(**{WEIGHT: weight})
-
-
-def _slopes_of_frame(frame: pd.DataFrame) -> Any:
-    return frame.attrs.get(_SLOPES)
+    if weight is not None:
+        joined = joined.assign(**{WEIGHT: weight})
+    joined.attrs[_SLOPES] = slopes
+    return joined
 
 
 def on_one_machine(regressor: Any) -> Any:

@@ -6,6 +6,7 @@ frames that contain labels, query ids and weights, but not the columns of X.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -153,6 +154,22 @@ class Plan:
     def targets(self, data: TrainingData) -> Any:
         """Return the targets of the rows, or of their pairs."""
         return self.loss.targets_of_part(data.labels, data.queries, self.sums)
+
+    def for_each(
+        self, function: Callable[..., Any], frames: list[Any], *more: Any, empty: Any = None
+    ) -> list[Any]:
+        """Return delayed ``function(X, targets, queries, weight, *more)`` for each partition.
+
+        A partition without training data has the value `empty`.
+        """
+
+        def call(frame: pd.DataFrame, *more: Any) -> Any:
+            data = self.data(frame)
+            if data is None:
+                return empty
+            return function(data.X, self.targets(data), data.queries, data.weight, *more)
+
+        return for_each(call, frames, *more)
 
     def largest(self, frame: pd.DataFrame, center: bool) -> Floats | None:
         """Return the largest absolute target of a partition, and of centred ones if `center`."""
