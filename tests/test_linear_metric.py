@@ -126,6 +126,6 @@ def test_lbfgs_returns_from_where_a_function_is_infinite():
         )  # fmt: skip
     values = np.array([function(x)[0] for x in list(calls)])
     assert not np.isfinite(values).all()  # the guard was needed
-    assert np.isfinite(found.x).all() and found.converged
+    assert np.isfinite(found.x).all() and found.success
     assert np.abs(function(found.x)[1]).max() < 1e-5
     assert found.x[1] == pytest.approx((np.sqrt(10) - 1) / 3, abs=1e-6)  # 2 x = 3 (1 - x^2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any
@@ -52,19 +54,11 @@ def boosted_regressor(
     leaves = 7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31
     fewest = min(20, max(1, n_rows // 50))
     if library == "lightgbm":
-        from lightgbm import LGBMRegressor
-
-        return LGBMRegressor(**common, num_leaves=leaves, min_child_samples=fewest, verbose=-1)
-    from xgboost import XGBRegressor
-
-    return XGBRegressor(
-        **common,
-        max_leaves=leaves,
-        max_depth=0,
-        grow_policy="lossguide",
-        min_child_weight=fewest,
-        enable_categorical=True,
-    )
+        own = {"num_leaves": leaves, "min_child_samples": fewest, "verbose": -1}
+    else:
+        own = {"max_leaves": leaves, "max_depth": 0, "grow_policy": "lossguide"}
+        own |= {"min_child_weight": fewest, "enable_categorical": True}
+    return getattr(import_module(library), LIBRARIES[library])(**common, **own)
 
 
 class BoostedModel(ContextTableMixin, BaseEstimator):
@@ -236,11 +230,11 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         regressor.set_params(**{name: tuple(int(one) for one in own + added)})
 
 
+@dataclass
 class _HeldDerivatives:
     """An objective of both libraries that can let go of its data."""
 
-    def __init__(self, derivatives: Derivatives | None) -> None:
-        self.derivatives = derivatives
+    derivatives: Derivatives | None
 
     def __call__(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
         assert self.derivatives is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -230,12 +231,12 @@ class LinearModel(BaseEstimator):
             max_iter=self._max_iter,
             progress=self._print_iteration,
         )
-        self.n_iter_ = minimum.n_iter
+        self.n_iter_ = minimum.nit
         self.surrogate_ = surrogate
         self._state = None
-        if not minimum.converged:
+        if not minimum.success:
             warn(
-                f"L-BFGS stopped after {minimum.n_iter} iterations before it converged "
+                f"L-BFGS stopped after {minimum.nit} iterations before it converged "
                 f"({minimum.message}). Increase max_iter={self._max_iter} or tol={self.tol!r}. "
                 "Columns with a few very large values can be the reason; their logarithms or "
                 "quantiles then need fewer iterations.",
@@ -275,18 +276,9 @@ class LinearModel(BaseEstimator):
         metric: Metric,
         order: NDArray[np.int64],
     ) -> StochasticGradient:
-        def make(largest_step: float) -> StochasticGradient:
-            return StochasticGradient(
-                surrogate,
-                metric,
-                float(data.weight.sum()),
-                data.n_queries,
-                self.alpha,
-                self.step_size,
-                largest_step,
-                *start,
-            )
-
+        make = partial(
+            StochasticGradient, surrogate, metric, data, self.alpha, self.step_size, start
+        )
         step = self.largest_step
         if step is None:
             step = choose_largest_step(data, order, self.alpha, self.batch_size, make)

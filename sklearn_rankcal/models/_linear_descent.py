@@ -8,11 +8,10 @@ set and penalty.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from sklearn_rankcal.models._linear_metric import Metric, Point, make_metric
 from sklearn_rankcal.models._linear_objective import LinearObjective
@@ -28,16 +27,6 @@ _INTERCEPT_TOLERANCE, _INTERCEPT_ITERATIONS = 1e-6, 100
 #: A trial point is replaced if its value is this many times farther above that of the iterate than
 #: the tangent falls.
 _STEEP = 100.0
-
-
-class Minimum(NamedTuple):
-    """The last iterate, its value, the number of iterations, and whether a criterion was met."""
-
-    x: Floats
-    value: float
-    n_iter: int
-    converged: bool
-    message: str
 
 
 def find_origin(
@@ -88,7 +77,7 @@ def descend(
     tol: float,
     max_iter: int,
     progress: Progress | None = None,
-) -> tuple[Point, Minimum]:
+) -> tuple[Point, OptimizeResult]:
     """Minimise the objective from a start, until no entry of the scaled gradient is above `tol`.
 
     `metric` and the unit of the gradient are those at the origin.
@@ -103,7 +92,7 @@ def descend(
     unit = float(np.linalg.norm(slopes[: objective.data.n_features]))
     # The objective cannot fall by more than about unit^2 / 2.
     if not unit**2 > _ROUNDING * abs(base):
-        return start, Minimum(np.zeros(0), base, 0, True, "")
+        return start, OptimizeResult(nit=0, success=True)
 
     def scaled(x: Floats) -> tuple[float, Floats]:
         value, slopes = scaled_gradient(metric.point(x * unit))
@@ -167,7 +156,7 @@ def minimize_smooth(
     gradient_tolerance: float,
     value_tolerance: float,
     progress: Progress | None = None,
-) -> Minimum:
+) -> OptimizeResult:
     """Minimise a function, which may be infinite or NaN, from a start at which it is finite.
 
     The iterations end when no entry of the gradient is above `gradient_tolerance`, or when one
@@ -197,7 +186,6 @@ def minimize_smooth(
         },
     )
     # The line search also ends where rounding hides a further fall. The gradient tells.
-    small = guard.largest_slope() <= gradient_tolerance
-    return Minimum(
-        guard.iterate, guard.value, int(result.nit), bool(result.success or small), result.message
-    )
+    result.success |= guard.largest_slope() <= gradient_tolerance
+    result.x = guard.iterate
+    return result

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 Floats = NDArray[np.float64]
 # The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
@@ -23,24 +25,12 @@ _MAX_ITERATIONS = 50
 _MAX_LEVERAGE = 1 - 1e-6
 
 
-class Columns(NamedTuple):
-    """The columns on which the regression runs, made from standardised features."""
-
-    compress: bool
-    projection: PCA | None
-
-    @classmethod
-    def of(cls, X: Floats, compress: bool, seed: int) -> Columns:
-        """Choose the projection for these rows, if there are more than `MAX_COLUMNS` features."""
-        if X.shape[1] <= MAX_COLUMNS:
-            return cls(compress, None)
-        pca = PCA(min(MAX_COLUMNS, len(X)), random_state=seed)
-        return cls(compress, pca.fit(np.arcsinh(X) if compress else X))
-
-    def transform(self, X: Floats) -> Floats:
-        """Apply arcsinh if `compress`, then project on principal components."""
-        columns = np.arcsinh(X) if self.compress else X
-        return columns if self.projection is None else self.projection.transform(columns)
+def make_columns(X: Floats, compress: bool, seed: int) -> Pipeline:
+    """Fit what makes columns of standardised features: arcsinh if `compress`, and a projection."""
+    steps: list[Any] = [FunctionTransformer(np.arcsinh if compress else None)]
+    if X.shape[1] > MAX_COLUMNS:
+        steps.append(PCA(min(MAX_COLUMNS, len(X)), random_state=seed))
+    return make_pipeline(*steps).fit(X)
 
 
 class Logistic(NamedTuple):
@@ -59,7 +49,7 @@ class Logistic(NamedTuple):
 
 def fit_logistic(
     X: Floats, y: Floats, weight: Floats, seed: int, search: Any = None
-) -> tuple[Floats, Columns, Logistic]:
+) -> tuple[Floats, Pipeline, Logistic]:
     """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
 
     X (n, d) are standardised features, y (n, n_outputs) and `weight` (n,) is of mean 1. If `search`
@@ -69,7 +59,7 @@ def fit_logistic(
     rows = slice(None) if search is None else search
     fits = []
     for compress in (False, True):
-        columns = Columns.of(X, compress, seed)
+        columns = make_columns(X, compress, seed)
         Z = columns.transform(X[rows])
         error, held_out, model = logistic_leave_one_out(Z, y[rows], weight[rows])
         fits.append((error, held_out, columns, model))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal.models._sums import PairSums, solve_ridge
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, PairSpace, PairTargets
+from sklearn_rankcal.targets import PAIRS, PairSpace, PairTargets, RelevanceDifferences
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
@@ -128,18 +128,9 @@ class PairwiseRidge(BaseEstimator):
 
         They are in the order of `PairTargets.flat`.
         """
-        return ScoreDifferences(self.predict_scores(X), queries).flat()
+        return score_differences(self.predict_scores(X), queries).flat()
 
 
-class ScoreDifferences(PairTargets):
-    """Pairwise targets s_i - s_j, given a score for each row."""
-
-    def __init__(self, scores: Floats, queries: Queries) -> None:
-        super().__init__(queries)
-        self._grouped = queries.gather(np.asarray(scores, dtype=np.float64))
-
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
-        scores = self._grouped[inside]
-        difference = scores[:, :, None] - scores[:, None, :]
-        difference *= valid[:, :, None] & valid[:, None, :]
-        return difference
+def score_differences(scores: Floats, queries: Queries) -> PairTargets:
+    """Return the pairwise targets s_i - s_j, given a score for each row."""
+    return RelevanceDifferences(scores, queries, "graded", np.ones(queries.n_queries))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._early_stopping import Validation
-from sklearn_rankcal.models._pairwise_ridge import ScoreDifferences
+from sklearn_rankcal.models._pairwise_ridge import score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import (
     PAIRS,
@@ -163,7 +163,7 @@ class ResidualPairModel(_ResidualModel):
         return targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
 
     def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
-        return ScoreDifferences(scores, queries)
+        return score_differences(scores, queries)
 
 
 class ResidualProductModel(_ResidualModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from numbers import Real
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
@@ -210,15 +210,13 @@ class StackedModel(_BaseComposition):
         for place, (_, scores) in enumerate(fits):
             number, fold = divmod(place, self.cv)
             held_out[parts[fold][0], number] = scores
-        self._set_weights(
-            [name for name, _, _ in members], held_out, targets, queries, sample_weight
-        )
-        fitted = [model for model, _ in fits]
-        self.members_ = {
-            # A member of weight 0 is never asked again.
-            name: fitted[number * self.cv : (number + 1) * self.cv] if self.weights_[name] else []
-            for number, (name, _, _) in enumerate(members)
-        }
+        names = [name for name, _, _ in members]
+        self._set_weights(names, held_out, targets, queries, sample_weight)
+        fitted = iter(model for model, _ in fits)
+        each = [list(islice(fitted, self.cv)) for _ in names]
+        # A member of weight 0 is never asked again.
+        pairs = zip(names, each, strict=True)
+        self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}
         return self
 
     def _n_fits_at_once(self, n_rows: int) -> int | None:
@@ -229,9 +227,7 @@ class StackedModel(_BaseComposition):
         check_count(self.cv, "cv")
         if self.cv < 2:
             raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
-        number = isinstance(self.alpha, Real) and not isinstance(self.alpha, bool)
-        if not number or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be a finite number >= 0; got {self.alpha!r}.")
+        check_number(self.alpha, "alpha", positive=False)
         members = default_members(n_rows=n_rows) if self.members is None else self.members
         wanted = "members must be a list of (name, loss, model) tuples with different names"
         if not isinstance(members, list | tuple) or not members:

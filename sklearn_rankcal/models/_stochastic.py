@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.models._linear_metric import Metric
+from sklearn_rankcal.models._linear_metric import Metric, Point
 from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
 
@@ -52,26 +52,24 @@ class StochasticGradient:
         self,
         surrogate: Surrogate,
         metric: Metric,
-        total_weight: float,
-        n_queries: int,
+        data: QueryBatches,
         alpha: float,
         rule: str,
+        start: Point,
         largest_step: float,
-        coef: Floats,
-        intercept: float,
     ) -> None:
         self.surrogate = surrogate
         self.rule = rule
         self.largest_step = largest_step
-        self.mean_weight = total_weight / n_queries
         self.metric = metric
         # H of the mean is H of the sum divided by the total weight.
-        self.factor = total_weight
-        self.x = metric.coordinates(coef, intercept)
+        self.factor = float(data.weight.sum())
+        self.mean_weight = self.factor / data.n_queries
+        self.x = metric.coordinates(*start)
         # lambda, in each coordinate; lambda ||w||^2 is at least mu times the squared length in H
         self.shrinkage = np.zeros(len(self.x))
-        self.shrinkage[: len(coef)] = alpha * metric.squares
-        self.convexity = float(self.shrinkage[: len(coef)].min())
+        self.shrinkage[: data.n_features] = alpha * metric.squares
+        self.convexity = float(self.shrinkage[: data.n_features].min())
         self.n_steps = 0
         self.mass = 0.0  # the sum of the weights of the average
         self.mean_x = self.x.copy()
