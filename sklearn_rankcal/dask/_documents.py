@@ -100,7 +100,7 @@ class Collections:
 
     parts: dict[str, list[Any]]
     columns: dict[str, Column]
-    form: Form | None
+    form: Any  # a Form, or None if there is no table
     meta: pd.DataFrame
     chunks: tuple[int, ...] | None = None
     index_name: Any = None

@@ -130,8 +130,8 @@ def fit_bilinear_pairs(
     model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
         keys = dask.compute(_query_keys(plan, frames, None))[0]
-    folds = folds_of_keys(np.concatenate(keys), n_folds)
-    folds = np.split(folds, np.cumsum([len(part) for part in keys])[:-1])
+    ends = np.cumsum([len(part) for part in keys])
+    folds = np.split(folds_of_keys(np.concatenate(keys), n_folds), ends[:-1])
     # Pass 2
     sums = partial(model.sums, n_folds=n_folds)
     return model.solve(add_up(plan.for_each(sums, frames, folds)))

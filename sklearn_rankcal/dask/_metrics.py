@@ -236,7 +236,8 @@ def compare_rankings(
         as_ranks=as_ranks,
         ties=ties,
     )
-    table = _gather(*dask.compute(parts, checked), "rankings with as_ranks=True")
+    gathered, _ = dask.compute(parts, checked)
+    table = _gather(gathered, "rankings with as_ranks=True")
     found = {
         name: paired_bootstrap(
             table[f"first {number}"],
@@ -354,7 +355,7 @@ def _measure(
 # ---------------------------------------------------------------- results
 
 
-def _gather(parts: list[Any], checked: None, positions_as: str) -> dict[str, Floats]:
+def _gather(parts: list[Any], positions_as: str) -> dict[str, Floats]:
     """Return the columns of the tables of all queries, in the order of their first rows.
 
     A warning is given if scores look like positions, see `metrics._checks.looks_like_positions`.
@@ -389,7 +390,7 @@ def _means(
     **bootstrap: Any,
 ) -> dict[str, Any]:
     """Return the mean of each metric, with its interval if there is a confidence level."""
-    table = _gather(parts, checked, "ranks=")
+    table = _gather(parts, "ranks=")
     _, weight, *columns = table.values()
     results: dict[str, Any] = {}
     for name, values in zip(names, columns, strict=True):

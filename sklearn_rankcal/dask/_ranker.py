@@ -218,7 +218,7 @@ class DaskCalibratedRanker(BaseEstimator):
         check_labels_passed(y)
         data = read_collections(X, self.group_column, groups, y, sample_weight)
         for name in ("ranker_", *_OF_RANKER):  # so that an error leaves no model of other columns
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
         check_columns(_table_without_rows(data), regressor)
         decoder = get_decoder(self.decoder, loss.space)
@@ -392,7 +392,7 @@ class DaskCalibratedRanker(BaseEstimator):
             unfitted_on_one_machine(regressor), **{name: getattr(self, name) for name in shared}
         )
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        vars(ranker).update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
+        ranker.__dict__.update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
         ranker.calibrated_over_ = loss.calibrated_over
         if self.group_column is not None:
             ranker._group_place = data.form.columns.index(self.group_column)

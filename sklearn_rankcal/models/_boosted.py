@@ -54,7 +54,7 @@ def boosted_regressor(
     leaves = 7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31
     fewest = min(20, max(1, n_rows // 50))
     if library == "lightgbm":
-        own = {"num_leaves": leaves, "min_child_samples": fewest, "verbose": -1}
+        own: dict[str, Any] = {"num_leaves": leaves, "min_child_samples": fewest, "verbose": -1}
     else:
         own = {"max_leaves": leaves, "max_depth": 0, "grow_policy": "lossguide"}
         own |= {"min_child_weight": fewest, "enable_categorical": True}

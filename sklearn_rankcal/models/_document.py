@@ -147,6 +147,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
     """
 
     space = SCORES
+    _reader: ClassReader | None
 
     def __init__(
         self,
@@ -297,7 +298,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
 
         The attributes that convert its predictions to scores are set.
         """
-        self._reader: ClassReader | None = None
+        self._reader = None
         for name in ("levels_", "eta_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if not is_classifier(regressor):

@@ -77,9 +77,6 @@ class Validation:
         )
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass
 class Run:
     """One regressor that is to be fitted, its data, and the validation queries.

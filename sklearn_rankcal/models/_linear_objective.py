@@ -181,9 +181,6 @@ def _ranges(starts: Ints, sizes: Ints) -> Ints:
     return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
 
 
-Floats = NDArray[np.float64]
-
-
 class Value(NamedTuple):
     """The value of the objective and its gradient; `finite` says whether all numbers are."""
 

@@ -106,13 +106,13 @@ class StochasticGradient:
     def _step(self, data: QueryBatches, numbers: Ints) -> None:
         batch = data.take(numbers)
         point = self.metric.point(self.x)
-        _, *slopes = batch_gradient(data, self.surrogate, batch, *point)
+        _, of_coef, of_shift = batch_gradient(data, self.surrogate, batch, *point)
         self.n_steps += 1
         size_of, weight_of = STEP_SIZES[self.rule]
         size = size_of(self.n_steps, self.largest_step, self.convexity)
         factor = size * self.factor / (self.mean_weight * len(numbers))
         with np.errstate(over="ignore", invalid="ignore"):
-            self.x -= factor * self.metric.gradient(*slopes)
+            self.x -= factor * self.metric.gradient(of_coef, of_shift)
             self.x /= 1.0 + size * self.shrinkage
             if not np.isfinite(self.x @ self.x):
                 raise self._diverged()

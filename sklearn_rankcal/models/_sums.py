@@ -128,9 +128,6 @@ class PairSums(Sums):
         return self.gram / (self.pair_mass or 1.0) / scale / scale[:, None]
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False)
 class DocumentSums:
     """The means and the products of the columns of a table and its targets.

@@ -41,9 +41,3 @@ def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
             stacklevel=2,
         )
     return kind.__new__(kind)
-
-
-class VersionedPickle:
-    """A mix-in class with `reduce_with_versions`."""
-
-    __reduce__ = reduce_with_versions
