@@ -354,5 +354,5 @@ def test_the_ranker_can_be_cloned_and_represented():
 def test_a_stack_without_importances_names_the_member_and_the_remedy():
     data = make_ranking(n_queries=20, random_state=0)
     ranker = CalibratedRanker().fit(data.X, data.y, groups=data.groups)
-    with pytest.raises(AttributeError, match=r"HistGradient.* stack .*permutation_importance"):
+    with pytest.raises(AttributeError, match=r"HistGradient.* stack with .*permutation_importance"):
         _ = ranker.feature_importances_

@@ -168,15 +168,13 @@ class Collections:
             values = values[values.columns[0]]
         if not isinstance(values, dd.Series | da.Array):
             raise TypeError(
-                f"{shown} must be a dask series or array, such as a column of a dask data frame; "
-                f"got {type(values).__name__}. For data in memory use CalibratedRanker and "
-                "sklearn_rankcal.metrics."
+                f"{shown} must be a dask series or array; got {type(values).__name__}. For data in "
+                "memory use CalibratedRanker and sklearn_rankcal.metrics."
             )
         if getattr(values.dtype, "names", None) is not None:
             raise ValueError(
                 f"{shown} is a structured array with the fields {values.dtype.names}. Pass a "
-                "relevance of every row, and the query ids as groups or in a column of X "
-                "(group_column)."
+                "relevance of every row, and the query ids apart."
             )
         if isinstance(values, da.Array):
             if values.ndim != 1:
@@ -231,9 +229,8 @@ def read_collections(
         collections = _read_array(X, group_column)
     else:
         raise TypeError(
-            f"X must be a dask data frame or a dask array; got {type(X).__name__}. Make one with "
-            "dask.dataframe.read_parquet, dask.dataframe.from_pandas(X, npartitions=4) or "
-            "dask.array.from_array, or use CalibratedRanker for data in memory."
+            f"X must be a dask data frame or a dask array; got {type(X).__name__}. Make one, for "
+            "example by dask.dataframe.from_pandas, or use CalibratedRanker for data in memory."
         )
     if group_column is not None and groups is not None:
         raise ValueError(

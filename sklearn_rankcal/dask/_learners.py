@@ -64,9 +64,8 @@ def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
     if space.is_pairwise:
         if not isinstance(regressor, PairwiseRidge | BilinearPairs):
             raise TypeError(
-                f"loss={loss!r} needs a closed form on partitions: regressor=PairwiseRidge() or "
-                f"BilinearPairs() of sklearn_rankcal.models; got {name}. A loss on scores, such as "
-                "'pd_by_scores' or 'map_by_scores', takes other regressors."
+                f"loss={loss!r} needs a closed form on partitions, PairwiseRidge() or "
+                f"BilinearPairs(); got {name}. 'pd_by_scores' and 'map_by_scores' take others."
             )
         if regressor.space != space:
             raise ValueError(f"{name} predicts {regressor.space}, but loss={loss!r} needs {space}.")
@@ -100,8 +99,7 @@ def check_columns(table: pd.DataFrame | NDArray[Any], regressor: Any) -> None:
         raise ValueError(
             f"{type(regressor).__name__} needs numbers, but columns of X contain text or times: "
             f"{', '.join(f'{name!r} ({dtype})' for name, dtype in found.items())}. If one of them "
-            "contains query ids, name it as group_column. Otherwise drop or encode it, for example "
-            "with X.categorize() and dask.dataframe.get_dummies."
+            "contains query ids, name it as group_column. Otherwise drop or encode it."
         )
 
 

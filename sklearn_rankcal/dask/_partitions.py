@@ -6,7 +6,6 @@ a query are in the same partition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 from uuid import uuid4
@@ -178,8 +177,7 @@ def write_queries(
     if isinstance(frame._meta[group_column].dtype, pd.CategoricalDtype):
         raise TypeError(
             f"The query ids in {group_column!r} are categories, whose kind a file does not keep. "
-            f"Convert them, for example by frame.assign({group_column}=frame[{group_column!r}]"
-            ".astype(str))."
+            "Convert them, for example by astype(str)."
         )
     filesystem, folder = url_to_fs(path)
     old = _parquet_files(filesystem, folder)
@@ -218,9 +216,8 @@ def write_queries(
     if cut is not None:
         raise ValueError(
             "Rows moved between partitions while frame was computed, so that queries were cut; the "
-            "files were deleted. If divisions are not known, dask moves rows to add a series of "
-            "another frame as a column. Add it as a dask array (series.to_dask_array()), or leave "
-            "out whole_queries."
+            "files were deleted. If a series of another frame was added, add it as a dask array "
+            "(series.to_dask_array()), or leave out whole_queries."
         )
 
 
@@ -295,31 +292,24 @@ def read_queries(
         n_queries, query, one, two = found
         raise ValueError(
             f"{n_queries:,} queries are in several files of {path}. Query {query!s} is in the "
-            f"files with the numbers {one} and {two}, counted from 0. Bring the rows of each query "
-            "together: write_queries(dask.dataframe.read_parquet(path), other_path, "
-            f"{group_column!r})."
+            f"files with the numbers {one} and {two}, counted from 0. Bring them together: "
+            f"write_queries(dask.dataframe.read_parquet(path), other_path, {group_column!r})."
         )
+    dtypes = dict(frame._meta.dtypes)  # those of all files
+
+    def read(file: str, columns: list[str] | None = None) -> pd.DataFrame:
+        part = pd.read_parquet(file, columns=columns)
+        other = {
+            name: dtype
+            for name, dtype in dtypes.items()
+            if name in part
+            and part[name].dtype != dtype
+            and not isinstance(dtype, pd.CategoricalDtype)
+        }
+        return part.astype(other) if other else part
+
     # Unlike read_parquet, from_map never merges partitions of few columns. A merged partition is
     # whole, but dask cannot add a column to it that has the partitions of the files.
     files = [filesystem.unstrip_protocol(file) for file in files]
-    read = _ReadFile(dict(frame._meta.dtypes))
     whole = dd.from_map(read, files, meta=frame._meta, label="read-queries")
     return whole if columns is None else whole[wanted]
-
-
-@dataclass(frozen=True)
-class _ReadFile:
-    """Read some columns of a file in the dtypes of all files."""
-
-    dtypes: dict[str, Any]
-
-    def __call__(self, path: str, columns: list[str] | None = None) -> pd.DataFrame:
-        frame = pd.read_parquet(path, columns=columns)
-        other = {
-            name: dtype
-            for name, dtype in self.dtypes.items()
-            if name in frame
-            and frame[name].dtype != dtype
-            and not isinstance(dtype, pd.CategoricalDtype)
-        }
-        return frame.astype(other) if other else frame

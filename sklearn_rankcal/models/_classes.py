@@ -111,11 +111,9 @@ def make_task(
     if not by_margins and not hasattr(classifier, "predict_proba"):
         raise ValueError(
             f"{type(classifier).__name__} has no predict_proba, and sorting by its "
-            "decision_function does not sort by expected targets. The minimiser of the hinge, for "
-            "example, ties all documents whose expected target is below half of the largest. Use a "
-            "classifier with predict_proba, one that is fitted by a squared loss (LinearSVC with "
-            "loss='squared_hinge', SGDClassifier with 'squared_hinge', 'squared_error' or "
-            "'modified_huber', RidgeClassifier), or a regressor."
+            "decision_function does not sort by expected targets. Use a classifier with "
+            "predict_proba, one that is fitted by a squared loss (such as LinearSVC with "
+            "loss='squared_hinge' or RidgeClassifier), or a regressor."
         )
     if graded_targets and not by_margins:
         levels, codes = np.unique(targets, return_inverse=True)
@@ -125,8 +123,7 @@ def make_task(
     if isinstance(last, _FITS_PROBABILITIES_WITHOUT_WEIGHTS):
         raise ValueError(
             f"{type(last).__name__} fits its probabilities without weights, but a classifier "
-            "learns these targets as weights. Use a classifier whose predict_proba takes them into "
-            "account, LinearSVC with loss='squared_hinge', or a regressor."
+            "learns these targets as weights. Use LinearSVC(loss='squared_hinge') or a regressor."
         )
     # Shares must not be negative, but targets can be: those of Spearman's rho and net Borda scores.
     # So c(y) = min(0, min_j alpha_j(y)) is subtracted from the targets alpha_i(y) of a query with
@@ -144,10 +141,8 @@ def make_task(
     task = _weighted_classes(share, sample_weight, reader)
     if task.weight is not None and not takes_weights(last):
         raise ValueError(
-            f"{type(last).__name__} does not take sample_weight. A classifier "
-            "learns these targets as weights: each document has class 1 with the share that its "
-            "target has of the largest target, and class 0 with the rest. Use a classifier that "
-            "takes sample_weight, or a regressor."
+            f"{type(last).__name__} does not take sample_weight. A classifier learns these targets "
+            "as weights: use one that takes weights, or a regressor."
         )
     return task
 

@@ -84,9 +84,8 @@ class ContextTableMixin:
         regressor: Any = self.regressor_  # type: ignore[attr-defined]
         if not hasattr(regressor, "feature_importances_"):
             raise AttributeError(
-                f"{type(regressor).__name__} has no feature_importances_, so that a ranker, or a "
-                "stack with such a member, has none. inspection.permutation_importance takes all "
-                "rankers."
+                f"{type(regressor).__name__} has no feature_importances_, and so a ranker or stack "
+                "with it. inspection.permutation_importance takes all rankers."
             )
         return self.column_importances(regressor.feature_importances_)
 

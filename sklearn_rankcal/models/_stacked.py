@@ -61,8 +61,7 @@ class StackedModel(_BaseComposition):
         Number of folds of the queries, at least 2.
     alpha : float, default=30.0
         Strength of a ridge penalty that draws the weights to equal weights of the standardised
-        members. The penalty is `alpha` divided by the number of queries of several documents, so
-        that it vanishes as data grow. 0 means no penalty.
+        members, divided by the number of queries of several documents.
     n_jobs : int, default=None
         Number of fits that run at the same time, in threads. None means the number of a
         `joblib.parallel_config` if there is one, and otherwise one fit for each processor (or
@@ -99,22 +98,16 @@ class StackedModel(_BaseComposition):
 
     Examples
     --------
-    >>> from sklearn.ensemble import ExtraTreesRegressor
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn_rankcal import CalibratedRanker
     >>> from sklearn_rankcal.datasets import make_ranking
     >>> from sklearn_rankcal.models import DocumentModel, StackedModel
     >>> data = make_ranking(n_queries=60, random_state=0)
-    >>> forest = ExtraTreesRegressor(20, min_samples_leaf=5, random_state=0)
-    >>> stack = StackedModel(
-    ...     [
-    ...         ("linear", None, DocumentModel(Ridge(), context="zscore")),
-    ...         ("forest", "labels", DocumentModel(forest, center=False)),
-    ...     ]
-    ... )
+    >>> linear = DocumentModel(Ridge(), context="zscore")
+    >>> stack = StackedModel([("targets", None, linear), ("labels", "labels", linear)])
     >>> ranker = CalibratedRanker(stack, loss="ndcg").fit(data.X, data.y, groups=data.groups)
     >>> list(ranker.model_.weights_)
-    ['linear', 'forest']
+    ['targets', 'labels']
     """
 
     space = SCORES
@@ -194,8 +187,7 @@ class StackedModel(_BaseComposition):
         if queries.n_queries < self.cv:
             raise ValueError(
                 f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
-                f"{queries.n_queries} queries to learn from. Choose a smaller cv, or a single "
-                "regressor in the place of the stack."
+                f"{queries.n_queries} queries to learn from."
             )
         known = labels if isinstance(labels, np.ndarray) else targets
         self.fold_of_query_ = query_folds(X, queries, self.cv, known)
