@@ -204,23 +204,6 @@ def compare_rankings(
     ------
     TypeError, ValueError
         As in `evaluate_rankings`, and if a metric is undefined on all queries.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from sklearn_rankcal.dask import compare_rankings
-    >>> rng = np.random.default_rng(0)
-    >>> frame = pd.DataFrame({"qid": np.repeat(np.arange(50), 10), "y": rng.integers(0, 3, 500)})
-    >>> frame["good"] = frame["y"] + rng.normal(size=500)
-    >>> frame["noise"] = rng.normal(size=500)
-    >>> frame = dd.from_pandas(frame, npartitions=3)
-    >>> comparison = compare_rankings(
-    ...     frame["y"], frame["good"], frame["noise"], groups=frame["qid"]
-    ... )
-    >>> comparison.low > 0, comparison.n_queries
-    (True, 50)
     """
     names = [metric] if isinstance(metric, str) else list(metric)
     measures = get_measures(names, parameters)

@@ -32,17 +32,12 @@ _STANDARD_ERRORS = 2.0
 def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
     """Return the columns whose level or spread differs between queries, or may differ.
 
-    The intraclass correlation of a quantity is the share of its variance that lies between queries.
-    It is estimated for the ranks of the column among all rows (the level), and for the distances of
-    these ranks from their middle (the spread). If more than a tenth of the rows have the same
-    value, both are also estimated from the other rows alone. A column is left out if all estimates,
-    plus two standard errors each, are below `SMALLEST_SHARE`, and if it is constant in every query,
-    because its z-scores are then 0. In a small table the standard errors are large, and all other
-    columns stay.
-
-    The candidates `columns` are named as `numeric_columns` names them. A table of more than 50,000
-    rows is judged by about 50,000, see `sampled_queries` and `thinned_rows`. One thread then takes
-    about 1 ms per column with the compiled kernel, and 3 ms with NumPy.
+    The intraclass correlation, the share of the variance that lies between queries, is estimated
+    for the ranks of the column among all rows (the level), and for the distances of these ranks
+    from their middle (the spread). If more than a tenth of the rows have the same value, both are
+    also estimated from the other rows alone. A column is left out if all estimates, plus two
+    standard errors each, are below `SMALLEST_SHARE`, or if it is constant in every query. A table
+    of more than 50,000 rows is judged by about 50,000, see `sampled_queries` and `thinned_rows`.
     """
     if not columns:
         return []

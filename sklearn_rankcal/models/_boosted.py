@@ -85,18 +85,6 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         to what the regressor predicts.
     context_ : dict of str to list
         As in `DocumentModel`.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.datasets import make_ranking
-    >>> from sklearn_rankcal.losses import NDCG
-    >>> from sklearn_rankcal.models import BoostedModel
-    >>> from sklearn_rankcal.queries import Queries
-    >>> data = make_ranking(n_queries=30, random_state=0)
-    >>> queries = Queries.from_groups(data.groups)
-    >>> targets = NDCG().encode(data.y, queries)
-    >>> model = BoostedModel("pointwise_logistic", context="zscore")
-    >>> scores = model.fit(data.X, targets, queries).predict(data.X, queries)  # doctest: +SKIP
     """
 
     space = SCORES

@@ -104,15 +104,10 @@ def add_context(
     means. NaN is left out of the ranks.
 
     `columns` are those to describe, in the order of `X`, by default its numeric columns. The dtype
-    is by default float32 if the numbers of `X` are float32, and otherwise float64. A data frame
-    keeps its columns, and its new columns are named ``<column>__<kind>``.
-
-    The second result is the mean slope of "zscore" for each described column: the mean over queries
-    of 1 / sd_q, where a query with sd_q = 0 contributes 0.
-
-    The memory in addition to the result is one block of rows for each thread. There are several
-    threads for large tables without "rank". The columns of a row depend neither on the order of the
-    rows nor on other queries nor on the number of threads, not even in the last digit.
+    is by default float32 if the numbers of `X` are float32, and otherwise float64. The second
+    result is the mean over queries of 1 / sd_q for each described column, where sd_q = 0
+    contributes 0. The columns of a row depend neither on the order of the rows nor on other queries
+    nor on the number of threads, not even in the last digit.
     """
     columns = numeric_columns(X) if columns is None else columns
     if not columns:

@@ -138,8 +138,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn_rankcal.models import DocumentModel
     >>> from sklearn_rankcal.queries import Queries
-    >>> rng = np.random.default_rng(0)
-    >>> queries = Queries.uniform(200, 50)
+    >>> rng, queries = np.random.default_rng(0), Queries.uniform(200, 50)
     >>> X = rng.normal(size=(10_000, 2))
     >>> X[:, 0] += queries.repeat(rng.normal(size=200))
     >>> DocumentModel(Ridge(), context="auto").fit(X, X[:, 1], queries).context_
