@@ -7,7 +7,7 @@ their partitions becomes one pandas frame.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -122,19 +122,10 @@ class Collections:
     def frames(self, *, table: bool = True, index: bool = False) -> list[Any]:
         """Return one delayed frame for each partition, as `meta_of` describes them."""
         names = [name for name in self.parts if table or name != "X"]
-        form = self.form if table else None
-        if form is not None and form.group_column is not None:
+        if table and self.form is not None and self.form.group_column is not None:
             names.remove(ID)  # X contains it
-        meta = self.meta_of(table=table, index=index)
-        join = partial(
-            _join,
-            names=names,
-            columns=self.columns,
-            form=form,
-            meta=meta,
-            first_name=self.first,
-            by_index=self.by_index,
-        )
+        described = replace(self, parts={}, meta=self.meta_of(table=table, index=index))
+        join = partial(_join, names=names, described=described)
         return for_each(join, range(self.n_partitions), *(self.parts[name] for name in names))
 
     def meta_of(self, *, table: bool = True, index: bool = False) -> pd.DataFrame:
@@ -353,18 +344,10 @@ _DENSE = (
 )
 
 
-def _join(
-    number: int,
-    *given: Any,
-    names: list[str],
-    columns: dict[str, Column],
-    form: Form | None,
-    meta: pd.DataFrame,
-    first_name: str,
-    by_index: bool,
-) -> pd.DataFrame:
+def _join(number: int, *given: Any, names: list[str], described: Collections) -> pd.DataFrame:
     """Join partition `number` of the collections `names` to one frame."""
-    parts = dict(zip(names, given, strict=True))
+    parts, meta = dict(zip(names, given, strict=True)), described.meta
+    form = described.form if "X" in names else None
     first, index = given[0], None
     if form is not None and form.is_array and not isinstance(first, np.ndarray):
         raise TypeError(f"Block {number} of X is of type {type(first).__name__}. {_DENSE}")
@@ -372,23 +355,23 @@ def _join(
         parts[ID] = first[form.group_column]
     joined: dict[str, Any] = {}
     for name, values in parts.items():
-        shown = "X" if name == "X" else columns[name].shown
+        shown = "X" if name == "X" else described.columns[name].shown
         if len(values) != len(first):
             raise ValueError(
-                f"{shown} has {len(values)} rows in partition {number}, but {first_name} has "
+                f"{shown} has {len(values)} rows in partition {number}, but {described.first} has "
                 f"{len(first)}."
             )
-        of_values = getattr(values, "index", None) if by_index else None
+        of_values = getattr(values, "index", None) if described.by_index else None
         if index is not None and of_values is not None and not of_values.equals(index):
             raise ValueError(
-                f"The index of {shown} differs from that of {first_name} in partition {number}. "
-                "Take both from one data frame."
+                f"The index of {shown} differs from that of {described.first} in partition "
+                f"{number}. Take both from one data frame."
             )
         index = of_values if index is None else index
         if name == ID:
             joined[ID] = read_ids(number, values, meta[ID].dtype)
         elif name != "X":
-            joined[name] = _read_numbers(number, values, columns[name])
+            joined[name] = _read_numbers(number, values, described.columns[name])
     joined[ROW] = (number << PARTITION_BITS) + np.arange(len(first))
     if form is None:
         return pd.DataFrame(joined).astype(dict(meta.dtypes))[list(meta.columns)]
