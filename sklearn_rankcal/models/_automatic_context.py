@@ -1,8 +1,7 @@
 """Which columns ``context="auto"`` describes: those whose level or spread differs between queries.
 
-If a column has the same distribution in every query, its z-score inside the query is nearly the
-same linear function of the column in all queries. It then tells a regressor almost nothing new, but
-trees take as long for it as for any other column.
+If a column has the same distribution in every query, its z-scores tell a regressor almost nothing
+new, but trees take as long for them as for any other column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The normal equations of `BilinearPairs`: sums over the queries of each fold, and their solution.
 
-The model is u_ij = z_i' A z_j and, if A is symmetric, u_ii = z_i'w. Here z_i are the features of
-document i, v_i is its weight, and t_ij are the targets.
+The model is u_ij = z_i' A z_j and, if A is symmetric, u_ii = z_i'w.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """A regressor with many outputs, for label ranking: an average of trees, kernels and a linear part.
 
-The weights of the average are learned from held-out predictions that need no second fit: those of
-the trees are out-of-bag predictions, those of the kernel ridge regressions are leave-one-out
-predictions in closed form, and those of the logistic regression approximate them.
+The weights of the average are learned from held-out predictions that need no second fit.
 """
 
 from __future__ import annotations

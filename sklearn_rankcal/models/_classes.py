@@ -1,15 +1,7 @@
 """How a classifier learns the targets of documents, and how its predictions become scores.
 
-There are two ways:
-
-- *Levels.* Each distinct target is a class. The score is the expected target under the predicted
-  probabilities. This is for targets that depend on the label of the document alone, because they
-  have as few distinct values as the labels.
-- *Shares.* Every other target v is written as a share of the largest target eta. The document
-  enters with class 1 and weight v / eta, and again with class 0 and weight 1 - v / eta. This
-  minimises v phi(s) + (eta - v) phi(-s), divided by eta, where phi is the loss of the classifier.
-  It is a pointwise surrogate of Calauzènes, Usunier and Gallinari (2013). The score is eta times
-  the predicted probability of class 1, which estimates E[v].
+Either each distinct target is a class (levels), or a target v has the share v / eta of the largest
+target eta, and its document has class 1 with this weight and class 0 with the rest (shares).
 """
 
 from __future__ import annotations
@@ -32,17 +24,10 @@ _MAX_LEVELS = 100  # with more distinct targets, the classes would be too many
 #: Classifiers whose decision function s estimates the probability of class 1 by (1 + s) / 2. For
 #: each class, the values of its parameter `loss` for which it does; None if it has a single loss.
 #:
-#: With the share p = E[v] / eta, the expected loss is p phi(s) + (1 - p) phi(-s). For the squared
-#: error phi(s) = (1 - s)^2 it is least at s = 2 p - 1. So it is for the squared hinge
-#: phi(s) = max(0, 1 - s)^2 if 0 < p < 1, and for the modified Huber loss, which is convex and
-#: equals the squared hinge where s >= -1. The best scores therefore increase with E[v], which means
-#: that these surrogates are order preserving (theorem 5.2 of Calauzènes et al., 2013, bounds the
-#: regret). If p is 0, every score up to -1 is best, and if p is 1, every score from 1 on. Such a
-#: document comes last or first all the same.
-#:
-#: The hinge max(0, 1 - s) of `SVC` and of the default `SGDClassifier` is not among them. It is
-#: least at -1 for every p < 1/2 and at 1 for every p > 1/2, so that the documents of either kind
-#: tie.
+#: With the share p = E[v] / eta, the expected loss p phi(s) + (1 - p) phi(-s) is least at
+#: s = 2 p - 1 for the squared error, and if 0 < p < 1 for the squared hinge and the modified Huber
+#: loss, so that the best scores increase with E[v] (theorem 5.2 of Calauzènes et al., 2013). The
+#: hinge of `SVC` is least at -1 for every p < 1/2 and at 1 for every p > 1/2.
 _MARGINS: dict[type, tuple[str, ...] | None] = {
     LinearSVC: ("squared_hinge",),
     SGDClassifier: ("squared_hinge", "squared_error", "modified_huber"),

@@ -1,8 +1,7 @@
 """Context columns: they describe where a document stands among the documents of its query.
 
 A calibrated surrogate maps a whole query to scores, but a regressor sees one row at a time. Context
-columns give any regressor a part of the query: the mean, the standard deviation and the ranks of
-each column, but neither higher moments nor what columns have in common.
+columns give any regressor a part of the query.
 """
 
 from __future__ import annotations

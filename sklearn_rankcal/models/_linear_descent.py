@@ -1,8 +1,7 @@
 """Minimise the objective of a linear model by L-BFGS, in coordinates without units.
 
-The curvature at the origin gives the coordinates. In these all second derivatives are about 1 and
-the gradient at the origin has length 1. A tolerance then means the same for every surrogate, data
-set and penalty.
+In the coordinates of the curvature at the origin, all second derivatives are about 1, so that a
+tolerance means the same for every surrogate, data set and penalty.
 """
 
 from __future__ import annotations
