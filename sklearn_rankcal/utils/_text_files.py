@@ -27,12 +27,16 @@ def open_bytes(path: Path) -> Any:
     return _OPENERS.get(os.path.splitext(os.fspath(path))[1], open)(path, "rb")
 
 
-def numbered_lines(path: Path, file: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the numbers, from 1, and the lines of an open file. ValueError if it is damaged."""
+def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers, from 1, and the lines of an open file. ValueError if it is damaged.
+
+    Lines of white space are left out unless `blank`.
+    """
     number = 0
     try:
         for number, line in enumerate(file, 1):
-            yield number, line
+            if blank or not line.isspace():
+                yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise ValueError(
@@ -64,10 +68,9 @@ class LineReader:
 
     def __iter__(self) -> Iterator[str]:
         with io.TextIOWrapper(open_bytes(self.path), "utf-8-sig") as file:
-            for number, line in numbered_lines(self.path, file):
+            for number, line in numbered_lines(self.path, file, blank=False):
                 self.number = number
-                if not line.isspace():
-                    yield line
+                yield line
 
 
 def parse_number(text: str) -> float:
