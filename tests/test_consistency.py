@@ -358,3 +358,22 @@ def test_unusual_arguments_of_find_counterexample():
         find_counterexample("pd", condition="dag")
     with pytest.raises(ValueError, match="must have shapes that broadcast"):
         regret_bound("pd", [1, 2, 3], [2, 3])
+
+
+@pytest.mark.parametrize("size", [1e-50, 1e50])
+def test_the_range_of_labels_and_of_matrices(size):
+    """At both ends of the range results are right, and just beyond they are refused."""
+    beyond = size * (0.9 if size < 1 else 1.1)
+
+    def world(unit):
+        return [[unit, 0], [0, unit]], [0.75, 0.25]
+
+    assert bayes_ranking(world(size), DCG(gain="linear")).tolist() == [1, 2]
+    assert ranking_regret([2, 1], world(size), DCG(gain="linear")) == pytest.approx(
+        0.5 * size * (1 - 1 / np.log2(3))
+    )
+    assert satisfies_dag([[0, size], [0, 0]])
+    with pytest.raises(ValueError, match="labels has"):
+        bayes_ranking(world(beyond), "dcg")
+    with pytest.raises(ValueError, match="u has"):
+        satisfies_dag([[0, beyond], [0, 0]])

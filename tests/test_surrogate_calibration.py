@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from sklearn_rankcal.consistency import (
     LabelDistribution,
     bayes_ranking,
-    discount_constant,
     expected_targets,
     find_counterexample,
     is_calibrated_numerically,
@@ -19,10 +18,10 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
     suboptimality,
     surrogate_regret,
-    surrogate_risk,
 )
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.consistency._minima import minimizers
+from sklearn_rankcal.consistency._surrogate_risks import surrogate_risk
 from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -343,7 +342,7 @@ def test_those_that_are_calibrated_pass(surrogate):
         assert check.n_distributions == (500, 20)
         constant = surrogate.resolve(np.array([7.0, 0.0])).constant(r, 7.0)
         if constant is not None and loss == "dcg":
-            assert check.margin >= (constant * discount_constant(loss, r)) ** -2
+            assert check.margin >= (constant * get_loss(loss).discount_constant(r)) ** -2
 
 
 def test_near_minimisers_are_searched():

@@ -18,11 +18,7 @@ References
    AISTATS.
 """
 
-from sklearn_rankcal.consistency._bounds import (
-    bregman_regret_bound,
-    discount_constant,
-    regret_bound,
-)
+from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound
 from sklearn_rankcal.consistency._calibration import (
     CalibrationCheck,
     is_calibrated_numerically,
@@ -36,13 +32,10 @@ from sklearn_rankcal.consistency._conditions import (
 )
 from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
 from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
-from sklearn_rankcal.consistency._misordered import misordered_pairs
-from sklearn_rankcal.consistency._order_maps import OrderPreservingMap, order_preserving_map
 from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
 from sklearn_rankcal.consistency._surrogate_risks import (
     suboptimality,
     surrogate_regret,
-    surrogate_risk,
 )
 
 __all__ = [
@@ -50,16 +43,12 @@ __all__ = [
     "Condition",
     "Counterexample",
     "LabelDistribution",
-    "OrderPreservingMap",
     "bayes_ranking",
     "bregman_regret_bound",
-    "discount_constant",
     "expected_targets",
     "find_counterexample",
     "is_calibrated_numerically",
     "is_low_noise",
-    "misordered_pairs",
-    "order_preserving_map",
     "ranking_regret",
     "ranking_risk",
     "regret_bound",
@@ -68,5 +57,4 @@ __all__ = [
     "satisfies_score_condition",
     "suboptimality",
     "surrogate_regret",
-    "surrogate_risk",
 ]

@@ -164,7 +164,7 @@ def bregman_regret_bound(
     n_documents: ArrayLike,
     strong_convexity: ArrayLike,
     *,
-    dual_norm: Any = 2.0,
+    dual_norm: float = 2.0,
 ) -> Any:
     """Bound the regret of scores by a Bregman divergence that is strongly convex in some norm.
 
@@ -227,55 +227,12 @@ def bregman_regret_bound(
     mu = given["strong_convexity"]
     if not (mu > 0).all():
         raise ValueError(f"strong_convexity must be positive; got {strong_convexity!r}.")
-    unique, inverse = np.unique(sizes, return_inverse=True)
-    constants = np.array([_reversal_norm(loss, int(r), dual_norm) for r in unique])
-    constant = constants[inverse].reshape(sizes.shape)
+    if isinstance(dual_norm, bool) or not isinstance(dual_norm, Real) or not float(dual_norm) >= 1:
+        raise ValueError(f"dual_norm must be a number >= 1, or infinite; got {dual_norm!r}.")
+    p = float(dual_norm)
+    constants = [2 ** (1 / p) * loss.discount_constant(int(r), p) for r in sizes.ravel()]
+    constant = np.array(constants).reshape(sizes.shape)
     return _number_or_array(constant * np.sqrt(2 * given["surrogate_regret"] / mu))
-
-
-def discount_constant(loss: str | Loss, n_documents: ArrayLike, p: float = 2.0) -> Any:
-    """Compute C_phi(p) = (sum_{i <= r/2} (phi(i) - phi(r - i + 1))^p)^(1/p) of a positional loss.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        A positional loss, such as ``"ndcg@10"``. phi are its discounts.
-    n_documents : int or array-like of shape (n_queries,)
-        The number r of documents of a query.
-    p : float, default=2
-        A number >= 1, which can be ``np.inf``; then the constant is phi(1) - phi(r).
-
-    Returns
-    -------
-    constant : float or ndarray of shape (n_queries,)
-
-    Raises
-    ------
-    ValueError
-        If the loss is not positional, or if an argument is out of range.
-
-    See Also
-    --------
-    misordered_pairs : The pairs of documents to which the constant applies.
-
-    Notes
-    -----
-    Lemma 5.1 of Calauzènes et al. (2013): with 1/p + 1/q = 1, the regret of a ranking is at most
-    C_phi(p) (sum (E[v_i] - E[v_j])^q)^(1/q), with a sum over the pairs of `misordered_pairs`. (The
-    exponent q of the discounts in its proof is a misprint of p.)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.consistency import discount_constant
-    >>> [round(discount_constant("dcg", 5, p), 4) for p in (1, 2, np.inf)]
-    [0.8134, 0.645, 0.6131]
-    """
-    loss = _positional(get_loss(loss))
-    _, sizes = _read(n_documents)
-    p = _read_exponent("p", p)
-    constants = [loss.discount_constant(int(r), p) for r in sizes.ravel()]
-    return _number_or_array(np.array(constants).reshape(sizes.shape))
 
 
 #: Numbers that may be None.
@@ -306,13 +263,6 @@ def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], ND
     return given, sizes
 
 
-def _read_exponent(name: str, p: Any) -> float:
-    """Read the exponent of a norm."""
-    if isinstance(p, bool) or not isinstance(p, Real) or not float(p) >= 1:
-        raise ValueError(f"{name} must be a number >= 1, or infinite; got {p!r}.")
-    return float(p)
-
-
 def _number_or_array(values: Floats) -> Any:
     return float(values) if values.ndim == 0 else values
 
@@ -324,21 +274,6 @@ def _positional(loss: Loss) -> PositionalLoss:
             f"{loss!r}."
         )
     return loss
-
-
-def _reversal_norm(loss: PositionalLoss, r: int, dual_norm: Any) -> float:
-    """Return the dual norm of the discounts minus the reversed discounts."""
-    if not callable(dual_norm):
-        p = _read_exponent("dual_norm", dual_norm)
-        return float(2 ** (1 / p) * loss.discount_constant(r, p))
-    phi = loss.measure.discounts(r)
-    raw = float(np.linalg.norm(phi[: r // 2] - phi[::-1][: r // 2]))
-    # The discounts in the unit of the targets, as in `PositionalLoss.discount_constant`.
-    unit = loss.discount_constant(r) / raw if raw > 0 else 0.0
-    value = float(dual_norm((phi - phi[::-1]) * unit))
-    if not 0 <= value < np.inf:
-        raise ValueError(f"dual_norm must return a finite number >= 0; it returned {value!r}.")
-    return value
 
 
 def _surrogate_constants(

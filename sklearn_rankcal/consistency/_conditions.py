@@ -29,8 +29,8 @@ from sklearn_rankcal.consistency._distributions import (
     check_numbers,
     targets_and_sizes,
 )
-from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
+from sklearn_rankcal.utils._numbers import check_range
 
 Floats = NDArray[np.float64]
 TOL = 1e-9
@@ -83,7 +83,7 @@ def _is_distribution(u: Any) -> bool:
     )
 
 
-def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
+def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
     """Return the matrix of expected targets and the slack of its entries.
 
     The slack is an array for a distribution, and one number for a matrix.
@@ -99,7 +99,8 @@ def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats | float]:
             "u must be a square matrix, with a row and a column for each document, or a "
             f"distribution (labels, probabilities); it has shape {matrix.shape}."
         )
-    return matrix, tol * float(np.abs(matrix).max())
+    check_range(matrix, "u")
+    return matrix, np.full(matrix.shape, tol * np.abs(matrix).max())
 
 
 def satisfies_reinforce(
@@ -158,12 +159,10 @@ def satisfies_reinforce(
             f"u must be symmetric; entries [{i}, {j}] and [{j}, {i}] are {u[i, j]:g} and "
             f"{u[j, i]:g}."
         )
-    lead_slack = total_slack = slack
-    if isinstance(slack, np.ndarray):
-        # The lead u_ii - u_jj has two terms. The second inequality also has those of the sum, which
-        # are entries of rows i and j.
-        lead_slack = np.add.outer(np.diagonal(slack), np.diagonal(slack))
-        total_slack = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
+    # The lead u_ii - u_jj has two terms. The second inequality also has those of the sum, which are
+    # entries of rows i and j.
+    lead_slack = np.add.outer(np.diagonal(slack), np.diagonal(slack))
+    total_slack = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
     return Condition(
         "P_reinforce",
         _violations(reinforce_violations(u[None], lead_slack, total_slack)[0]),
@@ -171,7 +170,7 @@ def satisfies_reinforce(
     )
 
 
-def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, Floats | float]:
+def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, Floats]:
     """Return the matrix of differences E[Y_ij] - E[Y_ji] and the slack of its entries."""
     matrix, slack = _expected(u, PD() if loss is None else loss, tol)
     if _is_distribution(u):  # `expected_targets` are differences, and the slack counts both terms
@@ -288,11 +287,9 @@ def satisfies_score_condition(
                 "E[f(Y)] cannot be computed from a matrix of expected preferences. Pass the "
                 "distribution as u, or the expected scores themselves as f."
             )
-        distribution: Any = u
-        d, slack = _differences(
-            distribution, tol, PD(loss.pair_weight, equal_queries=loss.equal_queries)
-        )
-        scores, sizes = targets_and_sizes(distribution, loss)
+        pairs = PD(loss.pair_weight, equal_queries=loss.equal_queries)
+        d, slack = _differences(u, tol, pairs)
+        scores, sizes = targets_and_sizes(u, loss)  # type: ignore[arg-type]
         score_slack = tol * (sizes[:, None] + sizes)
     else:
         scores = check_numbers(f, "f")
@@ -357,12 +354,80 @@ def is_low_noise(
     d, slack = _differences(u, tol)
     edge = d > slack
     path = d[:, :, None] + d  # [i, j, k] = w_ij + w_jk
-    path_slack = slack
-    if isinstance(slack, np.ndarray):
-        path_slack = slack[:, :, None] + slack + slack[:, None, :]
+    path_slack = slack[:, :, None] + slack + slack[:, None, :]
     lighter = d[:, None, :] < path - path_slack
     return Condition(
         "Low noise",
         _violations(edge[:, :, None] & edge & lighter),
         "paths heavier than their shortcut:",
     )
+
+
+def reinforce_violations(
+    u: Floats, lead_slack: Floats | float, total_slack: Floats | float
+) -> NDArray[np.bool_]:
+    """Return whether pairs (i, j) violate P_reinforce (theorem 4).
+
+    The condition says that for all i and j, u_ii >= u_jj implies
+    u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n, r, r)
+        Symmetric matrices.
+    lead_slack : float or ndarray that broadcasts to (n, r, r)
+        The first inequality holds if it is missed by at most this amount, for each pair.
+    total_slack : float or ndarray that broadcasts to (n, r, r)
+        The same for the second inequality.
+
+    Returns
+    -------
+    violated : ndarray of bool of shape (n, r, r)
+
+    Notes
+    -----
+    The time is O(n r^3). One pass for each i keeps the memory at O(n r^2).
+    """
+    n, r, _ = u.shape
+    lead_slack = np.broadcast_to(lead_slack, u.shape)
+    total_slack = np.broadcast_to(total_slack, u.shape)
+    own = np.einsum("qii->qi", u)
+    violated = np.empty((n, r, r), dtype=bool)
+    for i in range(r):
+        shortfall = np.maximum(u - u[:, i : i + 1, :], 0.0)  # [q, j, g] = (u_jg - u_ig)_+
+        shortfall[:, :, i] = 0.0  # the sum leaves out g = i
+        np.einsum("qjj->qj", shortfall)[...] = 0.0  # and g = j
+        lead = own[:, i : i + 1] - own  # [q, j] = u_ii - u_jj
+        sorted_first = lead >= -lead_slack[:, i]
+        violated[:, i] = sorted_first & (lead < shortfall.sum(axis=2) - total_slack[:, i])
+    return violated
+
+
+def score_violations(
+    differences: Floats,
+    scores: Floats,
+    slack: Floats | float,
+    score_slack: Floats | float,
+) -> NDArray[np.bool_]:
+    """Return whether pairs (i, j) violate P_f (theorem 6).
+
+    The condition says that a positive expected difference d_ij = E[Y_ij] - E[Y_ji] implies
+    that the expected score of i is larger than that of j.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n, r, r)
+        Expected differences d_ij.
+    scores : ndarray of shape (n, r)
+        Expected scores.
+    slack : float or ndarray that broadcasts to (n, r, r)
+        Differences up to this size count as 0.
+    score_slack : float or ndarray that broadcasts to (n, r, r)
+        Differences of scores up to this size count as 0.
+
+    Returns
+    -------
+    violated : ndarray of bool of shape (n, r, r)
+    """
+    lead = scores[:, :, None] - scores[:, None, :]
+    return (differences > slack) & ~(lead > score_slack)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.consistency._violations import reinforce_violations, score_violations
+from sklearn_rankcal.consistency._conditions import reinforce_violations, score_violations
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.plotting._axes import make_axes, place_legend
 from sklearn_rankcal.queries import Queries

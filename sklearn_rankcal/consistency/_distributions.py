@@ -13,7 +13,7 @@ from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._pairs import SCORE_SIZES
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, flat_targets
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +59,7 @@ class LabelDistribution:
                 f"probabilities must have shape ({len(labels)},), one number for each label; it "
                 f"has shape {probabilities.shape}."
             )
+        check_range(probabilities, "probabilities")
         if probabilities.min() < 0:
             raise ValueError(
                 f"probabilities must be >= 0; that of label {probabilities.argmin()} is "
@@ -99,6 +100,7 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
 def check_labels(labels: ArrayLike) -> Floats:
     """Check labels: relevance (m, r) or preference weights (m, r, r)."""
     array = check_numbers(labels, "labels")
+    check_range(array, "labels")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (array.ndim == 2 or square) or array.size == 0:
         raise ValueError(

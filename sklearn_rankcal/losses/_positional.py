@@ -43,9 +43,11 @@ class PositionalLoss(Loss):
         )
 
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
-        """Return C_phi(p) for a query of so many documents; see `consistency.discount_constant`.
+        """Return C_phi(p), where C_phi(p)^p = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^p.
 
-        phi are the discounts of places, in the unit in which the utilities are the targets.
+        phi are the discounts of places, in the unit in which the utilities are the targets. If p is
+        infinite, C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes et al.
+        (2013), in whose proof the exponent q of the discounts is a misprint of p.
         """
         phi = self.measure.discounts(n_documents)
         half = n_documents // 2
