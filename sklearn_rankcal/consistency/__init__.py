@@ -1,10 +1,8 @@
 """Functions that apply the theorems to finite distributions of the labels of one query.
 
-A `LabelDistribution` describes the labels that a query can have. The functions of this module
-compute its best ranking and the regret of any other ranking, check whether it satisfies the
-condition of a theorem, bound the regret that inaccurate predictions cause, and search for
-distributions on which a choice of loss and decoder fails. They do the same for surrogates, which
-are minimised in the place of a loss.
+A `LabelDistribution` describes the labels that a query can have. The functions compute its best
+ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
+which a loss with a decoder, or a surrogate, fails.
 
 References
 ----------

@@ -28,99 +28,58 @@ def regret_bound(
 ) -> Any:
     """Bound the regret of a ranking by the surrogate regret of predictions or of scores.
 
-    Without `surrogate`, the ranking is decoded from predictions u, and the bound is
-    c ||u - u*|| + gap, where u* are the expected targets, and c is the constant of the loss
-    (`Loss.regret_constant`). With `surrogate`, the ranking sorts scores, and the bound is
-    c C_phi(2) sqrt(surrogate regret), where c is the constant of the surrogate
-    (`Surrogate.constant`), and C_phi is the `discount_constant` of the loss.
+    Without `surrogate`, the ranking is decoded from predictions u, and the bound is c ||u - u*|| +
+    gap, where u* are the expected targets and c is `Loss.regret_constant` (theorem 3 of Ramaswamy
+    et al., 2013). With `surrogate`, the ranking sorts scores, and the bound is c C_phi(2)
+    sqrt(surrogate regret), where c is `Surrogate.constant` and C_phi is
+    `PositionalLoss.discount_constant` (table 2 of Calauzènes et al., 2013). See
+    :doc:`/surrogate_theory`.
 
     Parameters
     ----------
     loss : str or Loss
-        A loss that has an exact decoder; these are the losses that are calibrated for every
-        distribution. With `surrogate`, it must be positional, such as ``"ndcg@10"``.
+        A loss that is calibrated for every distribution; with `surrogate`, a positional one.
     surrogate_regret : float or array-like of shape (n_queries,)
-        Without `surrogate`, the squared distance ||u - u*||^2 of a query. It is a sum over
-        documents for losses on scores, over pairs i < j for ``"pd"`` (differences), and over
-        i <= j for ``"map"``. With `surrogate`, the expected value of the surrogate for the scores
-        of a query minus its infimum, as the function `surrogate_regret` computes it.
+        Without `surrogate`, the squared distance ||u - u*||^2 of a query: a sum over documents,
+        over pairs i < j for ``"pd"``, or over i <= j for ``"map"``. Otherwise see
+        `surrogate_regret`.
     n_documents : int or array-like of shape (n_queries,)
         The number of documents of the query.
     gap : float or array-like of shape (n_queries,), default=0
-        A bound on how far the decoder's objective is above its minimum, such as
-        `DecodeResult.gap`. It is 0 for an exact decoder and for a sort.
+        A bound on how far the decoder's objective is above its minimum, such as `DecodeResult.gap`.
     surrogate : str or Surrogate, default=None
-        The surrogate by which the scores are judged, as a name or an object. It must be order
-        preserving and have a constant.
+        An order-preserving surrogate that has a constant.
     largest : float or array-like of shape (n_queries,), default=None
-        A bound on the expected utilities E[v_i] of the documents, which the constants of some
-        surrogates depend on. If a surrogate has a parameter `eta` that is None, this must be the
-        largest utility of the data that set it; pass a surrogate with its `eta` instead.
+        A bound on the expected utilities of the documents, on which some constants depend. A
+        surrogate whose `eta` is None needs the largest utility of its data.
     total : float or array-like of shape (n_queries,), default=None
-        A bound on the sum of the expected utilities of the query. None means `n_documents` times
-        `largest`.
+        A bound on the sum of the expected utilities. None means `n_documents` times `largest`.
     best_value : float or array-like of shape (n_queries,), default=None
-        The largest expected value of the measure over all rankings, which can replace `largest`
-        and `total` (Calauzènes et al., 2013, corollary A.2). For queries of one size it may be the
-        mean over queries, and the bound is then one on the mean regret.
+        The largest expected value of the measure over all rankings, or its mean over queries of one
+        size, which can replace `largest` and `total` (Calauzènes et al., corollary A.2).
 
     Returns
     -------
     bound : float or ndarray of shape (n_queries,)
-        A bound on `ranking_regret`. The mean of the bounds of several queries bounds their mean
-        regret. If the queries have the same size, the bound of their mean surrogate regret does so
-        too, because the square root is concave. If scores tie, the bound holds for every order of
-        the tied documents.
+        A bound on `ranking_regret`, for every order of documents whose scores tie.
 
     Raises
     ------
     ValueError
-        If the loss or the surrogate has no bound, if an argument is missing, negative, NaN or
-        infinite, or if a size is below 1.
+        If the loss or the surrogate has no bound, or if an argument is missing or out of range.
 
     See Also
     --------
     bregman_regret_bound : A bound for Bregman divergences that are strongly convex in any norm.
-    surrogate_regret : The surrogate regret of scores under a distribution.
-    suboptimality : The least surrogate regret of all scores with a given regret, for a distribution
-        that is known.
-
-    Notes
-    -----
-    Theorem 3 of Ramaswamy et al. (2013) writes the expected loss of a ranking t as
-    <u*, beta_t> + c, and the decoded t minimises <u, beta_t> up to the gap. With t* the best
-    ranking, the regret <u*, beta_t - beta_t*> is therefore at most
-    <u* - u, beta_t - beta_t*> + gap <= diam(beta) ||u - u*|| + gap. The diameter
-    (`Loss.regret_constant`) is exact. It is the distance between a ranking and its reverse, for
-
-    * positional losses: sqrt(2) C_phi(2) (table 2 of Calauzènes et al., 2013, has the same
-      constant);
-    * pairwise disagreement: sqrt(r (r - 1) / 2), because every pair is reversed;
-    * average precision: sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), with harmonic numbers H.
-
-    The bound is attained in the limit. In the example that attains it, the expected targets almost
-    tie all documents, and the predictions differ from them in exactly the wrong direction.
-
-    The bounds with a surrogate are those of table 2 of Calauzènes et al. (2013), with the constants
-    of `sklearn_rankcal.surrogates`, some of which differ from the printed ones; the page on
-    surrogates of the documentation lists them. Corollary A.2 follows if the measure is
-    sum_i E[v_i] phi(sigma(i)) with phi >= 0 and E[v_i] >= 0. Its largest value R is at least
-    phi(1) max_i E[v_i], so that `largest` can be R / phi(1). It is also at least the mean of
-    phi times sum_i E[v_i] (Chebyshev's sum inequality), so that `total` can be R divided by that
-    mean. The squared constants are concave functions of `largest` and `total`, and the inequality
-    of Cauchy and Schwarz leads from queries to their mean.
 
     Examples
     --------
     >>> from sklearn_rankcal.consistency import regret_bound
-    >>> [round(regret_bound("map", 1.0, r), 4) for r in (2, 3, 4, 5)]
-    [0.7071, 0.9718, 1.1487, 1.2804]
     >>> regret_bound("pd", [0.01, 0.04], [3, 9], gap=[0, 0.5]).round(3).tolist()
     [0.173, 1.7]
 
-    Let the expected pairwise logistic surrogate be 0.001 above its infimum for some scores. Bounds
-    on what they lose of NDCG follow if no expected utility is above 0.5, and if the best expected
-    NDCG is 0.9:
+    Bounds on what scores lose of NDCG, if no expected utility is above 0.5, and if the best
+    expected NDCG is 0.9:
 
     >>> round(regret_bound("ndcg", 0.001, 5, surrogate="pairwise_logistic", largest=0.5), 4)
     0.0288
@@ -170,7 +129,9 @@ def bregman_regret_bound(
 
     The surrogate is B_psi(v || g(s)), where g preserves the order of scores, and psi satisfies
     B_psi(v || x) >= (mu / 2) ||v - x||^2. The bound is D sqrt(2 / mu) sqrt(surrogate regret), where
-    D is the dual norm of the difference between the discounts and the reversed discounts.
+    D is the dual norm of the difference between the discounts and the reversed discounts. This is
+    theorem 10 of Ravikumar et al. (2011) with a constant that is never larger; see
+    :doc:`/surrogate_theory`.
 
     Parameters
     ----------
@@ -182,10 +143,8 @@ def bregman_regret_bound(
         The number of documents of the query.
     strong_convexity : float or array-like of shape (n_queries,)
         The positive number mu.
-    dual_norm : float or callable, default=2
-        The dual of the norm. A number p >= 1, which can be ``np.inf``, is the p-norm, the dual of
-        the q-norm with 1/p + 1/q = 1. A callable receives an array of shape (r,) and returns its
-        norm, which must not depend on the order or the signs of its entries.
+    dual_norm : float, default=2
+        A number p >= 1, or ``np.inf``: the p-norm is the dual of the q-norm with 1/p + 1/q = 1.
 
     Returns
     -------
@@ -197,21 +156,8 @@ def bregman_regret_bound(
     ValueError
         If the loss is not positional, or if an argument is out of range.
 
-    Notes
-    -----
-    This is theorem 10 of Ravikumar et al. (2011), whose C_phi is mu / 2, with a constant that is
-    never larger. They bound two sums of the proof separately, which gives 2 ||phi||_* in the place
-    of D, where phi are the discounts. The two sums together are an inner product with the
-    difference between the discounts of two rankings. The dual norm of this difference is largest
-    for a ranking and its reverse, because the absolute differences of sorted and reversely sorted
-    numbers weakly majorise those of any other order.
-
-    Examples
-    --------
-    Softmax cross-entropy is total times a Kullback-Leibler divergence, where total is the sum of
-    the expected utilities. By Pinsker's inequality it is strongly convex in the 1-norm with
-    mu = 1 / total. The bound is smaller than the one of table 2, by phi(1) - phi(r) in the place of
-    C_phi(2):
+    Examples -------- Softmax cross-entropy is strongly convex in the 1-norm with mu = 1 / total,
+    where total is the sum of the expected utilities:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.consistency import bregman_regret_bound, regret_bound

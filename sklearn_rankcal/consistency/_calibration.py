@@ -1,7 +1,4 @@
-"""A numerical check of calibration: do near-minimisers of a surrogate lead to best rankings?
-
-A surrogate and a loss come in, and a `CalibrationCheck` comes out.
-"""
+"""A numerical check of calibration: do near-minimisers of a surrogate lead to best rankings?"""
 
 from __future__ import annotations
 
@@ -51,13 +48,11 @@ class CalibrationCheck:
     ----------
     counterexample : Counterexample or None
         A distribution on which the surrogate fails. Its `u` are scores that minimise the expected
-        surrogate, up to rounding, and that can be sorted to a ranking with a positive regret.
+        surrogate, and that can be sorted to a ranking with a positive regret.
     margin : float
-        The least ratio of surrogate regret and squared regret, over the rankings of the
-        distributions whose near-minimisers were searched. Every bound
-        regret <= c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin, up to the
-        rounding of surrogate regrets. It is 0 for a counterexample, and infinite if no ranking has
-        a regret.
+        The least ratio of surrogate regret and squared regret that was found. Every bound
+        regret <= c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin. It is 0 for a
+        counterexample, and infinite if no ranking has a regret.
     n_distributions : tuple of two ints
         How many distributions had their minimiser and their near-minimisers searched.
     """
@@ -91,6 +86,12 @@ def is_calibrated_numerically(
 ) -> CalibrationCheck:
     """Check numerically whether a surrogate, followed by a sort, is calibrated for a loss.
 
+    First, `find_counterexample` tests one minimiser of each of `n_trials` distributions. Then, for
+    `n_cones` distributions, the surrogate is minimised over the scores of every ranking whose
+    regret is at least 0.001 of the range of the loss. It fails if its regret and its derivatives
+    there are at most 1e-9 of their size at scores of 0 (Ramaswamy et al., 2013, definition 1, with
+    a sort as pred).
+
     Parameters
     ----------
     surrogate : str or Surrogate
@@ -115,32 +116,14 @@ def is_calibrated_numerically(
     Returns
     -------
     check : CalibrationCheck
-        True in ``if`` and other uses of ``bool`` if no failure was found, which proves nothing. If
-        it is false, its `counterexample` is a proof up to the tolerances of the two steps below.
+        True if no failure was found, which proves nothing. Otherwise its `counterexample` is a
+        proof up to the tolerances.
 
     Raises
     ------
     ValueError
         If the query is too large, if the surrogate does not fit the loss, or if there are no
         trials.
-
-    Notes
-    -----
-    Definition 1 of Ramaswamy et al. (2013), with a sort as the function pred: for every
-    distribution p, the infimum of the expected surrogate over the scores u whose ranking is not the
-    best one is larger than its infimum over all u. (The misprinted condition of that definition is
-    pred(u) not in argmin_t p' l_t.) The check has two steps.
-
-    1. `find_counterexample` tests one minimiser of each of `n_trials` distributions.
-    2. For `n_cones` distributions, the surrogate is minimised over the scores of every ranking
-       whose regret is at least 0.001 of the range of the loss, as in `suboptimality`. There is a
-       failure if the surrogate regret is at most 1e-9 of the expected surrogate at scores of 0,
-       and no derivative exceeds 1e-9 of their size there (derivatives of sums of hinges are not
-       compared). This step finds minimisers that are not unique, and its `margin` shows how close
-       the surrogate comes to a failure.
-
-    The surrogates of this package that are not calibrated for a loss fail within the default
-    budget (`tests/test_surrogate_calibration.py`).
 
     Examples
     --------

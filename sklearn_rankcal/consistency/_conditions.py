@@ -1,16 +1,8 @@
 """Noise conditions, under which theorems hold for a distribution or a matrix of expected targets.
 
-Each function returns a `Condition`, which is true or false and lists the documents that violate it.
-All of them allow for rounding errors by a slack: ``a > b`` means a > b + slack, and ``a >= b``
-means a >= b - slack. Differences up to the slack therefore count as equality.
-
-The slack is `tol` times a size. The size cannot be that of the difference itself, because the
-difference of two equal expectations consists of rounding errors. It is instead the size of the
-numbers that were added:
-
-* For a distribution it is the expected absolute value of the terms that are compared, such as
-  E|Y_ij| + E|Y_ji|. Each comparison has a size of its own.
-* For a matrix it is the largest absolute entry, because the terms behind the entries are unknown.
+All comparisons allow for rounding by a slack, up to which differences count as equality. It is
+`tol` times the size of the numbers that were added: their expected absolute values under a
+distribution, and the largest absolute entry of a matrix, whose terms are unknown.
 """
 
 from __future__ import annotations
@@ -47,8 +39,8 @@ class Condition:
     name : str
         The name of the condition.
     violations : tuple of tuples of int
-        Documents that violate the condition, numbered from 0. What a tuple stands for depends on
-        the condition; the function that returned the condition documents it.
+        Documents, numbered from 0, that violate the condition; the function that returned the
+        condition says how.
     meaning : str
         What a violation means, for ``repr``.
     """
@@ -84,10 +76,7 @@ def _is_distribution(u: Any) -> bool:
 
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
-    """Return the matrix of expected targets and the slack of its entries.
-
-    The slack is an array for a distribution, and one number for a matrix.
-    """
+    """Return the matrix of expected targets and the slack of each entry."""
     if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
     if _is_distribution(u):
@@ -111,7 +100,7 @@ def satisfies_reinforce(
     Let u_ij = E[Y_i Y_j / sum(Y)]. The condition says that for all i and j, u_ii >= u_jj implies
     u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+. If it holds, ``loss="map",
     decoder="diagonal"`` and ``loss="map_by_scores"`` are calibrated (Ramaswamy et al., 2013,
-    theorem 4 and corollary 5).
+    theorem 4 and corollary 5). It holds if documents are relevant independently of each other.
 
     Parameters
     ----------
@@ -119,26 +108,20 @@ def satisfies_reinforce(
         A distribution of binary labels, or the symmetric matrix u itself, such as
         ``expected_targets(distribution, MAP(threshold=2))`` or a prediction.
     tol : float, default=1e-9
-        If u is a distribution, differences up to this share of the expected absolute values of
-        their terms count as 0. If u is a matrix, differences up to this share of its largest
-        absolute entry do.
+        Differences up to this share of the sizes of their terms count as 0. The size of a term is
+        its expected absolute value under a distribution, and the largest absolute entry of a
+        matrix.
 
     Returns
     -------
     condition : Condition
-        The violations are pairs (i, j) in which i is sorted before j or ties with it, although
-        u_ii is less than the right-hand side above: j is relevant together with other documents
-        more often than i is.
+        The violations are pairs (i, j) in which i is sorted before j or ties with it, although j is
+        relevant together with other documents more often than i is.
 
     Raises
     ------
     ValueError
         If u is neither a distribution nor a symmetric matrix, or if labels are not 0 or 1.
-
-    Notes
-    -----
-    The condition holds, for example, if documents are relevant independently of each other given
-    the query. The time is O(r^3).
 
     Examples
     --------
@@ -190,29 +173,21 @@ def satisfies_dag(
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
-        A distribution of preference weights or of relevance, or a matrix. Relevance y prefers i to
-        j with weight 1 if y_i > y_j; for other weights, pass ``expected_targets(distribution,
-        loss)`` with a `PD` loss of those weights. If u is a matrix, the condition depends on the
-        differences u_ij - u_ji only.
+        A distribution of preference weights or of relevance, or a matrix, of which only the
+        differences u_ij - u_ji count. Relevance y prefers i to j with weight 1 if y_i > y_j; for
+        other weights, pass ``expected_targets(distribution, loss)`` with a `PD` loss.
     tol : float, default=1e-9
-        If u is a distribution, differences up to this share of the expected absolute values of
-        their terms count as 0. If u is a matrix, differences up to this share of its largest
-        absolute entry do.
+        As in `satisfies_reinforce`.
 
     Returns
     -------
     condition : Condition
-        Each violation lists a set of documents that cycles connect: each document of the set is
-        preferred to each other one, directly or along a path.
+        Each violation lists a set of documents that cycles connect.
 
     Raises
     ------
     ValueError
         If u is neither a distribution nor a square matrix.
-
-    Notes
-    -----
-    The time is O(r^2).
 
     Examples
     --------
@@ -249,10 +224,7 @@ def satisfies_score_condition(
         whose other parameters then determine the preferences; or the expected scores E[f(Y)]
         themselves, which are needed if u is a matrix.
     tol : float, default=1e-9
-        If u is a distribution, differences up to this share of the expected absolute values of
-        their terms count as 0: of E|Y_ij| + E|Y_ji|, and of E|f_i(Y)| + E|f_j(Y)|, or more if f
-        adds terms that cancel. If u is a matrix, differences up to this share of its largest
-        absolute entry and of the largest absolute score do.
+        As in `satisfies_reinforce`, also for the scores.
 
     Returns
     -------
@@ -263,13 +235,11 @@ def satisfies_score_condition(
     Raises
     ------
     ValueError
-        If u is neither a distribution nor a square matrix, if the name f is unknown, or if the
-        shape of the scores does not match u.
+        If u is neither a distribution nor a square matrix, or if f is unknown or of a wrong shape.
 
     Examples
     --------
-    Each label below is a single preference. The net Borda score puts document 1 before document 0,
-    although the expected preference is the opposite.
+    Each label is a single preference. The net Borda score contradicts an expected preference:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.consistency import satisfies_dag, satisfies_score_condition
@@ -314,16 +284,14 @@ def is_low_noise(
 
     Let w_ij = E[Y_ij] - E[Y_ji]. The condition says that for all documents i, j and k with w_ij > 0
     and w_jk > 0, w_ik >= w_ij + w_jk (Duchi et al., 2013, definition 4). Low noise implies P_f for
-    the net Borda score, which in turn implies P_DAG.
+    the net Borda score. It does not make margin surrogates consistent (their theorem 3).
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     tol : float, default=1e-9
-        If u is a distribution, differences up to this share of the expected absolute values of
-        their terms count as 0. If u is a matrix, differences up to this share of its largest
-        absolute entry do.
+        As in `satisfies_reinforce`.
 
     Returns
     -------
@@ -335,18 +303,13 @@ def is_low_noise(
     ValueError
         If u is neither a distribution nor a square matrix.
 
-    Notes
-    -----
-    The time is O(r^3). Low noise does not make margin surrogates consistent (Duchi et al., 2013,
-    theorem 3): the example in their proof has low noise with equality, .26 = .25 + .01.
-
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_rankcal.consistency import is_low_noise
     >>> labels = np.zeros((4, 3, 3))
     >>> labels[range(4), [0, 1, 0, 2], [1, 2, 2, 0]] = 1
-    >>> is_low_noise((labels, [0.25, 0.01, 0.5, 0.24]))
+    >>> is_low_noise((labels, [0.25, 0.01, 0.5, 0.24]))  # with equality: .26 = .25 + .01
     Low noise holds
     >>> is_low_noise((labels, [0.25, 0.02, 0.49, 0.24]))
     Low noise fails: paths heavier than their shortcut: (0, 1, 2)
@@ -366,27 +329,10 @@ def is_low_noise(
 def reinforce_violations(
     u: Floats, lead_slack: Floats | float, total_slack: Floats | float
 ) -> NDArray[np.bool_]:
-    """Return whether pairs (i, j) violate P_reinforce (theorem 4).
+    """Return which pairs (i, j) violate P_reinforce, for symmetric matrices of shape (n, r, r).
 
-    The condition says that for all i and j, u_ii >= u_jj implies
-    u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n, r, r)
-        Symmetric matrices.
-    lead_slack : float or ndarray that broadcasts to (n, r, r)
-        The first inequality holds if it is missed by at most this amount, for each pair.
-    total_slack : float or ndarray that broadcasts to (n, r, r)
-        The same for the second inequality.
-
-    Returns
-    -------
-    violated : ndarray of bool of shape (n, r, r)
-
-    Notes
-    -----
-    The time is O(n r^3). One pass for each i keeps the memory at O(n r^2).
+    The slacks, by which each of the two inequalities can be missed, broadcast to (n, r, r). One
+    pass for each i keeps the memory at O(n r^2).
     """
     n, r, _ = u.shape
     lead_slack = np.broadcast_to(lead_slack, u.shape)
@@ -409,25 +355,9 @@ def score_violations(
     slack: Floats | float,
     score_slack: Floats | float,
 ) -> NDArray[np.bool_]:
-    """Return whether pairs (i, j) violate P_f (theorem 6).
+    """Return which pairs (i, j) violate P_f, an array of shape (n, r, r).
 
-    The condition says that a positive expected difference d_ij = E[Y_ij] - E[Y_ji] implies
-    that the expected score of i is larger than that of j.
-
-    Parameters
-    ----------
-    differences : ndarray of shape (n, r, r)
-        Expected differences d_ij.
-    scores : ndarray of shape (n, r)
-        Expected scores.
-    slack : float or ndarray that broadcasts to (n, r, r)
-        Differences up to this size count as 0.
-    score_slack : float or ndarray that broadcasts to (n, r, r)
-        Differences of scores up to this size count as 0.
-
-    Returns
-    -------
-    violated : ndarray of bool of shape (n, r, r)
+    Expected differences (n, r, r) and differences of scores (n, r) count as 0 up to their slacks.
     """
     lead = scores[:, :, None] - scores[:, None, :]
     return (differences > slack) & ~(lead > score_slack)

@@ -53,15 +53,14 @@ class Counterexample:
     Attributes
     ----------
     loss : Loss
-        The loss. Parameters that depend on the data, such as the top grade of `ERR`, are set.
+        The loss, with parameters that depend on the data set.
     distribution : LabelDistribution
         The distribution of the labels.
     u : ndarray of shape (d,)
-        The expected targets or scores, ordered as the decoder expects them; for a surrogate, the
-        scores that minimise its expected value.
+        The expected targets or scores, as the decoder expects them, or the scores that minimise the
+        expected surrogate.
     ranks : ndarray of shape (r,)
-        The ranking to which the choice tends, as positions, 1 = top. If ties are broken at random,
-        it is one way to break them.
+        A ranking to which the choice tends, as positions, 1 = top.
     best : ndarray of shape (r,)
         The best ranking, as positions.
     regret : float
@@ -94,44 +93,44 @@ def find_counterexample(
 ) -> Counterexample | None:
     """Search for a distribution on which a choice has positive regret in the limit.
 
+    Estimates tend to the expected targets without reaching them (Ramaswamy et al., 2013, definition
+    1). They are therefore disturbed by 1e-12 of their range, which breaks ties at random. A regret
+    counts if it exceeds 1e-7 of the range of the loss.
+
     Parameters
     ----------
     loss : str or Loss
         The loss by which rankings are judged (see `ranking_regret`).
     choice : str, decoder, Surrogate or callable, default="auto"
-        The method that is tested. A decoder, by name or as an object, is applied to the expected
-        targets of `loss`. A surrogate, by name (a key of `surrogates.SURROGATES`) or as an object,
-        is minimised: documents are sorted by scores that minimise its expected value. A function f
-        maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and documents are
-        sorted by E[f(Y)].
+        What is tested. A decoder is applied to the expected targets of `loss`. A surrogate, or a
+        key of `surrogates.SURROGATES`, is minimised, and one of its minimisers is sorted. A
+        function f maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and E[f(Y)]
+        is sorted.
     n_documents : int, default=3
         The number r of documents, from 2 to 6.
     condition : callable, default=None
         A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions for which
-        it is true count as counterexamples. If None, all of them count.
+        it is true count. If None, all of them count.
     labels : array-like of shape (m, r) or (m, r, r), default=None
-        The labels that are mixed. If None, these are all labels with relevance 0 and 1 for binary
-        losses, and with relevance 0 to 3 for other losses (a random 1,024 of them if there are
-        more). For losses that accept preferences they are all single preferences, up to 60 total
-        orders and 60 random graphs.
+        The labels that are mixed. If None, these are labels with relevance 0 and 1 for binary
+        losses, and 0 to 3 for others (at most 1,024); for losses that accept preferences they are
+        single preferences, total orders and random graphs.
     n_trials : int, default=20000
-        The number of distributions that are drawn. Each has 1 to 6 labels. One half have random
-        probabilities, and the other half have proportions of small whole numbers, which cause ties.
+        The number of distributions that are drawn, each of 1 to 6 labels. One half have
+        probabilities of small whole numbers, which cause ties.
     random_state : int, RandomState instance or None, default=None
         Seed of the random draws.
 
     Returns
     -------
     counterexample : Counterexample or None
-        The counterexample with the largest regret that was found, or None if none was found. None
-        does not prove that a choice is calibrated. For a calibrated choice the result is None,
-        unless differences that cost a regret are lost by rounding; see Notes.
+        The counterexample with the largest regret, or None if none was found, which is no proof.
 
     Raises
     ------
     ValueError
-        If the query is too large to enumerate its rankings, if labels or scores have a wrong shape,
-        if the decoder or the surrogate does not fit the loss, or if there are no trials.
+        If the query is too large, if labels or scores have a wrong shape, if the decoder or the
+        surrogate does not fit the loss, or if there are no trials.
     TypeError
         If `choice` is not a decoder or a surrogate, the name of one, or a function.
 
@@ -139,23 +138,9 @@ def find_counterexample(
     --------
     is_calibrated_numerically : Also tests scores that nearly minimise a surrogate.
 
-    Notes
-    -----
-    Estimates tend to the expected targets without reaching them. Calibration therefore depends on
-    every ranking that a decoder returns near the expected targets (Ramaswamy et al., 2013,
-    definition 1). For this reason, expected targets are disturbed by 1e-12 of their range in a
-    random direction before they are decoded, which breaks ties at random. A regret counts if it
-    exceeds 1e-7 of the range of the loss.
-
-    The expected value of a surrogate is minimised as in `surrogate_regret`, and the minimisers of
-    each distribution are disturbed by 1e-12 of their range. Documents whose scores differ by less
-    count as tied. If the surrogate has several minimisers, one of them is tested. If `eta` is None,
-    the labels that are mixed determine it.
-
-    Examples
-    --------
-    Sorting by scores can fail for pairwise disagreement even if the expected preferences are
-    acyclic (Ramaswamy et al., 2013, section 7.2):
+    Examples -------- Sorting by scores can fail for pairwise disagreement even if the expected
+    preferences are acyclic (Ramaswamy et al., 2013, section 7.2). The exact decoder has no
+    counterexample (theorem 3):
 
     >>> from sklearn_rankcal.consistency import find_counterexample, satisfies_dag
     >>> found = find_counterexample(
@@ -166,19 +151,7 @@ def find_counterexample(
     ... )
     >>> found.regret > 0.1
     True
-
-    The exact decoder has no counterexample (Ramaswamy et al., 2013, theorem 3):
-
     >>> find_counterexample("pd", "exact", n_trials=2000, random_state=0) is None
-    True
-
-    Softmax cross-entropy is calibrated for NDCG with the utilities of NDCG, but not with those of
-    ListNet (Ravikumar et al., 2011, proposition 7):
-
-    >>> from sklearn_rankcal.surrogates import Softmax
-    >>> find_counterexample("ndcg", Softmax(), n_trials=2000, random_state=0) is None
-    True
-    >>> find_counterexample("ndcg", Softmax("own"), n_trials=2000, random_state=0).regret > 0.05
     True
     """
     r = n_documents
@@ -227,11 +200,7 @@ def find_counterexample(
 def draw_pool(
     loss: Loss, r: int, labels: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[Loss, Floats, Floats]:
-    """Return the loss with its parameters set, the labels that are mixed, and their values.
-
-    The values are those of all rankings under each label. Labels on which the loss is undefined are
-    left out.
-    """
+    """Return the resolved loss, the labels on which it is defined, and the values of rankings."""
     pool = _draw_labels(loss, r, random) if labels is None else check_labels(labels)
     if pool.shape[1] != r:
         raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")

@@ -1,9 +1,4 @@
-"""Diagnosis of the rankings that a fitted ranker predicts.
-
-Predictions, labels and the reports of a decoder come in. For each query, the results are whether
-the predictions satisfy the condition of a theorem, whether the ranking is proved to be optimal for
-them, and a bound on its regret. The public method is `CalibratedRanker.diagnose`.
-"""
+"""The diagnosis of predicted rankings, which `CalibratedRanker.diagnose` returns."""
 
 from __future__ import annotations
 
@@ -45,13 +40,12 @@ class Diagnosis:
     per_query : dict of ndarray of shape (n_queries,)
         The columns of the diagnosis, by name:
 
-        - ``query``: the id of the query.
-        - ``n_documents``: the number of its documents.
+        - ``query`` and ``n_documents``: the id of the query, and the number of its documents.
         - For losses on pairs, ``objective``, ``lower_bound``, ``gap``, ``optimal`` and ``method``:
           the report of the decoder (see `CalibratedRanker.decode_report`).
-        - For losses on pairs, ``scores_suffice``: whether the predictions satisfy the condition
-          under which sorting by scores is enough. For ``"pd"`` this is P_f with the net Borda
-          score (Ramaswamy et al., 2013, theorem 6), for ``"map"`` it is P_reinforce (theorem 4).
+        - For losses on pairs, ``scores_suffice``: whether sorting by scores is enough for the
+          predictions. For ``"pd"`` this is P_f with the net Borda score (Ramaswamy et al., 2013,
+          theorem 6), for ``"map"`` it is P_reinforce (theorem 4).
         - For ``"pd"``, ``acyclic``: whether the predicted preferences are acyclic (theorem 7).
         - If labels were given, ``squared_error``: an estimate of the squared distance of the
           predictions from the expected targets, NaN if the loss is undefined for the query.
@@ -74,22 +68,18 @@ class Diagnosis:
 
     @property
     def regret_bound(self) -> float:
-        """A bound on the expected regret of a query on which the loss is defined.
+        """A bound on the expected regret of a query with a defined loss; NaN without labels.
 
-        It is NaN if no labels were given. The unit is that of the loss: preference weight for
-        ``"pd"``, and the measure for other losses. The bound is sqrt(mean squared bound) + mean
-        gap, where each mean is replaced by the upper end of an approximate one-sided 95 %
-        confidence interval over queries. The interval uses a normal approximation, and is too short
-        if a few rare labels cause most of the error.
+        The unit is preference weight for ``"pd"``, and the measure for other losses. The bound is
+        sqrt(mean squared bound) + mean gap, where each mean is replaced by the upper end of an
+        approximate one-sided 95 % confidence interval over queries. It is too short if a few rare
+        labels cause most of the error.
         """
         return self._bound(1.645)
 
     @property
     def regret_estimate(self) -> float:
-        """An estimate of `regret_bound`, which uses the means themselves. It is not a bound.
-
-        With several labels for each row, it can be 0 by chance.
-        """
+        """An estimate of `regret_bound`, which uses the means themselves. It is not a bound."""
         return self._bound(0.0)
 
     def _bound(self, z: float) -> float:
@@ -206,8 +196,8 @@ def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
 def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
     """Return for each query whether its predictions satisfy the condition for sorting by scores.
 
-    For differences of pairs (`targets.PAIRS`) this is P_f with the net Borda score, in O(sum r^2)
-    time. For products of pairs (`targets.SYMMETRIC_PAIRS`) it is P_reinforce, in O(sum r^3) time.
+    This is P_f with the net Borda score, in O(sum r^2) time, for differences of pairs, and
+    P_reinforce, in O(sum r^3) time, for products.
     """
     holds = np.ones(queries.n_queries, dtype=bool)
     slacks = rounding_slack(u, queries, space)
@@ -230,12 +220,11 @@ def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool
 
 
 def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
-    """Return an unbiased estimate of ||u - E[targets]||^2 for each query.
+    """Return an unbiased estimate of ||u - E[targets]||^2 for each query, NaN if it has no targets.
 
-    Directions on which no ranking depends are left out (`targets.Space.remove_constants`). If each
-    row has one label, the estimate includes the variance of the targets. If it has m labels, an
-    estimate of that variance divided by m is subtracted. The result is NaN if the loss is undefined
-    for all labels of the query.
+    Directions on which no ranking depends are left out. If each row has one label, the estimate
+    includes the variance of the targets. If it has m labels, an estimate of that variance divided
+    by m is subtracted.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
     owner = loss.space.owners(queries)

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 class LabelDistribution:
     """A finite distribution of the labels of one query of r documents.
 
-    The functions of this module also accept a tuple ``(labels, probabilities)`` instead.
+    All functions also accept a tuple ``(labels, probabilities)`` instead.
 
     Parameters
     ----------
@@ -36,8 +36,9 @@ class LabelDistribution:
     Raises
     ------
     ValueError
-        If a shape is wrong, if there are NaN, infinity, negative weights or negative probabilities,
-        if a document is preferred to itself, or if the probabilities do not sum to 1 (to 1e-8).
+        If a shape is wrong, if there are NaN, infinity, negative weights or probabilities, or
+        numbers beyond 1e-50 to 1e50, if a document is preferred to itself, or if the probabilities
+        do not sum to 1 (to 1e-8).
 
     Examples
     --------
@@ -130,10 +131,7 @@ def as_distribution(distribution: LabelDistribution | tuple[Any, Any]) -> LabelD
 
 
 def as_queries(labels: Floats) -> tuple[Any, Queries]:
-    """Convert m labels, of shape (m, r) or (m, r, r), to the labels of m queries for a loss.
-
-    The labels become an array of relevance of shape (m r,), or a `Preferences` object.
-    """
+    """Convert m labels to the labels of m queries: relevance of shape (m r,), or `Preferences`."""
     m, r = labels.shape[:2]
     queries = Queries.uniform(m, r)
     if labels.ndim == 2:
@@ -151,10 +149,9 @@ def all_targets(loss: Loss, labels: Floats) -> Floats:
 def resolve(
     distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
 ) -> tuple[Loss, LabelDistribution]:
-    """Prepare a loss and a distribution for computations.
+    """Set the parameters of the loss that depend on data, and drop labels that do not count.
 
-    Parameters of the loss that depend on the data are set. Labels of probability 0 and labels on
-    which the loss is undefined are dropped, and the other probabilities are divided by their sum.
+    These have a probability of 0 or no loss. The other probabilities are divided by their sum.
     """
     distribution = as_distribution(distribution)
     possible = distribution.probabilities > 0
@@ -178,7 +175,10 @@ def resolve(
 def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss) -> Floats:
     """Compute the expectation of a loss's targets under a distribution.
 
-    Least squares on the targets tends to this expectation as the number of queries grows.
+    Least squares on the targets tends to this expectation as the number of queries grows. Labels on
+    which the loss is undefined, such as average precision without a relevant document, are left
+    out, and the other probabilities are divided by their sum, as in all functions of this module.
+    If the terms of an expectation cancel up to rounding, the result is exactly 0.
 
     Parameters
     ----------
@@ -198,14 +198,6 @@ def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: st
     ValueError
         If the distribution is not valid, if the loss does not accept the labels, or if it is
         undefined for all of them.
-
-    Notes
-    -----
-    Some losses are undefined for some labels, such as average precision if no document is relevant.
-    These labels are left out, just as `fit` leaves out such queries, and the probabilities of the
-    other labels are divided by their sum. All functions of this module do so. If the terms of an
-    expectation cancel up to rounding, for example for a pair that is tied in expectation, the
-    result is exactly 0.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Expected values of a surrogate under many distributions of the labels of one query.
-
-Labels and probabilities come in, and functions of scores come out: the expected value of the
-surrogate under each distribution, and its gradient. `_minima` minimises them.
-"""
+"""Expected values of a surrogate under many distributions of the labels of one query."""
 
 from __future__ import annotations
 
@@ -27,21 +23,10 @@ FAR = 40.0
 class ExpectedSurrogates:
     """The expected values E[psi(v(Y), s)] of n distributions, as functions of scores (n, r).
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-        A surrogate whose parameters are set (`Surrogate.resolve`).
-    targets : ndarray of shape (m, r) or (m, r, r)
-        The utilities of m labels, or preference weights.
-    labels : ndarray of shape (n, k)
-        The numbers of the k labels that each distribution mixes.
-    chance : ndarray of shape (n, k)
-        Their probabilities, some of which can be 0.
-
-    Attributes
-    ----------
-    expected : ndarray of shape (n, r) or None
-        The expected utilities. None if the targets are preferences.
+    The parameters of the surrogate are set. `targets` are the utilities (m, r) or the preference
+    weights (m, r, r) of m labels, of which distribution n mixes ``labels[n]`` with the
+    probabilities ``chance[n]``. `expected` are the expected utilities (n, r), or None for
+    preferences.
     """
 
     def __init__(self, surrogate: Surrogate, targets: Floats, labels: Ints, chance: Floats) -> None:
@@ -120,11 +105,11 @@ class ExpectedSurrogates:
 
 
 def resolved_targets(surrogate: Surrogate, loss: Loss, labels: Floats) -> tuple[Surrogate, Floats]:
-    """Return the surrogate with its parameters set, and the targets (m, r) of m labels.
+    """Return the surrogate with its parameters set, and the targets of m labels.
 
-    The targets are those that a ranker with unlimited data learns, without the shrinkage of a
-    `NormalizedLoss`. If the surrogate takes preferences, and the labels are preferences, they are
-    returned as they are, of shape (m, r, r).
+    They are those that a ranker with unlimited data learns, without the shrinkage of a
+    `NormalizedLoss`: of shape (m, r), or preferences of shape (m, r, r) if the surrogate takes
+    them.
     """
     read, queries = as_queries(labels)
     targets = surrogate.targets(without_shrinkage(loss), read, queries)

@@ -1,16 +1,8 @@
 """Minimise expected surrogates, over all scores or over the scores that lead to given rankings.
 
-`ExpectedSurrogates` of n distributions come in, and n minimisers come out. All n problems are
-solved at the same time.
-
-Where the surrogate has a formula for its minimiser, the formula is used, and the derivatives at the
-result are its certificate. For other surrogates, and where the certificate fails, a projected
-Newton method (Bertsekas, 1982) continues from there. Sums of hinges are linear programs.
-
-References
-----------
-.. [1] D. P. Bertsekas (1982). Projected Newton methods for optimization problems with simple
-   constraints. SIAM Journal on Control and Optimization 20, 221-246.
+All n problems are solved at the same time. A formula for the minimiser is used where there is one,
+and its derivatives are its certificate. Otherwise a projected Newton method (D. P. Bertsekas, 1982,
+SIAM Journal on Control and Optimization 20, 221-246) continues. Sums of hinges are linear programs.
 """
 
 from __future__ import annotations
@@ -52,12 +44,8 @@ def minimizers(problems: ExpectedSurrogates) -> Floats:
 def cone_minimizers(problems: ExpectedSurrogates, orders: Ints) -> Floats:
     """Return scores (n, r) that minimise each expected surrogate among those of a ranking.
 
-    Parameters
-    ----------
-    problems : ExpectedSurrogates
-    orders : ndarray of shape (n, r)
-        The documents of the ranking of each problem, best first. The scores must not increase along
-        this order; they may be equal.
+    `orders` (n, r) are the documents of each ranking, best first. The scores must not increase
+    along it; they may be equal.
     """
     if is_piecewise_linear(problems):
         return _solve_programs(problems, orders)

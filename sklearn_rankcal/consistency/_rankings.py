@@ -38,10 +38,7 @@ ROUNDING, NOISE = 1e-12, 1e-14
 
 @lru_cache(maxsize=4)
 def all_ranks(r: int) -> Ints:
-    """Return all rankings (r!, r) as positions from 1.
-
-    They are sorted by the lists of their documents, best first, in lexicographic order.
-    """
+    """Return all rankings (r!, r) as positions from 1; their lists of documents ascend."""
     orders = np.array(list(itertools.permutations(range(r))), dtype=np.int64)
     ranks = np.argsort(orders, axis=1) + 1
     ranks.flags.writeable = False
@@ -61,21 +58,7 @@ def ranking_numbers(ranks: Ints) -> Ints:
 def values_of_rankings(
     measure: Callable[[Ranking, Any], Floats], labels: Floats, ranks: Ints
 ) -> Floats:
-    """Return ``measure(ranking, labels)`` of each ranking under each of m labels.
-
-    Parameters
-    ----------
-    measure : callable
-        It receives a `Ranking` of many queries and their labels, and returns one value per query.
-    labels : ndarray of shape (m, r) or (m, r, r)
-        Relevance or preference weights.
-    ranks : ndarray of shape (n, r)
-        Positions of the documents, from 1.
-
-    Returns
-    -------
-    values : ndarray of shape (m, n)
-    """
+    """Return ``measure(ranking, labels)`` of n rankings under each of m labels, (m, n)."""
     m = len(labels)
     values = np.empty((m, len(ranks)))
     # Each pair of a label and a ranking becomes a query. A block holds all labels of some rankings.
@@ -89,11 +72,7 @@ def values_of_rankings(
 
 
 def calibrated_values(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
-    """Return the value (m, n) of each ranking under each label for which the loss is calibrated.
-
-    This is `Loss.calibrated_measure`, of which larger values are better. The time is at most
-    O(n m r^2).
-    """
+    """Return `Loss.calibrated_measure` (m, n) of rankings under labels; larger is better."""
     return values_of_rankings(loss.calibrated_measure, labels, ranks)
 
 
@@ -105,6 +84,9 @@ def bayes_ranking(
 ) -> Ints:
     """Find the ranking with the smallest expected loss.
 
+    For up to 8 documents, all rankings are enumerated. For more, the expected targets are decoded
+    exactly (Ramaswamy et al., 2013, theorem 3).
+
     Parameters
     ----------
     distribution : LabelDistribution or tuple (labels, probabilities)
@@ -112,16 +94,14 @@ def bayes_ranking(
     loss : str or Loss
         A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
-        A limit in seconds. It applies to ``"pd"`` with more than 8 documents and cyclic expected
-        preferences. A `ConvergenceWarning` is issued if the time is too short to prove that the
-        ranking is the best one. If None, there is no limit.
+        A limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
+        A `ConvergenceWarning` is issued if it is too short for a proof. If None, there is no limit.
 
     Returns
     -------
     ranks : ndarray of shape (r,)
-        The position of each document, 1 = top. If several rankings are the best, one of them is
-        returned. For up to 8 documents, it is the one whose list of documents, best first, comes
-        first in lexicographic order.
+        The position of each document, 1 = top. If several rankings of up to 8 documents are the
+        best, it is the one whose list of documents, best first, comes first in lexicographic order.
 
     Raises
     ------
@@ -133,14 +113,6 @@ def bayes_ranking(
     See Also
     --------
     ranking_risk : The expected loss, which is minimised.
-
-    Notes
-    -----
-    For up to 8 documents, all r! rankings are enumerated for every loss. For more documents, the
-    expected targets are decoded exactly (Ramaswamy et al., 2013, theorem 3). Losses on scores that
-    are calibrated for every distribution are decoded by a sort, and ``"pd"`` and ``"map"`` by
-    ``decoder="exact"``. For uniform random preferences this takes a fraction of a second with 30
-    documents, and it can take minutes with 45.
 
     Examples
     --------
@@ -205,13 +177,9 @@ def ranking_risk(
         If the distribution is not valid, if `ranks` is not a permutation of 1 .. r, or if the loss
         does not accept the labels.
 
-    Examples
-    --------
-    This is the example in the proof of theorem 3.3 of Calauzènes et al. (2013). If sorting by
-    expected scores were optimal for every distribution, these scores would have to tie the four
-    documents (lemma B.2), although their order matters. The differences below are those of the
-    means over the two labels, -1/24 and +1/48. The proof prints -1/12 and +1/24, which are their
-    sums over the labels.
+    Examples -------- The example in the proof of theorem 3.3 of Calauzènes et al. (2013), where
+    expected scores tie the four documents, although their order matters. The proof prints twice the
+    differences, because it adds the two labels.
 
     >>> from fractions import Fraction
     >>> from sklearn_rankcal.consistency import ranking_risk
@@ -268,13 +236,12 @@ def ranking_regret(
     loss : str or Loss
         A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
-        A limit in seconds for finding the best ranking, as in `bayes_ranking`.
+        As in `bayes_ranking`, which is called. If it is too short, a regret can be negative.
 
     Returns
     -------
     regret : float or ndarray of shape (n_rankings,)
-        It is 0 for the best ranking and for rankings that differ from it by rounding only. It is
-        negative only if `time_limit` was too short to find the best ranking.
+        It is 0 for rankings that differ from the best one by rounding only.
 
     Raises
     ------

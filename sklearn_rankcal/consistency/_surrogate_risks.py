@@ -1,7 +1,4 @@
-"""Expected surrogates of one query under a distribution, their infima, and suboptimality.
-
-Scores and a distribution come in, and expected values of a surrogate come out.
-"""
+"""Expected surrogates of one query under a distribution, their infima, and suboptimality."""
 
 from __future__ import annotations
 
@@ -32,7 +29,23 @@ def surrogate_risk(
     loss: str | Loss,
     surrogate: str | Surrogate,
 ) -> Any:
-    """Compute the expected value of a surrogate for the scores of one query.
+    """Compute the expected value of a surrogate; the parameters are those of `surrogate_regret`."""
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values = _values(problem, rows)
+    return float(values[0]) if np.ndim(scores) == 1 else values
+
+
+def surrogate_regret(
+    scores: ArrayLike,
+    distribution: LabelDistribution | tuple[Any, Any],
+    loss: str | Loss,
+    surrogate: str | Surrogate,
+) -> Any:
+    """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
+
+    The utilities are the targets of `expected_targets`, without shrinkage. If the surrogate takes
+    preferences, and labels are preferences, it is evaluated for each label, and not for their mean.
+    :doc:`/surrogate_theory` describes how infima are found.
 
     Parameters
     ----------
@@ -48,80 +61,25 @@ def surrogate_risk(
 
     Returns
     -------
-    risk : float or ndarray of shape (n_scores,)
-
-    Raises
-    ------
-    ValueError
-        If the distribution is not valid, if the shape of the scores is wrong, if they are not
-        finite, or if the loss or the surrogate does not accept the labels.
-
-    Notes
-    -----
-    As in `ranking_risk`, labels on which the loss is undefined are left out. The utilities are the
-    targets of `expected_targets`, without shrinkage. If the surrogate takes preferences, and labels
-    are preferences, the surrogate is evaluated for each label, and not for their mean.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.consistency import surrogate_risk
-    >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
-    >>> surrogate_risk(
-    ...     [[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared"
-    ... ).tolist()
-    [0.375, 0.5]
-    """
-    problem, rows = _problem(scores, distribution, loss, surrogate)
-    values = _values(problem, rows)
-    return float(values[0]) if np.ndim(scores) == 1 else values
-
-
-def surrogate_regret(
-    scores: ArrayLike,
-    distribution: LabelDistribution | tuple[Any, Any],
-    loss: str | Loss,
-    surrogate: str | Surrogate,
-) -> Any:
-    """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
-
-    Parameters
-    ----------
-    scores : array-like of shape (r,) or (n_scores, r)
-        The score of each document, or several such rows.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object, whose targets are the utilities.
-    surrogate : str or Surrogate
-        A key of `surrogates.SURROGATES`, or an object, as in `surrogate_risk`.
-
-    Returns
-    -------
     regret : float or ndarray of shape (n_scores,)
         At least 0. Differences within rounding (1e-12 of the expected value) are 0.
 
     Raises
     ------
     ValueError
-        If `surrogate_risk` does not accept the arguments.
+        If the distribution or the scores are not valid, or if the loss or the surrogate does not
+        accept the labels.
 
     Warns
     -----
     ConvergenceWarning
-        If the infimum was not found.
+        If a derivative of more than 1e-6 of its size at scores of 0 is left at the minimum. For
+        surrogates that are not convex, only derivatives are checked.
 
     See Also
     --------
     regret_bound : A bound on the regret of the ranking by these scores.
     suboptimality : The least surrogate regret of scores whose ranking has a given regret.
-
-    Notes
-    -----
-    The infimum is that of the formula `Surrogate.minimizer` where there is one. Sums of hinges are
-    minimised by linear programs, and all other surrogates by Newton steps, until no derivative
-    exceeds 1e-11 of its size at scores of 0, or rounding prevents further progress. If more than
-    1e-6 is left, there is a warning. The formula is checked in the same way. For surrogates that
-    are not convex, such as a user's own `Bregman`, only derivatives are checked.
 
     Examples
     --------
@@ -129,8 +87,6 @@ def surrogate_regret(
     >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
     >>> surrogate_regret([[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared")
     array([0.   , 0.125])
-    >>> round(surrogate_regret([0.0, 0.0], distribution, "dcg", "ranknet"), 4)
-    0.1308
     """
     problem, rows = _problem(scores, distribution, loss, surrogate)
     values, least = _values(problem, rows), problem.value(minimizers(problem))
@@ -146,6 +102,10 @@ def suboptimality(
 ) -> Any:
     """Compute H(epsilon), the least surrogate regret of scores with a regret of at least epsilon.
 
+    This is equation (9) of Duchi et al. (2013). A surrogate is consistent if and only if H is
+    positive for all positive epsilon and all distributions (their proposition 2). The surrogate is
+    minimised over the scores of every ranking of such a regret; see :doc:`/surrogate_theory`.
+
     Parameters
     ----------
     epsilon : float or array-like of shape (n,)
@@ -155,7 +115,7 @@ def suboptimality(
     loss : str or Loss
         A name such as ``"ndcg@10"``, or a loss object.
     surrogate : str or Surrogate
-        A key of `surrogates.SURROGATES`, or an object, as in `surrogate_risk`.
+        As in `surrogate_regret`.
 
     Returns
     -------
@@ -167,7 +127,7 @@ def suboptimality(
     ------
     ValueError
         If an epsilon is negative or not finite, if there are more than 5 documents, or if
-        `surrogate_risk` does not accept the other arguments.
+        `surrogate_regret` does not accept the other arguments.
 
     Warns
     -----
@@ -178,32 +138,13 @@ def suboptimality(
     --------
     is_calibrated_numerically : Whether H is positive for many distributions.
 
-    Notes
-    -----
-    This is equation (9) of Duchi et al. (2013), the suboptimality function of one distribution;
-    their equation (8) is its infimum over distributions. By their proposition 2 (of Steinwart),
-    a surrogate is consistent if and only if H is positive for all positive epsilon and all
-    distributions that occur.
-
-    The scores that can be sorted to a given ranking form a closed convex cone. The surrogate is
-    minimised over the cone of every ranking whose regret is at least epsilon, with the methods and
-    the tolerance of `surrogate_regret`, and the least value is returned. (It makes no difference
-    how ties of scores are broken, because the scores without ties are dense in each cone.)
-
     Examples
     --------
-    H of the squared error is half the squared difference of the two expected utilities, .5 and .25,
-    in the place of which both documents have a score of .375:
-
-    >>> from sklearn_rankcal.consistency import suboptimality
-    >>> distribution = ([[1, 0], [0, 1], [0, 0]], [0.5, 0.25, 0.25])
-    >>> suboptimality(0.01, distribution, "precision@1", "pointwise_squared")
-    0.03125
-
     RankSVM is not consistent, even if preferences reinforce each other as in the proof of theorem 3
     of Duchi et al. (2013). It costs no surrogate regret to lose 0.01 of expected weight here:
 
     >>> import numpy as np
+    >>> from sklearn_rankcal.consistency import suboptimality
     >>> labels = np.zeros((4, 3, 3))  # single preferences 0 > 1, 1 > 2, 0 > 2 and 2 > 0
     >>> labels[range(4), [0, 1, 0, 2], [1, 2, 2, 0]] = 1
     >>> suboptimality([0.01, 0.02], (labels, [0.25, 0.01, 0.5, 0.24]), "pd", "ranksvm").round(9)
