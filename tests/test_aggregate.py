@@ -9,8 +9,8 @@ import pytest
 
 from sklearn_rankcal import Judgements
 from sklearn_rankcal.aggregation import STRUCTURES, ComparisonStructure, Kemeny, aggregate
-from sklearn_rankcal.aggregation._equally_good import others_are_as_good
 from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Preferences, preference_labels, read_preflib
@@ -326,7 +326,7 @@ def best_rankings(weights):
 @pytest.mark.parametrize("limit", [10, 0])
 def test_whether_other_rankings_contradict_as_little(limit, monkeypatch):
     """With the limit 0 as for more than 10 items: what is known is right, and often known."""
-    monkeypatch.setattr("sklearn_rankcal.aggregation._equally_good.MAX_CONSIDERED", limit)
+    monkeypatch.setattr("sklearn_rankcal.aggregation._kemeny.MAX_CONSIDERED", limit)
     random = np.random.RandomState(0)
     found = {True: 0, False: 0, None: 0}
     for case in range(200):

@@ -1,7 +1,6 @@
 """Structures: scores against second implementations, recovery of the truth, and bad parameters."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -26,11 +25,8 @@ from sklearn_rankcal.aggregation import (
     Structure,
     _linear_systems,
     get_structure,
-    mean_adjacency,
 )
-from sklearn_rankcal.aggregation._graphs import components, warn_if_disconnected
 from sklearn_rankcal.aggregation._tied_tiers import tier_probabilities
-from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
@@ -505,21 +501,6 @@ def test_weights_of_very_different_size_are_solved():
     np.testing.assert_allclose(-np.diff(BradleyTerry().scores(judgements)), expected, rtol=1e-9)
 
 
-def test_components_are_numbered_and_warned_about():
-    judgements = judgements_of(
-        [(0, 2), (4, 3), (5, 3), (1, 6)], [0, 1, 0, 0, 0, 0, 1], [1, 1, 0, 1]
-    )
-    labels = components(judgements.preferences())
-    assert labels[0] == labels[2] != labels[3] == labels[4]
-    assert labels[1] == labels[6]
-    assert len(set(labels.tolist())) == 4
-    with pytest.warns(DisconnectedComparisonsWarning, match=r"1 of 2 queries.* the 5 items .* 3 c"):
-        warn_if_disconnected(judgements.preferences())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_if_disconnected(judgements_of([(0, 1)], [0, 0]).preferences())
-
-
 @pytest.mark.parametrize("n_pairs", [0, 5, 400])
 def test_merged_pairs_are_sums_over_equal_pairs(n_pairs):
     """With 5 pairs they are sorted, and with 400 they are added up in a table."""
@@ -540,16 +521,6 @@ def test_merged_pairs_are_sums_over_equal_pairs(n_pairs):
     )
 
 
-def test_mean_adjacency_divides_by_the_number_of_judgements():
-    pairs, codes, weight = draw(1)
-    judgements = judgements_of(pairs, codes, weight)
-    found = mean_adjacency(judgements)
-    y = np.zeros((len(codes), len(codes)))
-    y[found.winner, found.loser] = found.weight
-    for rows, W, k in matrices(judgements):
-        np.testing.assert_allclose(y[np.ix_(rows, rows)], W / max(k, 1))
-
-
 # ---------------------------------------------------------------- names, parameters, convergence
 
 
@@ -557,7 +528,6 @@ def test_names_of_structures():
     for name, kind in STRUCTURES.items():
         assert type(get_structure(name)) is kind
         assert isinstance(get_structure(name), Structure)
-    assert get_structure("log_odds", smoothing=2.0).smoothing == 2.0
     structure = Borda()
     assert get_structure(structure) is structure
     with pytest.raises(ValueError, match=r"Unknown structure 'bordas'. Did you mean 'borda'\?"):
@@ -568,10 +538,6 @@ def test_names_of_structures():
         get_structure(3)
     with pytest.raises(TypeError, match="have a scores method"):
         get_structure(Borda)
-    with pytest.raises(TypeError, match=r"'borda' has no parameter 'c'\. It has no parameters"):
-        get_structure("borda", c=1)
-    with pytest.raises(TypeError, match="only be passed with the name"):
-        get_structure(structure, smoothing=1)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,10 @@ from sklearn_rankcal.aggregation._clicks import (
     ClickThroughRate,
     InversePropensity,
 )
-from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland, mean_adjacency
+from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
-from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._propensities import PropensityEstimate, estimate_propensities
@@ -56,5 +55,4 @@ __all__ = [
     "auto_subset_size",
     "estimate_propensities",
     "get_structure",
-    "mean_adjacency",
 ]

@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._base import Structure, compute_scores, shared_ranks
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._intervals import bootstrap
 from sklearn_rankcal.aggregation._kemeny import Kemeny
-from sklearn_rankcal.aggregation._registry import get_method
+from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
-from sklearn_rankcal.aggregation._scores import compute_scores, shared_ranks
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements, PrefLibOrders
 from sklearn_rankcal.labels._item_ids import show_id
@@ -177,7 +176,8 @@ def aggregate(
     ([2.0, 1.0, 0.0], [True])
     """
     read = _read_judgements(judgements, groups)
-    structure = get_method(method)
+    known = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
+    structure = make_structure(method, "method", known)
     structure.check()
     if getattr(structure, "takes", "comparisons") == "clicks":
         raise ValueError(
@@ -202,8 +202,8 @@ def aggregate(
         judgements=read,
     )
     if isinstance(structure, Kemeny):
-        decoded = structure.decode(read.preferences(), n_jobs)
-        scores = structure.scores_of_ranks(read.preferences(), decoded.ranks)
+        decoded = structure._decode(read.preferences(), n_jobs)
+        scores = structure._scores_of_ranks(read.preferences(), decoded.ranks)
         result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
         result.optimal = decoded.optimal
     else:

@@ -8,13 +8,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.aggregation._closed_forms import ADDED_TO, smoothed_log_odds
 from sklearn_rankcal.aggregation._graphs import (
     ComparedPairs,
     ComparisonGraph,
     compared_pairs,
-    components,
+    number_components,
 )
-from sklearn_rankcal.aggregation._log_odds import ADDED_TO, smoothed_log_odds
 from sklearn_rankcal.aggregation._newton import warn_not_converged
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
@@ -112,11 +112,11 @@ class PrincipalEigenvector(ComparisonStructure):
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         name = type(self).__name__
         warn_not_converged(name, unfinished, rows, queries, queries, self.max_iter)
-        # centre each connected component, whose number each row has
-        labels = components(preferences)
-        scores = queries.scatter(np.log(vector))
+        # centre each connected component, whose number each item has
+        labels = number_components(pairs.first, pairs.second, queries.n_rows, "weak")
+        scores = np.log(vector)
         mean = np.bincount(labels, scores) / np.bincount(labels)
-        return np.asarray(scores - mean[labels])
+        return queries.scatter(scores - mean[labels])
 
 
 def _perron(

@@ -8,7 +8,6 @@ a component to each other.
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
@@ -218,42 +216,13 @@ class ComparisonGraph:
         return np.asarray(self.parts.max(labels) == self.parts.min(labels))
 
 
-def components(preferences: Preferences) -> Ints:
-    """Number the connected components of the comparisons of positive weight.
-
-    Parameters
-    ----------
-    preferences : Preferences
-        The comparisons of all queries.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_rows,)
-        Two rows have the same number if and only if a chain of comparisons connects them. Only rows
-        of the same query can have the same number. The cost is O(n_pairs + n_rows).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.aggregation._graphs import components
-    >>> from sklearn_rankcal.labels import Preferences
-    >>> from sklearn_rankcal.queries import Queries
-    >>> rows = np.array([[1, 0], [2, 3]])
-    >>> components(Preferences.from_pairs(*rows.T, np.ones(2), Queries.single(5))).tolist()
-    [0, 0, 1, 1, 2]
-    """
-    positive = preferences.weight > 0
-    winner, loser = preferences.winner[positive], preferences.loser[positive]
-    return number_components(winner, loser, preferences.n_rows, "weak")
-
-
 def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) -> Ints:
     """Number the connected components inside each query, those with more items first.
 
     Parameters
     ----------
     labels : ndarray of shape (n_rows,)
-        What `components` returns.
+        What `number_components` returns.
     compared : ndarray of bool of shape (n_rows,)
         Whether each row is compared with another one.
     queries : Queries
@@ -272,37 +241,6 @@ def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) ->
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - np.searchsorted(query[order], query[order])
     return np.where(compared, place[number] + 1, 0)
-
-
-def warn_if_disconnected(preferences: Preferences) -> None:
-    """Warn if the comparisons of a query do not connect all of its items.
-
-    Parameters
-    ----------
-    preferences : Preferences
-        The comparisons of all queries.
-
-    Warns
-    -----
-    DisconnectedComparisonsWarning
-        If a query has several connected components.
-    """
-    queries = preferences.queries
-    labels = components(preferences)
-    # the first row of each component, and how many of them each query has
-    first = np.unique(labels, return_index=True)[1]
-    counts = np.bincount(queries.codes[first], minlength=queries.n_queries)
-    broken = np.flatnonzero(counts > 1)
-    if len(broken):
-        q = int(broken[0])
-        warnings.warn(
-            f"The comparisons do not connect all items in {len(broken)} of {queries.n_queries} "
-            f"queries; for example, the {queries.sizes[q]} items of query {queries.ids[q]!s} are "
-            f"in {counts[q]} connected components. Scores of items in different components cannot "
-            "be compared, and nor can their ranks.",
-            DisconnectedComparisonsWarning,
-            stacklevel=3,
-        )
 
 
 def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> Ints:

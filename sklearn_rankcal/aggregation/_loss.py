@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._registry import get_structure
-from sklearn_rankcal.aggregation._subset_targets import (
+from sklearn_rankcal.aggregation._subsets import (
     MeanTargets,
     SubsetDraws,
     mean_over_subsets,

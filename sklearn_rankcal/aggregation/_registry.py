@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,11 +12,10 @@ from sklearn_rankcal.aggregation._clicks import (
     ClickThroughRate,
     InversePropensity,
 )
-from sklearn_rankcal.aggregation._counting import Borda, BudgetedBorda, Copeland
+from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
-from sklearn_rankcal.aggregation._log_odds import LogOdds
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.utils._names import did_you_mean
 
@@ -61,15 +59,13 @@ _OTHER_NAMES = {
 }
 
 
-def get_structure(structure: str | Structure, **parameters: Any) -> Structure:
+def get_structure(structure: str | Structure) -> Structure:
     """Make a structure from a name. An object with a ``scores`` method is returned unchanged.
 
     Parameters
     ----------
     structure : str or Structure
         A key of `STRUCTURES`, or an object.
-    **parameters
-        Parameters of the structure, such as ``smoothing``. They can only be passed with a name.
 
     Returns
     -------
@@ -80,48 +76,24 @@ def get_structure(structure: str | Structure, **parameters: Any) -> Structure:
     ValueError
         If the name is unknown.
     TypeError
-        If `structure` is neither a string nor an object with a ``scores`` method, if the structure
-        does not have one of the parameters, or if parameters are passed with an object.
+        If `structure` is neither a string nor an object with a ``scores`` method.
 
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import get_structure
-    >>> get_structure("log_odds", smoothing=1.0)
-    LogOdds(smoothing=1.0)
+    >>> get_structure("log_odds")
+    LogOdds()
     """
-    if not isinstance(structure, str):
-        if isinstance(structure, type) or not hasattr(structure, "scores"):
-            raise TypeError(f"structure must be a name or have a scores method; got {structure!r}.")
-        if parameters:
-            raise TypeError(
-                f"Parameters can only be passed with the name of a structure, but structure is "
-                f"{structure!r}. Set the parameters of this object instead."
-            )
-        return structure
-    if structure not in STRUCTURES:
-        raise unknown_name(structure, "structure", STRUCTURES)
-    kind = STRUCTURES[structure]
-    known = list(inspect.signature(kind).parameters)
-    for name in parameters:
-        if name not in known:
-            raise TypeError(
-                f"Structure {structure!r} has no parameter {name!r}. "
-                + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
-            )
-    return kind(**parameters)
+    return make_structure(structure, "structure", STRUCTURES)
 
 
-def get_method(method: str | Structure) -> Structure:
-    """Do what `get_structure` does for a method of `aggregate`, with errors in its words."""
-    if isinstance(method, str) and method not in STRUCTURES:
-        known = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
-        raise unknown_name(method, "method", known)
-    if not isinstance(method, str) and (isinstance(method, type) or not hasattr(method, "scores")):
-        raise TypeError(f"method must be a name or have a scores method; got {method!r}.")
-    return get_structure(method)
-
-
-def unknown_name(name: str, word: str, known: Iterable[str]) -> ValueError:
-    """Return the error for an unknown structure, which the user calls by `word`."""
-    hint = did_you_mean(name, known, _OTHER_NAMES)
-    return ValueError(f"Unknown {word} {name!r}.{hint} Known: {', '.join(known)}.")
+def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure:
+    """Do what `get_structure` does, with errors in the words of the caller."""
+    if isinstance(structure, str):
+        if structure in STRUCTURES:
+            return STRUCTURES[structure]()
+        hint = did_you_mean(structure, known, _OTHER_NAMES)
+        raise ValueError(f"Unknown {word} {structure!r}.{hint} Known: {', '.join(known)}.")
+    if isinstance(structure, type) or not hasattr(structure, "scores"):
+        raise TypeError(f"{word} must be a name or have a scores method; got {structure!r}.")
+    return structure  # type: ignore[no-any-return]

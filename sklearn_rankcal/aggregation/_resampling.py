@@ -23,8 +23,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
-from sklearn_rankcal.aggregation._scores import compute_scores, scores_of_sums
+from sklearn_rankcal.aggregation._base import (
+    ComparisonStructure,
+    Structure,
+    compute_scores,
+    scores_of_sums,
+)
 from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
 from sklearn_rankcal.labels import Judgements, Preferences
 from sklearn_rankcal.labels._preferences import ranges

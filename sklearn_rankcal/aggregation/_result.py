@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._leaderboard_text import write_leaderboard
+from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
+from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
@@ -17,6 +19,12 @@ from sklearn_rankcal.targets import PAIRS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+#: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
+#: the number of queries.
+_ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
+#: The longest name that the text shows in full.
+_NAME = 30
 
 
 @dataclass(repr=False, eq=False)
@@ -178,24 +186,21 @@ class Aggregate:
             If there are no resamples, or as in `rows_of`.
         """
         q = self._query(group)
-        above = self._above_of(q)
+        if self._above is None:
+            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
+        n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
+        start = int(n_entries[:q].sum())
+        above = self._above[start : start + n_entries[q]]
         r = int(self.judgements.queries.sizes[q])
         matrix = np.full((r, r), 0.5)
         upper = PAIRS.indices(r)
         matrix[upper] = above
         matrix.T[upper] = 1.0 - matrix[upper]
         rows = self._rows_of(q)
-        matrix[_apart(self.parts[rows])] = np.nan
+        parts = self.parts[rows]
+        matrix[((parts[:, None] != parts) | (parts == 0)) & ~np.eye(r, dtype=bool)] = np.nan
         order = np.argsort(self.ranks[rows], kind="stable")
         return matrix[np.ix_(order, order)]
-
-    def _above_of(self, q: int) -> Floats:
-        """Return the probabilities of the pairs i < j of a query."""
-        if self._above is None:
-            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
-        n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
-        start = int(n_entries[:q].sum())
-        return self._above[start : start + n_entries[q]]
 
     def probability_above(self, one: Any, other: Any, group: Any = None) -> float:
         """Return the share of resamples in which an item has a larger score than another one.
@@ -218,22 +223,8 @@ class Aggregate:
         ValueError
             If there are no resamples, or no such item or query.
         """
-        q = self._query(group)
-        rows = self._rows_of(q)
-        one, other = (rows[_find(self.items[rows], item, "item")] for item in (one, other))
-        return self._share_above(q, one, other)
-
-    def _share_above(self, q: int, one: int, other: int) -> float:
-        """Return the probability that a row of a query is above another one."""
-        above = self._above_of(q)
-        if one == other:
-            return 0.5
-        if _apart(self.parts[[one, other]])[0, 1]:
-            return float("nan")
-        place = self.judgements.queries.scatter(self.judgements.queries.place)
-        i, j = place[[one, other]].tolist()
-        r = int(self.judgements.queries.sizes[q])
-        return float(above[_entry(i, j, r)] if i < j else 1 - above[_entry(j, i, r)])
+        matrix, items = self.probability_matrix(group), self.items[self.rows_of(group)]
+        return float(matrix[_find(items, one, "item"), _find(items, other, "item")])
 
     def is_first_clear(self, group: Any = None) -> bool:
         """Return whether the resamples leave only one item for the first place.
@@ -267,8 +258,8 @@ class Aggregate:
         >>> result.probability_above("owl", "cat") < 0.975
         True
         """
-        self._above_of(0)
-        assert self.rank_high is not None
+        if self.rank_high is None:
+            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
         return bool(self.rank_high[self.rows_of(group)[0]] == 1)
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
@@ -325,19 +316,7 @@ class Aggregate:
         return columns
 
     def __repr__(self) -> str:
-        return write_leaderboard(self)
-
-
-def _apart(parts: Ints) -> NDArray[np.bool_]:
-    """Return which pairs of different items no chain of comparisons connects."""
-    apart = (parts[:, None] != parts) | (parts == 0)
-    np.fill_diagonal(apart, False)
-    return np.asarray(apart)
-
-
-def _entry(i: int, j: int, r: int) -> int:
-    """Return the place of the pair i < j among those of r items."""
-    return i * (2 * r - i - 1) // 2 + j - i - 1
+        return _write_leaderboard(self)
 
 
 def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
@@ -353,3 +332,165 @@ def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
             return place
     shown = ", ".join(map(show_id, listed[:5])) + (", ..." if len(listed) > 5 else "")
     raise ValueError(f"There is no {kind} {show_id(wanted)}. There are: {shown}.")
+
+
+def _write_leaderboard(result: Aggregate) -> str:
+    """Return the text of a result."""
+    queries = result.judgements.queries
+    several = queries.n_queries > 1
+    total = f"{int(result.judgements.per_query.sum()):,} judgements"
+    head = f"{len(result.items):,} items, {total}, {result.method!r}"
+    if several:
+        head = f"{queries.n_queries:,} queries, {head}"
+    lines = [head, *_parts(result), *_certificate(result), *_resamples(result)]
+    for query in queries.ids[:_QUERIES]:
+        if several:
+            lines.append(f"query {show_id(query)}:")
+        rows = result._rows_by_part(query)
+        shown = rows[: _ROWS_OF_MANY if several else _ROWS]
+        lines += _table(result, shown)
+        if len(rows) > len(shown):
+            lines.append(f"... {_more(len(rows) - len(shown), 'item')}; to_frame() has all")
+    if queries.n_queries > _QUERIES:
+        more = _more(queries.n_queries - _QUERIES, "query", "queries")
+        lines.append(f"... {more}; to_frame() has all")
+    return "\n".join(lines)
+
+
+def _more(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} more {one if n == 1 else many or one + 's'}"
+
+
+def _table(result: Aggregate, rows: Ints) -> list[str]:
+    names = [_shorten(name) for name in result.items[rows].tolist()]
+    write = _decimals(result.scores)
+    columns = [
+        _column("rank", [str(rank) for rank in result.ranks[rows]], right=True),
+        _column("item", names),
+        _column("score", write(result.scores[rows]), right=True),
+    ]
+    if result.rank_low is not None and result.rank_high is not None:
+        ranks = zip(result.rank_low[rows], result.rank_high[rows], strict=True)
+        columns.insert(1, _column("ranks", [_range(low, high) for low, high in ranks]))
+    if result.score_low is not None and result.score_high is not None:
+        bounds = zip(write(result.score_low[rows]), write(result.score_high[rows]), strict=True)
+        texts = [f"{low} to {high}" for low, high in bounds]
+        columns.append(_column("interval", texts, right=True))
+    if (result.parts[rows] > 1).any():
+        parts = [str(part) if part else "-" for part in result.parts[rows]]
+        columns.insert(0, _column("part", parts, right=True))
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def _parts(result: Aggregate) -> list[str]:
+    """Say that some items cannot be compared."""
+    queries = result.judgements.queries
+    split = np.unique(queries.codes[result.parts > 1])
+    if not len(split):
+        return []
+    text = "scores and ranks of different parts cannot be compared"
+    if queries.n_queries > 1:
+        of = f"{len(split):,} of {queries.n_queries:,} queries"
+        return [f"the items of {of} are in several parts; {text}"]
+    return [f"the items are in {result.parts.max():,} parts; {text}"]
+
+
+def _certificate(result: Aggregate) -> list[str]:
+    """Say how little the ranking of Kemeny contradicts."""
+    if result.optimal is None or result.objective is None or result.lower_bound is None:
+        return []
+    if len(result.optimal) > 1:
+        return [
+            f"{result.optimal.sum():,} of {len(result.optimal):,} rankings are proved to "
+            "contradict the least weight of comparisons"
+        ]
+    weight, bound = float(result.objective[0]), float(result.lower_bound[0])
+    preferences = result.judgements.preferences()
+    total = float(preferences.weight.sum())
+    lost = f"ranking contradicts comparisons of weight {weight:g} of {total:g}"
+    lines = [f"the {lost}"]
+    if not result.optimal[0]:
+        exact = isinstance(result.method, Kemeny) and result.method.method == "exact"
+        way = "a larger time_limit" if exact else 'aggregate(judgements, Kemeny("exact"))'
+        lines += [f"every ranking contradicts at least {bound:g}; {way} can find a proof"]
+        return lines
+    rows = result.rows_of()
+    others = others_are_as_good(preferences, rows[result.parts[rows] > 0])
+    if others is None:
+        return [*lines, "it is proved that none contradicts less; others may contradict as little"]
+    if others:
+        return [
+            f"a best {lost}",
+            "it is proved that none contradicts less, but others contradict as little",
+        ]
+    return [*lines, "it is proved that all others contradict more"]
+
+
+def _resamples(result: Aggregate) -> list[str]:
+    """Say what the intervals are, whether the first place is clear, and what was difficult."""
+    if result.n_disconnected is None or result.n_unbounded is None:
+        return []
+    level = f"{100 * (result.confidence_level or 0):g} %"
+    drawn = f"the {result.resample}"
+    one = result.judgements.queries.n_queries == 1
+    if one and result.resample == "judges" and result.judgements.judges is not None:
+        drawn = f"the {len(result.judgements.judges):,} judges"
+    lines = [f"{level} intervals from {result.n_resamples:,} resamples of {drawn}"]
+    if result.unanimous is not None and result.unanimous.any():
+        where = "" if one else f" in {result.unanimous.sum():,} queries"
+        lines.append(
+            f"some comparisons are unanimous{where}; the intervals allow for how few they are"
+        )
+    kinds = [(result.n_disconnected, "the comparisons do not connect all items that the data do")]
+    if isinstance(result.method, (BradleyTerry, PlackettLuce)):
+        text = "some items never lose to the others, and the penalty bounds their scores"
+        kinds.append((result.n_unbounded, text))
+    for counts, text in kinds:
+        if len(counts) == 1 and counts[0]:
+            lines.append(f"in {counts[0]:,} resamples, {text}")
+        elif counts.any():
+            lines.append(f"in some resamples of {np.count_nonzero(counts):,} queries, {text}")
+    return lines + (_first_place(result) if one else [])
+
+
+def _first_place(result: Aggregate) -> list[str]:
+    """Say whether the resamples leave only one item for the first place."""
+    rows = result.rows_of()
+    best, others = rows[0], rows[1:]
+    if not len(others) or result.parts[best] == 0:
+        return []
+    share = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
+    name = _shorten(result.items[best])
+    if (result.parts[others] != result.parts[best]).any():
+        return [f"first place is open: {name} cannot be compared with all items"]
+    if result.is_first_clear():
+        return [f"first place: {name} is above all others in {share} of the resamples"]
+    shares = result.probability_matrix()[0, 1:]
+    rival = int(np.argmin(shares))
+    found = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be enough
+    text = f"{name} is above {_shorten(result.items[others[rival]])} in only {found:g} %"
+    return [f"first place is open: {text} of the resamples"]
+
+
+def _shorten(name: Any) -> str:
+    text = str(name).replace("\n", " ")
+    return text if len(text) <= _NAME else text[: _NAME - 3] + "..."
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _decimals(scores: Floats) -> Any:
+    """Return a function that writes scores with four digits of the largest, all of them alike."""
+    finite = np.abs(scores[np.isfinite(scores)])
+    largest = float(finite.max(initial=0.0))
+    digits = 4 if largest == 0 else int(np.clip(3 - np.floor(np.log10(largest)), 0, 10))
+    # -0.0 is shown as 0
+    return lambda values: [f"{round(value, digits) + 0.0:.{digits}f}" for value in values.tolist()]
+
+
+def _column(title: str, cells: list[str], right: bool = False) -> list[str]:
+    """Pad the cells of a column to the same width."""
+    width = max(map(len, [title, *cells]))
+    return [cell.rjust(width) if right else cell.ljust(width) for cell in [title, *cells]]

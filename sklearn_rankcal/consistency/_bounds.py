@@ -156,7 +156,9 @@ def bregman_regret_bound(
     ValueError
         If the loss is not positional, or if an argument is out of range.
 
-    Examples -------- Softmax cross-entropy is strongly convex in the 1-norm with mu = 1 / total,
+    Examples
+    --------
+    Softmax cross-entropy is strongly convex in the 1-norm with mu = 1 / total,
     where total is the sum of the expected utilities:
 
     >>> import numpy as np

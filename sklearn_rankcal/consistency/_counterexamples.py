@@ -138,7 +138,9 @@ def find_counterexample(
     --------
     is_calibrated_numerically : Also tests scores that nearly minimise a surrogate.
 
-    Examples -------- Sorting by scores can fail for pairwise disagreement even if the expected
+    Examples
+    --------
+    Sorting by scores can fail for pairwise disagreement even if the expected
     preferences are acyclic (Ramaswamy et al., 2013, section 7.2). The exact decoder has no
     counterexample (theorem 3):
 

@@ -177,7 +177,9 @@ def ranking_risk(
         If the distribution is not valid, if `ranks` is not a permutation of 1 .. r, or if the loss
         does not accept the labels.
 
-    Examples -------- The example in the proof of theorem 3.3 of Calauzènes et al. (2013), where
+    Examples
+    --------
+    The example in the proof of theorem 3.3 of Calauzènes et al. (2013), where
     expected scores tie the four documents, although their order matters. The proof prints twice the
     differences, because it adds the two labels.
 
