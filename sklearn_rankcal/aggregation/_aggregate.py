@@ -52,26 +52,21 @@ def aggregate(
     Parameters
     ----------
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
-        - A `Judgements` object, which is made from a table of votes (`Judgements.from_votes`), from
-          pairs with ties, weights or judges, from orders, from tables of ranks or from selections.
-        - Pairs of ids, the preferred and the other item: a list of tuples, an array or a data frame
-          with the columns ``winner`` and ``loser``.
-        - An election: what `read_preflib` returns, or an `OrdinalInstance` of preflibtools.
-        - An array of `preference_labels`.
+        `Judgements`; pairs of ids (preferred, other), or a data frame with the columns ``winner``
+        and ``loser``; an election of `read_preflib` or preflibtools; or labels of
+        `preference_labels`. :doc:`/judgements` has all formats.
     method : str or Structure, default="btl"
-        How scores are computed: a key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or
-        ``"kemeny"``, or a structure object.
+        A key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or ``"kemeny"``, or a structure
+        object.
     groups : array-like of shape (n_pairs,), default=None
-        Query id of each pair, if `judgements` are pairs. None means that all pairs belong to one
-        query. The other formats contain the queries.
+        Query id of each pair, if `judgements` are pairs. None means a single query.
     n_resamples : int, default=0
         Number of bootstrap resamples for the intervals; 1000 are enough for most purposes. With 0
         there are no intervals.
     resample : {"judgements", "judges"}, default="judgements"
         What a resample draws with replacement in each query. If judges disagree with each other,
-        the judgements of a judge are not independent, and intervals from ``"judgements"`` are too
-        short. ``"judges"`` draws judges, each with all of their judgements. It needs at least two
-        judges in each query, and it is refused without `n_resamples`.
+        intervals from ``"judgements"`` are too short, and ``"judges"`` draws judges with all of
+        their judgements. It needs at least two judges in each query.
     confidence_level : float, default=0.95
         Confidence level of the intervals, between 0 and 1.
     random_state : int, RandomState instance or None, default=0
@@ -88,21 +83,15 @@ def aggregate(
 
     Raises
     ------
-    ValueError
-        If the method is unknown, if `groups` are passed together with judgements that contain the
-        queries, if the judgements are refused by the constructor of `Judgements`, if `n_resamples`
-        is not a whole number >= 0, if the confidence level is outside (0, 1), or if judges are to
-        be drawn and the judgements have none, or a query has only one, or `n_resamples` is 0.
-    TypeError
-        If `method` is neither a name nor a structure.
+    ValueError or TypeError
+        If a parameter or the judgements are not as above.
 
     Warns
     -----
     DisconnectedComparisonsWarning
-        If the comparisons of a query do not connect all of its items. Each connected component then
-        has scores of its own, which cannot be compared with those of another one. In particular,
-        an item that no judgement compares has the score NaN, and is ranked last. The warning names
-        some of the items, and `Aggregate.parts` has the component of each.
+        If the comparisons of a query do not connect all of its items, so that scores of different
+        `Aggregate.parts` cannot be compared. An item that no judgement compares has the score NaN,
+        and is ranked last.
     UserWarning
         If judges are drawn and a query has fewer than 15 of them. Intervals are then too short.
     ConvergenceWarning
@@ -115,40 +104,27 @@ def aggregate(
 
     Notes
     -----
-    The methods take time linear in the number of compared pairs, times the number of iterations,
-    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. Identical
-    judgements are merged first: ten million votes on 50 models are at most 2,450 different ones.
-    The probabilities of pairs take O(n_resamples r^2) time for a query of r items.
+    Identical judgements are merged first. The methods take time linear in the number of compared
+    pairs, times the number of iterations, except Kemeny, whose problem is NP-hard. A resample takes
+    as long as the method, and the probabilities of pairs take O(n_resamples r^2) time for r items.
 
-    Intervals of scores are bias-corrected percentile intervals [2]_. They contain the true scores
-    more often than plain percentiles of the resampled scores do where there are few votes.
+    Intervals of scores are bias-corrected percentile intervals [2]_. The interval of a rank begins
+    after all items that are above in a share of at least (1 + confidence_level) / 2 of the
+    resamples, and ends before all that are below in as many. Where scores are exactly equal, both
+    are too short.
 
-    Intervals of ranks follow from the probabilities of pairs. An item is clearly above another
-    one if it is above in a share of at least (1 + confidence_level) / 2 of the resamples. The
-    interval of a rank begins after all items that are clearly above, and ends before all that are
-    clearly below. Percentiles of the resampled ranks are too short for the first and the last
-    places. Where scores are exactly equal, both are too short for these places.
+    If all n judgements of two items agree, so do those of every resample, however few they are. In
+    each resample, a share 1 - U^(1/n) of such unanimous comparisons is therefore turned round, with
+    U uniform on (0, 1): the interval of Clopper and Pearson for the share of judgements that
+    disagree [3]_. From six unanimous votes on, the place is clear with the default confidence
+    level. The same is done between two sets of items if no judgement prefers an item of the one.
+    The intervals of scores are plain percentiles then, extended to the score of the data. Where
+    only a penalty or a smoothing bounds it, as for an item that has won all its comparisons in the
+    Bradley-Terry model, the interval has no end on this side (inf).
 
-    If all judgements of two items agree, so do those of every resample, however few they are. In
-    each resample, a share q of such unanimous comparisons is therefore turned round. It is drawn as
-    1 - U^(1/n) for n judgements, or judges, with U uniform on (0, 1): the interval of Clopper and
-    Pearson for the share of judgements that disagree [3]_. One vote is turned round in half of the
-    resamples. From six unanimous votes on, the place is clear with the default confidence level.
-    More generally, this is done between two sets of items if all judgements prefer those of the one
-    set, or judge them equal. The intervals of scores are plain percentiles then, extended to the
-    score of the data. Where only a penalty or a smoothing bounds the score of the data, as for an
-    item that has won all its comparisons in the Bradley-Terry model, the interval has no end on
-    this side (inf).
-
-    If judges disagree, intervals from resamples of the judges contain the true scores about as
-    often as they promise, if there are at least 15 judges. The page of benchmarks, in its section
-    "Intervals of leaderboards", and ``python examples/benchmarks/bench_leaderboards.py`` have the
-    figures.
-
-    A resample can lack comparisons. Where its comparisons do not connect two items, it counts one
-    half in the probability of this pair; where it compares an item with no other, it is left out of
-    the interval of that item's score. Where the likelihood has no finite maximum, the penalty of
-    `BradleyTerry` and `PlackettLuce` decides. The result counts both kinds of resamples.
+    A resample whose comparisons do not connect two items counts one half in the probability of this
+    pair; one that compares an item with no other is left out of the interval of its score. ``python
+    examples/benchmarks/bench_leaderboards.py`` prints how often intervals contain the true scores.
 
     References
     ----------

@@ -17,21 +17,19 @@ Floats = NDArray[np.float64]
 class Structure(BaseEstimator):
     """Base class of structures, functions from the judgements of a query to one score per item.
 
-    The name is that of Duchi, Mackey and Jordan (2013), section 2, who call s(Y_1, ..., Y_k) the
-    structure function of the judgements Y_1, ..., Y_k.
+    Duchi, Mackey and Jordan (2013, section 2) call s(Y_1, ..., Y_k) the structure function of the
+    judgements Y_1, ..., Y_k.
 
     Attributes
     ----------
     takes : {"comparisons", "orders", "clicks"}
-        What the structure needs of the judgements: how often each item was preferred to each other
-        item, the orders themselves, or what was shown and clicked.
+        What the structure needs of the judgements.
     tolerance : float
-        Two scores of a query are equal, and share a rank, if they differ by at most `tolerance`
-        times the largest absolute score of the query, or times 1 if that is less. It has to be
-        larger than the error of the computation. The default is 1e-9.
+        Scores of a query share a rank if they differ by at most this share of its largest absolute
+        score, or of 1 if that is less. It exceeds the error of the computation. Default: 1e-9.
     unbounded : bool
         Whether the score of an item that wins all of its comparisons grows without limit as they
-        become more. Its interval has no upper end then. The default is False.
+        become more, so that its interval has no upper end. Default: False.
     """
 
     takes: str = "comparisons"
@@ -42,18 +40,7 @@ class Structure(BaseEstimator):
         """Raise ValueError or TypeError unless the parameters are valid."""
 
     def resolve(self, judgements: Any) -> Structure:
-        """Return the structure with parameters that depend on data set from these judgements.
-
-        Parameters
-        ----------
-        judgements : Judgements or Clicks
-            All judgements of the training data.
-
-        Returns
-        -------
-        structure : Structure
-            By default the structure itself.
-        """
+        """Return the structure with parameters set that depend on all training judgements."""
         return self
 
     def scores(self, judgements: Any) -> Floats:
@@ -67,26 +54,15 @@ class Structure(BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_items,)
-            NaN for items about which the judgements contain nothing that the structure uses, if it
-            has no other answer for them.
+            NaN for items about which the judgements say nothing that the structure uses.
         """
         raise NotImplementedError
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
         """Convert scores to gains >= 0 in the same order, for losses whose labels are gains.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_items,)
-            What `scores` returned.
-        queries : Queries
-            The queries of the items.
-
-        Returns
-        -------
-        gains : ndarray of shape (n_items,)
-            By default exp(score), the strengths of the model of Bradley, Terry and Luce if the
-            scores are its parameters. NaN stays NaN.
+        By default they are exp(score), the strengths of the Bradley-Terry-Luce model. NaN stays
+        NaN.
         """
         return np.exp(scores)
 
@@ -98,35 +74,14 @@ class ComparisonStructure(Structure):
     """
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better.
-
-        Parameters
-        ----------
-        judgements : Judgements
-            The judgements of all queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-        """
+        """Compute one score per item; larger is better."""
         self.check()
         return self._scores(judgements.preferences(), judgements.per_query)
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
-        """Compute scores from the sums of the weights of all comparisons.
+        """Compute scores, in row layout, from the total weights of all comparisons.
 
-        Parameters
-        ----------
-        preferences : Preferences
-            ``weight`` is the total weight with which `winner` was preferred to `loser`; the sum of
-            the weights of all comparisons, not their mean. Weights can be 0.
-        n_judgements : ndarray of shape (n_queries,)
-            The number k of judgements of each query, which can be 0.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-            In row layout.
+        Weights and the numbers of judgements of queries can be 0.
         """
         raise NotImplementedError
 

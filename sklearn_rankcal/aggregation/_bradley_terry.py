@@ -29,26 +29,20 @@ class BradleyTerry(ComparisonStructure):
     Parameters
     ----------
     penalty : float or "auto", default="auto"
-        The number a >= 0 of the ridge penalty (a / 2) sum of s_i^2, which is subtracted from the
-        log-likelihood. With ``"auto"`` it is 0 for each connected component of the comparisons
-        whose likelihood has a maximum, and 0.1 for each other one. A penalty is a normal prior of
-        the scores with the variance 1 / a.
+        The number a >= 0 of the ridge penalty (a / 2) sum of s_i^2, a normal prior of the scores
+        with the variance 1 / a. With ``"auto"`` it is 0 for each connected component of the
+        comparisons whose likelihood has a maximum, and 0.1 for each other one.
     tol : float, default=1e-6
-        The iterations end when a step changes no score by more than `tol`. Because Newton's method
-        converges quadratically, the error that is left is far smaller.
+        The iterations end when a step changes no score by more than `tol`. The error that is left
+        is far smaller, because Newton's method converges quadratically.
     max_iter : int, default=100
         The largest number of Newton steps.
-
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` steps are not enough. If the likelihood of a component has no maximum and
-        ``penalty=0``, its scores would be infinite, and this is how it shows.
+        If `max_iter` steps are not enough, for example because the likelihood has no maximum and
+        ``penalty=0``.
 
     See Also
     --------
@@ -58,26 +52,17 @@ class BradleyTerry(ComparisonStructure):
     Notes
     -----
     In the model, item i is preferred to item j with probability 1 / (1 + exp(s_j - s_i)). The
-    log-likelihood is the sum over all ordered pairs of w_ij log(1 / (1 + exp(s_j - s_i))), where
-    w_ij is the total weight with which i was preferred to j.
-
-    The likelihood of a component has a maximum if and only if the component is strongly connected:
-    for every two items i and j, a chain of items leads from i to j in which each was preferred to
-    the next at least once. The maximum is then unique up to a constant, which centring removes
-    (Ford). Scores of each connected component are centred at 0. As the number of judgements grows,
-    the scores converge to those of the model, however unequally often pairs are compared, as long
-    as the comparisons connect all items.
-
-    Newton's method is applied to all components at the same time. The linear systems are weighted
-    Laplacian matrices of the graph of comparisons, which conjugate gradients solve. A step takes
-    time linear in the number of compared pairs, times some tens.
+    likelihood of a connected component has a maximum if and only if, for every two items i and j, a
+    chain of items leads from i to j in which each was preferred to the next at least once (Ford).
+    Scores of each component are centred at 0. As judgements become more, they converge to those of
+    the model, however unequally often pairs are compared, as long as the comparisons connect all
+    items.
 
     References
     ----------
-    .. [1] R. A. Bradley and M. E. Terry (1952). Rank analysis of incomplete block designs: the
-       method of paired comparisons. Biometrika 39, 324-345.
-    .. [2] L. R. Ford (1957). Solution of a ranking problem from binary comparisons. American
-       Mathematical Monthly 64(8), 28-33.
+    Bradley and Terry (1952), Rank analysis of incomplete block designs, Biometrika 39.
+
+    Ford (1957), Solution of a ranking problem from binary comparisons, Amer. Math. Monthly 64(8).
 
     Examples
     --------
@@ -121,10 +106,7 @@ class BradleyTerry(ComparisonStructure):
 def fit_bradley_terry(
     preferences: Preferences, penalty: float | str, tol: float, max_iter: int, name: str
 ) -> Floats:
-    """Compute the maximum likelihood scores of all rows; see `BradleyTerry`.
-
-    `name` is the name of the structure in warnings.
-    """
+    """Compute the scores of all rows; `name` is that of the structure in warnings."""
     graph = ComparisonGraph.from_preferences(preferences)
     if not graph.n_nodes:
         return np.zeros(preferences.n_rows)

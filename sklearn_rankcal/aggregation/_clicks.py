@@ -35,16 +35,11 @@ class ClickStructure(Structure):
         Parameters
         ----------
         judgements : Clicks
-            The sessions of all queries, from `read_clicks`.
+            The sessions of all queries, from `read_clicks`; other judgements raise TypeError.
 
         Returns
         -------
         scores : ndarray of shape (n_documents,)
-
-        Raises
-        ------
-        TypeError
-            If the judgements are not `Clicks`.
         """
         self.check()
         if not isinstance(judgements, Clicks):
@@ -62,32 +57,25 @@ class ClickStructure(Structure):
 class CascadeSatisfaction(ClickStructure):
     """The probability that a document satisfies a user, by maximum likelihood in a cascade model.
 
-    In the cascade model, a user examines documents from the top. Each examined document satisfies
-    the user with a probability p of its own, whatever came before. The user then clicks on it and
-    stops. Documents at and above the click were examined; if nothing was clicked, all were. The
-    maximum likelihood estimate of p is the number of clicks on the document divided by the number
-    of times that it was examined. This is the probability of satisfaction of the measure ERR with
-    ``gain="linear"`` and ``max_relevance=1``.
+    A user examines documents from the top. Each examined document satisfies the user with a
+    probability p of its own; the user then clicks on it and stops. The estimate of p is the number
+    of clicks on the document divided by the number of times that it was examined. It is the
+    probability of satisfaction of the measure ERR with ``gain="linear"`` and ``max_relevance=1``.
 
     Parameters
     ----------
     smoothing : (float, float), default=None
-        Numbers a and b, both positive: the score is (clicks + a) / (examined + a + b), the mean of
-        p given the clicks if its prior distribution is Beta(a, b). A document that was never
-        examined has the score a / (a + b). None means maximum likelihood, and NaN for documents
-        that were never examined, about which the clicks contain nothing.
+        Positive numbers a and b: the score is (clicks + a) / (examined + a + b), the mean of p
+        given the clicks if its prior distribution is Beta(a, b). None means maximum likelihood, and
+        NaN for documents that were never examined.
 
     Notes
     -----
-    If a session has several clicks, then every click counts, and the documents down to the last
-    click were examined. This is the estimator of the dependent click model, where a user who has
-    clicked on a document goes on with a probability lambda of its position. After the last click,
-    either the user stopped or nothing satisfied. The probability of this is 1 - lambda + lambda
-    prod(1 - p) over the documents below. With its lower bound 1 - lambda in its place, the
-    likelihood is largest at the estimator. With at most one click per session it is the estimator
-    of the cascade model.
-
-    The cost is O(n_impressions + n_documents).
+    If a session has several clicks, every click counts, and the documents down to the last click
+    were examined. This is the estimator of the dependent click model (Guo et al.), where a user who
+    has clicked goes on with a probability lambda of the position. It maximises the likelihood with
+    the lower bound 1 - lambda in the place of the probability that nothing below the last click
+    satisfied.
 
     References
     ----------
@@ -137,30 +125,21 @@ class InversePropensity(ClickStructure):
     """Relevance from clicks with position bias: a click weighs one over its chance of examination.
 
     In the position-based model, the document at position k is examined with a probability theta_k,
-    its *propensity*, whatever the document is. An examined document is clicked with a probability
-    of its own, its relevance. The score of a document is the mean of clicked / theta_position over
-    the sessions that showed it. If it does not depend on the clicks on a document in which sessions
-    it is shown, and where, the expectation of its score is the relevance. The score can then
-    replace relevance in every loss whose target is linear in the relevance of the same document.
-    Otherwise, for example if a document is shown again only after no click, the number of sessions
-    depends on the clicks, and the score is biased; the bias disappears as this number grows.
+    its *propensity*, and an examined document is clicked with a probability of its own, its
+    relevance. The score of a document is the mean of clicked / theta_position over the sessions
+    that showed it, which can be larger than 1, and is NaN if there are none. Its expectation is the
+    relevance, if the clicks on a document do not determine in which sessions it is shown, and
+    where. Otherwise it is biased, and the bias disappears as the number of sessions grows.
 
     Parameters
     ----------
     propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
         theta_1, theta_2, ..., in (0, 1]. ``"estimate"`` estimates them from the same clicks, by
-        `estimate_propensities` without features and with ``propensities[0] = 1``. To estimate them
-        with features, or once for all samples of a bootstrap, pass the result of that function.
+        `estimate_propensities` without features. To estimate them with features, or once for all
+        samples of a bootstrap, pass the result of that function.
     clip : float, default=None
-        Largest weight of a click, at least 1. A click at a position whose propensity is below
-        1 / clip weighs `clip`. This reduces the variance, but adds a bias: the expectation of the
-        score is then the mean over sessions of min(1, clip theta_position) times the relevance,
-        which is too small for documents that were shown at low positions. None means no bound.
-
-    Notes
-    -----
-    The score is NaN if a document was never shown. It can be larger than 1. The cost is
-    O(n_impressions + n_documents), and that of the estimation of the propensities.
+        Largest weight of a click, at least 1. This reduces the variance, but makes scores of
+        documents at positions with propensities below 1 / clip too small. None means no bound.
 
     References
     ----------
@@ -200,15 +179,8 @@ class InversePropensity(ClickStructure):
     def resolve(self, judgements: Any) -> InversePropensity:
         """Return a copy with the propensities that are estimated from these clicks.
 
-        Parameters
-        ----------
-        judgements : Clicks
-
-        Returns
-        -------
-        structure : InversePropensity
-            A position without clicks has the smallest propensity of the others. It has no influence
-            on the scores of these clicks, and bounds the weights of other ones.
+        A position without clicks has the smallest propensity of the others, which bounds the
+        weights of other clicks.
         """
         if not isinstance(self.propensities, str):
             return self
@@ -243,10 +215,6 @@ class ClickThroughRate(ClickStructure):
 
     This is the baseline without any correction: a document that was shown further down has a lower
     score than an equally relevant one at the top. The score is NaN if the document was never shown.
-
-    Notes
-    -----
-    The cost is O(n_impressions + n_documents).
 
     Examples
     --------

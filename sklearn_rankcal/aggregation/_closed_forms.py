@@ -1,4 +1,4 @@
-"""Structures that count: mean adjacency, the Borda count and Copeland's rule."""
+"""Structures in closed form: the Borda counts, Copeland's rule and the mean log-odds."""
 
 from __future__ import annotations
 
@@ -20,31 +20,20 @@ ADDED_TO = ("counts", "fractions", "conditional")
 class Borda(ComparisonStructure):
     """Net Borda count: the mean number of comparisons won in a judgement, minus those lost.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     See Also
     --------
     BudgetedBorda : The sum of the probabilities of winning.
 
     Notes
     -----
-    The scores are s = A 1, where A_ij is the weight with which item i was preferred to item j,
-    minus the reverse, divided by the number k of judgements of the query. They add up to 0 over
-    each query.
-
-    If items are not compared equally often, the order depends on how often they are compared: an
-    item that wins 60 of 100 comparisons has a larger score than one that wins all of 10. Even as
-    the number of judgements grows, the scores then need not recover the true order.
-
-    The cost is linear in the number of comparisons.
+    The scores are s = A 1 / k, where A_ij is the weight with which item i was preferred to item j,
+    minus the reverse, and k is the number of judgements of the query. They add up to 0. If items
+    are not compared equally often, the order depends on how often they are: an item that wins 60 of
+    100 comparisons is above one that wins all of 10, also in the limit of many judgements.
 
     References
     ----------
-    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.1, "Borda count and budgeted aggregation".
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
 
     Examples
     --------
@@ -63,10 +52,10 @@ class Borda(ComparisonStructure):
         return queries.scatter(net * queries.repeat(_inverse(n_judgements)))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to numbers >= 0 by adding 1 and halving; they stay linear in the counts.
+        """Convert scores to (score + 1) / 2, which are linear in the counts.
 
-        A judgement in which an item beats m others adds m to its sum. So the lowest score of a
-        query can be below -1; then the lowest score of the query is subtracted instead of -1.
+        In a query with scores below -1, where a judgement compares several pairs, the lowest score
+        takes the place of -1.
         """
         lowest = np.minimum(queries.min(scores), -1.0)
         return (scores - queries.broadcast(lowest)) / 2
@@ -82,28 +71,18 @@ class BudgetedBorda(ComparisonStructure):
         comparisons of j and l. Otherwise it is estimated among all k judgements of the query, and a
         judgement that does not compare j and l counts as one that does not prefer j.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     Notes
     -----
     The scores are s_j = (1 / (r - 1)) sum over l != j of P(j preferred to l), for a query of r
-    items. A pair that was never compared contributes 0 in either case. The scores are not negative,
-    and they are not centred. The query's only item has the score 0.
-
-    The two kinds of probabilities can order items differently. If pairs are not compared equally
-    often, only the conditional ones recover the true order as the number of judgements grows, and
+    items. A pair that was never compared contributes 0. If pairs are not compared equally often,
+    only the conditional probabilities recover the true order as the number of judgements grows, and
     only if all pairs are compared.
-
-    The cost is linear in the number of comparisons.
 
     References
     ----------
-    .. [1] A. Ammar and D. Shah (2011). Ranking: compare, don't score. Allerton Conference.
-    .. [2] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.1, "Borda count and budgeted aggregation".
+    Ammar and Shah (2011), Ranking: compare, don't score, Allerton Conference.
+
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
 
     Examples
     --------
@@ -141,27 +120,16 @@ class BudgetedBorda(ComparisonStructure):
 class Copeland(ComparisonStructure):
     """Copeland's rule: the number of items that an item beats, minus the number that beat it.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     Notes
     -----
-    Item i beats item j if i was preferred to j with more weight than j to i. A tie counts 0 for
-    both, as does a pair that was not compared. The scores add up to 0 over each query.
-
-    If every pair is compared and every pair has a winner in expectation, and if the winners are
-    those of an order, the scores recover this order as the number of judgements grows, however
-    unequally often the pairs are compared. This is not true if some pairs are not compared or are
-    tied in expectation.
-
-    The cost is linear in the number of comparisons.
+    Item i beats item j if i was preferred to j with more weight than j to i. A tie counts 0, as
+    does a pair that was not compared. If all pairs are compared and their expected winners are
+    those of an order, the scores recover it as the number of judgements grows, however unequally
+    often the pairs are compared.
 
     References
     ----------
-    .. [1] A. H. Copeland (1951). A reasonable social welfare function. Seminar on Applications of
-       Mathematics to the Social Sciences, University of Michigan.
+    Copeland (1951), A reasonable social welfare function, University of Michigan.
 
     Examples
     --------
@@ -200,11 +168,6 @@ class LogOdds(ComparisonStructure):
         - ``"conditional"``: the same formula, where P_jl = w_jl / (w_jl + w_lj) is the fraction
           among the comparisons of j and l.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     See Also
     --------
     BradleyTerry : The maximum likelihood estimator in the same model.
@@ -213,35 +176,27 @@ class LogOdds(ComparisonStructure):
     Notes
     -----
     The scores are s_j = (1 / (r - 1)) sum over l != j of the log-odds of j against l, for a query
-    of r items. A pair that was never compared contributes 0. The scores add up to 0 over each
-    query.
+    of r items. A pair that was never compared contributes 0.
 
     Assume comparisons of the Bradley-Terry-Luce model, in which j is preferred to l with
-    probability 1 / (1 + exp(r_l - r_j)), and that all pairs are compared. As the number of
-    judgements grows, the scores with ``added_to="counts"`` converge to r / (r - 1) times the
-    centred r_j, for every c and however unequally often the pairs are compared. A c of 1/2 leaves a
-    bias of order 1 / n^2 in the log-odds of n comparisons (Haldane). With the other two, c does not
-    disappear, and the log-odds are shrunk. With ``"conditional"`` they are an increasing function
-    of the probability, so that the order of the scores is right in the limit. With ``"fractions"``
-    they are shrunk by more for pairs that are compared less often: the order is right if all pairs
-    are compared equally often, but it can be wrong otherwise.
+    probability 1 / (1 + exp(r_l - r_j)), and that all pairs are compared. As judgements become
+    more, the scores with ``added_to="counts"`` converge to r / (r - 1) times the centred r_j,
+    however unequally often the pairs are compared; a c of 1/2 leaves a bias of order 1 / n^2 in the
+    log-odds of n comparisons (Haldane). With the other two, the log-odds are shrunk. With
+    ``"conditional"`` the order is still right in the limit. With ``"fractions"`` it can be wrong if
+    pairs are not compared equally often.
 
-    Subsets of k judgements contain few comparisons of each pair, and P_jl is about 1 / k for a pair
-    that was compared once. A fixed c of ``"fractions"`` would have to be chosen for each k. The
-    default bounds the log-odds of a pair by log((1 + c) / c) = log(3) for every k. On comparisons
-    that were drawn from the labels of MQ2008, rankers that learn from its scores had a smaller risk
-    than with ``"counts"`` from k = 30 on, and the same risk below. Where a few items are far better
-    than the rest, ``"counts"`` can be better, because it does not hide by how much.
-
-    The cost is linear in the number of comparisons.
+    The default bounds the log-odds of a pair by log(3), also in subsets of k judgements with few
+    comparisons of each pair. On comparisons drawn from the labels of MQ2008, rankers that learn
+    from its scores had a smaller risk than with ``"counts"`` from k = 30 on, and the same risk
+    below. Where a few items are far better than the rest, ``"counts"`` can be better.
 
     References
     ----------
-    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.1 for the smoothed log-odds, and section 6.2
-       for the mean, whose limit is equation (27).
-    .. [2] J. B. S. Haldane (1956). The estimation and significance of the logarithm of a ratio of
-       frequencies. Annals of Human Genetics 20, 309-311.
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1, and section
+    6.2 for the mean, whose limit is equation (27).
+
+    Haldane (1956), The estimation and significance of the logarithm of a ratio of frequencies.
 
     Examples
     --------
@@ -278,20 +233,7 @@ class LogOdds(ComparisonStructure):
 
 
 def smoothed_log_odds(pairs: ComparedPairs, smoothing: float, added_to: str, k: Floats) -> Floats:
-    """Return the log-odds of the first item of each pair against the second.
-
-    Parameters
-    ----------
-    pairs : ComparedPairs
-    smoothing, added_to
-        As in `LogOdds`.
-    k : ndarray of shape (n_pairs,)
-        The number of judgements of the query of each pair.
-
-    Returns
-    -------
-    log_odds : ndarray of shape (n_pairs,)
-    """
+    """Return the log-odds of the first item of each pair; its query has k judgements."""
     # log((w / k + c) / (w' / k + c)) = log((w + c k) / (w' + c k))
     unit = {"counts": np.ones_like(k), "fractions": k, "conditional": pairs.total}[added_to]
     added = smoothing * unit

@@ -43,11 +43,6 @@ class PrincipalEigenvector(ComparisonStructure):
     max_iter : int, default=1000
         The largest number of steps of the power iteration.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     Warns
     -----
     ConvergenceWarning
@@ -56,26 +51,17 @@ class PrincipalEigenvector(ComparisonStructure):
     Notes
     -----
     The matrix A of a query has the ratios A_jl = (P_jl + c) / (P_lj + c), where P_jl is what
-    `added_to` says. It has 1 on the diagonal and for pairs that were not compared. Its entries are
-    positive, and A_lj = 1 / A_jl. The scores are the logarithms of its Perron vector, which is the
-    eigenvector with positive entries. They are centred at 0 on each connected component of the
-    comparisons.
-
-    If A_jl = exp(s_j - s_l) for all pairs, the scores are s. With ``"counts"``, they therefore
-    recover the scores of a Bradley-Terry-Luce model as the number of judgements grows, however
-    unequally often pairs are compared, if all pairs are compared.
-
-    A step takes time linear in the number of items and of compared pairs, because the matrix is the
-    sum of a sparse matrix and a matrix of ones. The power iteration of ``A + (m / 2) I`` is used,
-    where m is the growth of the last step, because it also converges fast if other eigenvalues of A
-    have the same modulus as the largest.
+    `added_to` says, and 1 on the diagonal and for pairs that were not compared. The scores are the
+    logarithms of its eigenvector with positive entries, centred at 0 on each connected component of
+    the comparisons. If A_jl = exp(s_j - s_l) for all pairs, they are s. With ``"counts"``, they
+    therefore recover the scores of a Bradley-Terry-Luce model as judgements become more, if all
+    pairs are compared.
 
     References
     ----------
-    .. [1] T. L. Saaty (2003). Decision-making with the AHP: why is the principal eigenvector
-       necessary. European Journal of Operational Research 145, 85-91.
-    .. [2] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.1, "Principal eigenvector method".
+    Saaty (2003), Decision-making with the AHP: why is the principal eigenvector necessary.
+
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
 
     Examples
     --------
@@ -157,11 +143,6 @@ class RankCentrality(ComparisonStructure):
     max_iter : int, default=10000
         The largest number of steps of the power iteration for large queries.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     Warns
     -----
     ConvergenceWarning
@@ -171,23 +152,16 @@ class RankCentrality(ComparisonStructure):
     -----
     The walk moves from item i to a compared item j at the rate (w_ji + c) / (w_ij + w_ji + 2 c),
     where w_ij is the total weight with which i was preferred to j. The scores are the logarithms of
-    its stationary distribution, centred at 0 on each connected component of the comparisons.
-    Negahban et al. divide these rates by the largest number of neighbours of an item, which does
-    not change the stationary distribution.
+    its stationary distribution, centred at 0 on each connected component of the comparisons. As
+    judgements become more, they converge to those of a Bradley-Terry-Luce model, however unequally
+    often pairs are compared, as long as the comparisons connect all items.
 
-    In the Bradley-Terry-Luce model without smoothing, the stationary distribution is proportional
-    to exp(s_i). As the number of judgements grows, the scores converge to those of the model,
-    however unequally often pairs are compared, as long as the comparisons connect all items.
-
-    The stationary distributions of components of at most 200 items are solved as dense systems,
-    many at a time, in O(r^3) for r items. Those of chains and trees are eliminated directly. The
-    others are found by power iteration, of which a step takes time linear in the number of compared
-    pairs.
+    Components of at most 200 items are solved as dense systems, chains and trees by elimination,
+    and others by power iteration.
 
     References
     ----------
-    .. [1] S. Negahban, S. Oh and D. Shah (2012). Iterative ranking from pair-wise comparisons.
-       NIPS.
+    Negahban, Oh and Shah (2012), Iterative ranking from pair-wise comparisons, NIPS.
 
     Examples
     --------

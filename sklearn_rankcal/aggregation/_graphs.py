@@ -1,9 +1,7 @@
-"""The graph of the comparisons of all queries: its pairs, its components and linear systems on it.
+"""The graph of the comparisons of all queries: its pairs and its connected components.
 
-Two items are neighbours in this graph if they were compared, with positive weight. An edge never
-joins items of different queries, so that one graph contains all queries. Its connected components
-are the sets of items whose scores can be compared: a chain of comparisons leads from each item of
-a component to each other.
+Edges join items of the same query that were compared with positive weight, so that one graph
+contains all queries. Only scores of items of the same component can be compared.
 """
 
 from __future__ import annotations
@@ -25,20 +23,11 @@ Bools = NDArray[np.bool_]
 
 
 class ComparedPairs(NamedTuple):
-    """The unordered pairs of items that were compared, each of them once.
+    """The unordered pairs of items that were compared, each once, in ascending order."""
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (n_pairs,)
-        Two items, with ``first < second``. The pairs ascend by `first`, then by `second`.
-    wins, losses : ndarray of shape (n_pairs,)
-        The total weight with which `first` was preferred to `second`, and the reverse. Their sum is
-        positive.
-    """
-
-    first: Ints
+    first: Ints  # less than `second`
     second: Ints
-    wins: Floats
+    wins: Floats  # the total weight with which `first` was preferred; wins + losses > 0
     losses: Floats
 
     @property
@@ -67,18 +56,7 @@ class ComparedPairs(NamedTuple):
 
 
 def compared_pairs(preferences: Preferences) -> ComparedPairs:
-    """Return the unordered pairs with positive weight.
-
-    Parameters
-    ----------
-    preferences : Preferences
-
-    Returns
-    -------
-    pairs : ComparedPairs
-        Items are numbered by their places in the grouped layout of ``preferences.queries``, so that
-        the pairs ascend by query. The cost is that of `merge_pairs`.
-    """
+    """Return the pairs with positive weight, of places in the grouped layout of the queries."""
     queries = preferences.queries
     winner, loser = preferences.winner, preferences.loser
     if queries.order is not None:
@@ -95,26 +73,11 @@ def compared_pairs(preferences: Preferences) -> ComparedPairs:
 
 
 class ComparisonGraph:
-    """The compared items and pairs, sorted by connected component.
+    """The compared items and pairs, sorted by connected component; other items are left out.
 
-    Items that were not compared with any other are left out.
-
-    Parameters
-    ----------
-    parts : Queries
-        The partition of the nodes into connected components, with contiguous nodes.
-    pairs : ComparedPairs
-        Numbers of nodes.
-    rows : ndarray of shape (n_nodes,)
-        The row number of the item of each node.
-
-    Attributes
-    ----------
-    n_nodes : int
-    part_of_pair : ndarray of shape (n_pairs,)
-        The number of the component of each pair; it ascends.
-    pair_offsets : ndarray of shape (n_parts + 1,)
-        Component p has the pairs ``pair_offsets[p]`` to ``pair_offsets[p + 1] - 1``, at least one.
+    `parts` is the partition of the nodes into components, `pairs` has numbers of nodes, and `rows`
+    has the row of the item of each node. Component p has the pairs ``pair_offsets[p]`` to
+    ``pair_offsets[p + 1] - 1``, at least one.
     """
 
     def __init__(self, parts: Queries, pairs: ComparedPairs, rows: Ints) -> None:
@@ -155,18 +118,7 @@ class ComparisonGraph:
         return cls(parts, pairs, rows)
 
     def take(self, parts: Bools) -> tuple[ComparisonGraph, Ints]:
-        """Keep only some components.
-
-        Parameters
-        ----------
-        parts : ndarray of shape (n_parts,)
-
-        Returns
-        -------
-        graph : ComparisonGraph
-        nodes : ndarray of shape (n_kept_nodes,)
-            The number that each remaining node has in this graph.
-        """
+        """Keep only some components, and return the numbers that their nodes have here."""
         kept = self.parts.repeat(parts)
         nodes = np.flatnonzero(kept)
         number = np.cumsum(kept) - 1
@@ -204,11 +156,7 @@ class ComparisonGraph:
         return np.asarray(self.upper(values).T @ np.ones(self.n_nodes))
 
     def strongly_connected(self) -> Bools:
-        """Whether each component is strongly connected, of shape (n_parts,).
-
-        It is if, for every two items i and j of the component, a chain of items leads from i to j
-        in which each item was preferred to the next at least once.
-        """
+        """Whether in each component chains of wins lead from each item to each other one."""
         won, lost = self.pairs.wins > 0, self.pairs.losses > 0
         winner = np.concatenate([self.pairs.first[won], self.pairs.second[lost]])
         loser = np.concatenate([self.pairs.second[won], self.pairs.first[lost]])
@@ -217,22 +165,7 @@ class ComparisonGraph:
 
 
 def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) -> Ints:
-    """Number the connected components inside each query, those with more items first.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-        What `number_components` returns.
-    compared : ndarray of bool of shape (n_rows,)
-        Whether each row is compared with another one.
-    queries : Queries
-
-    Returns
-    -------
-    parts : ndarray of shape (n_rows,)
-        Numbers from 1 in each query; 0 for rows that are not compared. Parts of the same size are
-        numbered by their first rows.
-    """
+    """Number the components inside each query from 1, larger ones first; 0 if not compared."""
     _, first, number, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

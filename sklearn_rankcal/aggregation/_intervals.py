@@ -21,23 +21,10 @@ Ints = NDArray[np.int64]
 
 
 class Intervals(NamedTuple):
-    """Error bars of the scores and ranks of all items, in grouped layout.
+    """Error bars of the scores and ranks of all items, in grouped layout; see `Aggregate`.
 
-    Attributes
-    ----------
-    score_low, score_high : ndarray of shape (n_items,)
-    rank_low, rank_high : ndarray of shape (n_items,)
-    above : ndarray of shape (n_pairs,)
-        The probability that item i is above item j, for the pairs i < j of each query in the order
-        of the entries of `PAIRS`.
-    unanimous : ndarray of bool of shape (n_queries,)
-        Whether there are comparisons that nobody contradicts, so that the judgements fall into
-        blocks.
-    n_disconnected, n_unbounded : ndarray of shape (n_queries,)
-        In how many resamples some items that the data connect are not connected, and in how many
-        some connected items lost no comparison against the others that they are connected with.
-    messages : list of str
-        The different warnings of structures that have not converged.
+    `above` has the probabilities of pairs in the order of the entries of `PAIRS`, and `messages`
+    the different warnings of structures that have not converged.
     """
 
     score_low: Floats
@@ -66,16 +53,8 @@ def bootstrap(
 ) -> Intervals:
     """Compute the intervals of all queries.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_items,)
-        The scores of the data, in grouped layout.
-    parts : ndarray of shape (n_items,)
-        The connected component of each item, in grouped layout.
-    level : float
-        The confidence level.
-
-    The other parameters are those of `aggregate`.
+    `scores` and `parts`, the connected components, are those of the data in grouped layout, and
+    `level` is the confidence level.
     """
     found: list[Intervals] = []
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
@@ -98,21 +77,6 @@ def summarize(
 ) -> Intervals:
     """Summarize the resamples of some queries.
 
-    Parameters
-    ----------
-    chunks : list of Resamples
-    scores, parts : ndarray of shape (n_rows,)
-        The scores and the connected components of the data.
-    run : Run
-    level : float
-
-    Returns
-    -------
-    intervals : Intervals
-        Of these queries.
-
-    Notes
-    -----
     Where some comparisons are unanimous, the scores of resamples are not spread around the score of
     the data, which is at their end. Their plain percentiles are the interval then. It is extended
     to the score of the data, and without limit where the score has none.

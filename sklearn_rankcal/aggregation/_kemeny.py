@@ -38,31 +38,26 @@ class Kemeny(ComparisonStructure):
         Seconds for each query. By default there is no limit, and ``"exact"`` refuses queries in
         which cycles connect more than 100 items.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     See Also
     --------
     sklearn_rankcal.decoders.decode_preferences : The same for matrices of preferences.
 
     Notes
     -----
-    Items whose order the comparisons leave open share a rank therefore, whatever the order of the
-    judgements. This holds for queries of up to 10 compared items, and for ``"auto"`` and
-    ``"exact"``. Otherwise the scores are those of one ranking: the items are handed to the decoder
-    in descending order of the weight won minus the weight lost, and then in their own order, which
-    decides where the decoder does not. Items without comparisons are ranked last.
+    Items whose order the comparisons leave open share a rank, whatever the order of the judgements,
+    for queries of up to 10 compared items and ``"auto"`` or ``"exact"``. Otherwise the scores are
+    those of one ranking, in which the weight won minus the weight lost, and then the order of the
+    items, decide where the decoder does not. Items without comparisons are last.
 
     The problem is NP-hard, and ``"exact"`` can take arbitrarily long where cycles connect more than
     16 items. The memory is O(r^2) for a query of r items.
 
     References
     ----------
-    .. [1] J. G. Kemeny (1959). Mathematics without numbers. Daedalus 88(4), 577-591.
-    .. [2] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Section 7.
+    Kemeny (1959), Mathematics without numbers, Daedalus 88(4).
+
+    Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices,
+    NIPS, section 7.
 
     Examples
     --------
@@ -87,22 +82,7 @@ class Kemeny(ComparisonStructure):
         return scores
 
     def _decode(self, preferences: Preferences, n_jobs: int | None = None) -> DecodeResult:
-        """Rank the items of all queries.
-
-        Parameters
-        ----------
-        preferences : Preferences
-            The sums of the weights of the comparisons of all queries.
-        n_jobs : int, default=None
-            Number of batches of queries that are decoded at the same time, through joblib.
-
-        Returns
-        -------
-        result : DecodeResult
-            `ranks` has shape (n_items,), in the order of the rows. `objective`, `lower_bound`,
-            `optimal` and `method` have one entry for each query. The objective is the weight of all
-            comparisons that the ranking contradicts.
-        """
+        """Rank the items; the objectives are the weights that the rankings contradict."""
         self.check()
         queries = preferences.queries
         queries.check_pairs_fit()
@@ -162,10 +142,7 @@ class Kemeny(ComparisonStructure):
 
 
 def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
-    """Return the weights w_ij and w_ji of all pairs i < j, and the difference without rounding.
-
-    They are in the order of the entries of `PAIRS`.
-    """
+    """Return w_ij, w_ji and their difference without rounding, for the entries of `PAIRS`."""
     queries = preferences.queries
     n_entries = PAIRS.n_entries(queries.sizes)
     starts = np.cumsum(n_entries) - n_entries
@@ -185,19 +162,8 @@ def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
 def others_are_as_good(preferences: Preferences, order: NDArray[np.int64]) -> bool | None:
     """Return whether another ranking contradicts as little weight, or None if this is not known.
 
-    Parameters
-    ----------
-    preferences : Preferences
-        The sums of the weights of all comparisons.
-    order : ndarray of shape (n_ranked,)
-        Rows of one query, best first, that contradict the least weight of their comparisons.
-
-    Returns
-    -------
-    others : bool or None
-        It is never None for up to 10 items, nor if the ranking contradicts no strict majority, nor
-        if moving a single item leads to another ranking that is as good. The cost is O(r^2) for r
-        items, and that of 2^r sets of items for up to 10 items.
+    `order` are rows of one query, best first, that contradict the least weight. It is never None
+    for up to 10 items, nor if no strict majority is contradicted.
     """
     r = len(order)
     place = np.full(preferences.n_rows, -1)
@@ -225,24 +191,14 @@ def others_are_as_good(preferences: Preferences, order: NDArray[np.int64]) -> bo
 
 
 def decided_pairs(net: Floats) -> NDArray[np.bool_]:
-    """Return which item is above which other one in all rankings that contradict the least weight.
+    """Return which item is above which in all rankings that contradict the least weight.
 
-    Parameters
-    ----------
-    net : ndarray of shape (n_problems, r, r)
-        The weight with which the item of a row beats that of a column, minus the reverse.
-
-    Returns
-    -------
-    above : ndarray of bool of shape (n_problems, r, r)
-
-    Notes
-    -----
-    The weight that a ranking contradicts is, up to a constant, half the sum of net[i, j] over the
-    pairs in which i is below j. Let f(S) be the least part of it for the items of a set S on top,
-    and g(S) that for the others below them. A ranking that contradicts the least weight can have
-    the set S on top if f(S) + g(S) is that least weight. Item i is above j in all of them if none
-    of these sets contains j without i. The cost is O(2^r r^2) for each problem.
+    `net` (n_problems, r, r) is the weight for the item of a row minus that for the one of a column.
+    The contradicted weight is, up to a constant, half the sum of net[i, j] over the pairs with i
+    below j. Let f(S) be the least part of it for the items of a set S on top, and g(S) that for the
+    others below them. S can be on top of a best ranking if f(S) + g(S) is the least weight, and
+    item i is above j in all of them if none of these sets contains j without i. The cost is O(2^r
+    r^2) for each problem.
     """
     n, r = net.shape[:2]
     noise = 1e-12 * np.maximum(np.abs(net).sum(axis=(1, 2)), 1e-300)

@@ -53,39 +53,24 @@ class LeastSquares(ComparisonStructure):
         Whether the square of a pair is weighted by w_ij + w_ji. Otherwise all pairs that were
         compared have the same weight.
 
-    Attributes
-    ----------
-    takes : str
-        ``"comparisons"``.
-
     See Also
     --------
     LogOdds : The same scores, up to a factor, where all pairs were compared.
 
     Notes
     -----
-    The scores minimise the sum over the compared pairs of (A_ij - (s_i - s_j))^2. With the mask
-    Omega_ij = 1 for compared pairs and D = diag(Omega 1), the solution is s = (D - Omega)^+ (Omega
-    o A) 1, equation (22) of Duchi et al. and the lines after it. The scores of each connected
-    component of the comparisons are centred at 0. A pair that was compared and whose margin is 0 is
-    part of the mask; one that was not compared is not. If all pairs of a query of r items were
-    compared, the scores are A 1 / r.
-
-    The margins do not depend on how often a pair is compared, except through c, whose effect
-    disappears as w_ij and w_ji grow. The scores therefore recover the order of a
-    Bradley-Terry-Luce or Thurstone model with the margin of this model, however unequally often
-    pairs are compared and although some are not, as long as the comparisons connect all items. For
-    other margins this is only true if all pairs are compared.
-
-    One sparse linear system contains all queries. It is solved by conjugate gradients, of which
-    each step is linear in the number of compared pairs; components that resemble chains are
-    eliminated directly.
+    The scores minimise the sum over the compared pairs of (A_ij - (s_i - s_j))^2, equation (22) of
+    Duchi et al., and are centred at 0 on each connected component of the comparisons. The margins
+    depend on how often a pair is compared through c only. As judgements become more, the scores
+    therefore recover the order of a Bradley-Terry-Luce or Thurstone model with the margin of this
+    model, however unequally often pairs are compared, as long as the comparisons connect all items.
+    For other margins this is only true if all pairs are compared.
 
     References
     ----------
-    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.1, equation (22).
-    .. [2] F. Mosteller (1951). Remarks on the method of paired comparisons. Psychometrika 16, 3-9.
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
+
+    Mosteller (1951), Remarks on the method of paired comparisons, Psychometrika 16.
 
     Examples
     --------

@@ -36,27 +36,10 @@ def conjugate_gradients(
 ) -> tuple[Floats, Bools]:
     """Solve a symmetric positive semidefinite system for each component.
 
-    Parameters
-    ----------
-    product : callable
-        Multiplies the matrix of the system, which does not join nodes of different components, by
-        an array of shape (n_nodes,).
-    diagonal : ndarray of shape (n_nodes,)
-        The diagonal of the matrix, positive, which is the preconditioner.
-    rhs : ndarray of shape (n_nodes,)
-        The right-hand side, in the range of the matrix.
-    parts : Queries
-        The components.
-    tolerance : float or ndarray of shape (n_parts,)
-        A component is solved when its residual, in the norm of the preconditioner, is at most
-        `tolerance` times that of `rhs`.
-    max_iter : int
-
-    Returns
-    -------
-    solution : ndarray of shape (n_nodes,)
-    unsolved : ndarray of shape (n_parts,)
-        Whether a component has not been solved in `max_iter` steps.
+    `product` multiplies the matrix by a vector, and its diagonal is the preconditioner. A component
+    is solved when its residual, in the norm of the preconditioner, is at most `tolerance` (a
+    number, or one for each part) times that of `rhs`. Return the solution, and the parts that are
+    not solved.
     """
     solution = np.zeros_like(rhs)
     residual = rhs.copy()
@@ -92,31 +75,11 @@ def solve_laplacian(
     ridge: Floats | None = None,
     tolerance: float | Floats = 1e-13,
 ) -> Floats:
-    """Solve (L + diag(ridge)) x = rhs, where L is the weighted Laplacian matrix of a graph.
+    """Solve (L + diag(ridge)) x = rhs, where L is the Laplacian matrix of a graph with weights.
 
-    Parameters
-    ----------
-    graph : ComparisonGraph
-    weight : ndarray of shape (n_pairs,)
-        The weight of each pair, positive. L has the sum of the weights of the pairs of a node on
-        its diagonal, and minus the weight of each pair elsewhere.
-    rhs : ndarray of shape (n_nodes,)
-        It must add up to 0 over each component without a ridge.
-    ridge : ndarray of shape (n_nodes,), default=None
-        Constant on each component and >= 0. None means 0.
-    tolerance : float or ndarray of shape (n_parts,), default=1e-13
-        As in `conjugate_gradients`.
-
-    Returns
-    -------
-    solution : ndarray of shape (n_nodes,)
-        Where the ridge is 0, any constant can be added to the solution of a component.
-
-    Notes
-    -----
-    Conjugate gradients with the diagonal as preconditioner solve graphs of random pairs in some
-    tens of steps, each of which is linear in the number of pairs. Long chains would take as many
-    steps as they have nodes. They are eliminated directly instead, in linear time.
+    Without a ridge, `rhs` adds up to 0 over each component, and any constant can be added to its
+    solution. Conjugate gradients take some tens of steps for random pairs, but as many as there are
+    nodes for long chains, which are therefore eliminated directly, in linear time.
     """
     ridge = np.zeros(graph.n_nodes) if ridge is None else ridge
     tolerance = np.broadcast_to(tolerance, graph.parts.n_queries)

@@ -48,33 +48,27 @@ LABELS_OF = {
 class AggregatedLoss(Loss):
     """A loss whose labels are aggregated from many partial judgements of each query.
 
-    Comparisons, orders, selections and clicks say little about a query one by one, and learning
-    from each of them alone is not consistent (Duchi, Mackey and Jordan, 2013, theorems 2 and 3).
-    This loss takes k judgements of a query at a time. A structure turns them into one score per
-    document, and the wrapped loss turns the scores into targets. The targets of `fit` are their
-    mean over the subsets of k judgements. Least squares on them minimises the U-statistic risk of
-    order k (equations 18 and 19), in which a query weighs as much as it has judgements.
+    Learning from single comparisons, orders or clicks is not consistent (Duchi, Mackey and Jordan,
+    2013, theorems 2 and 3). This loss takes k judgements of a query at a time. A structure turns
+    them into one score per document, and the wrapped loss turns the scores into targets. `fit`
+    learns their mean over the subsets of k judgements. :doc:`/partial_preferences` is about its
+    use.
 
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
         A loss on scores, whose labels are the aggregated gains. A name stands for the loss with
-        ``gain="linear"`` if it has a gain, because aggregated gains are gains already; ``"err"``
-        stands for ``ERR(gain="linear", max_relevance=1)``, which takes probabilities.
+        ``gain="linear"`` if it has a gain, and with ``max_relevance=1`` for ``"err"``.
     structure : str or Structure, default="log_odds"
-        The structure function, a key of `STRUCTURES` or an object with parameters of its own.
+        The structure function, a key of `STRUCTURES` or an object.
     subset_size : int, "auto" or "all", default="auto"
-        The number k of judgements that are aggregated at a time. A query with fewer judgements has
-        one term, with all of them. ``"auto"`` is `auto_subset_size` of the total number of
-        judgements. ``"all"`` aggregates all judgements of a query at once.
+        The number k of judgements that are aggregated at a time; a query with fewer has one term.
+        ``"auto"`` is `auto_subset_size`. ``"all"`` aggregates all judgements of a query at once.
     n_subsets : int, default=50
-        At least so many subsets of each query are drawn, without replacement inside a subset, if
-        there are too many to take all.
+        At least so many subsets of each query are drawn if there are too many to take all.
     gain : {"auto", "identity"} or callable, default="auto"
-        How the scores of the structure become the labels of the wrapped loss. ``"auto"`` uses
-        `Structure.gains`, which are >= 0, for example the strengths exp(score) of the model of
-        Bradley, Terry and Luce. A callable maps an array of scores to an array of labels and must
-        not decrease.
+        How scores become the labels of the wrapped loss. ``"auto"`` uses `Structure.gains`. A
+        callable maps an array of scores to an array of labels and must not decrease.
     random_state : int or RandomState, default=0
         Determines the subsets.
 
@@ -86,26 +80,18 @@ class AggregatedLoss(Loss):
 
     Notes
     -----
-    With all judgements drawn independently, the score of a structure tends to a limit as k grows
-    (assumption A). If the wrapped loss is calibrated for labels that are certain, the ranker is
-    then consistent, provided that k grows more slowly than the square root of the number n of
-    judgements (theorem 4: k = o(sqrt(n)) for a fixed class of functions).
+    If the wrapped loss is calibrated for labels that are certain, and the score of the structure
+    tends to a limit as k grows (assumption A), the ranker is consistent if k grows more slowly than
+    the square root of the number n of judgements (theorem 4: k = o(sqrt(n)) for a fixed class of
+    functions).
 
-    For surrogates that are affine in the targets, such as the templates of `surrogates` that
-    preserve the order, the U-statistic risk is exactly the surrogate at the mean targets; for least
-    squares and Bregman divergences it is so up to a constant. Surrogates that compare utilities in
-    pairs, such as ``"ranknet"``, are not affine (attribute `affine` of `surrogates.Surrogate`).
-    Rankers refuse them, unless ``subset_size="all"``, where there is no mean. The mean is exact
-    where all subsets of a query are taken: if k is 1, or at least its number of judgements, or if
-    there are at most `n_subsets` subsets. Otherwise `mean_targets`
-    states its standard error.
+    Surrogates that compare utilities in pairs, such as ``"ranknet"``, are not affine in the
+    targets. Rankers refuse them, unless ``subset_size="all"``, where there is no mean. The mean is
+    exact if k is 1 or at least the number of judgements of a query, or if there are at most
+    `n_subsets` subsets. Otherwise `mean_targets` states its standard error.
 
-    The time is that of the structure for `n_subsets` k judgements of each query, or for all of its
-    judgements, whichever is larger.
-
-    `score` and validation queries aggregate all judgements of each query, and measure rankings by
-    the wrapped loss. Documents without a score, for example those that were never shown, have
-    weight 0 in `fit`, and gain 0 in `score`.
+    `score` and validation queries aggregate all judgements of each query. Documents without a score
+    have weight 0 in `fit`, and gain 0 in `score`.
 
     References
     ----------
@@ -184,18 +170,7 @@ class AggregatedLoss(Loss):
     # ---------------------------------------------------------------- labels
 
     def check(self, labels: Any) -> None:
-        """Check the parameters, and that the judgements are those that the structure takes.
-
-        Parameters
-        ----------
-        labels : Judgements or Clicks
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, if the wrapped loss is not on scores, or if the labels
-            are not judgements of the right kind.
-        """
+        """Check the parameters, and that the judgements are those that the structure takes."""
         inner, structure = self._inner(), get_structure(self.structure)
         structure.check()
         if inner.space.is_pairwise:
@@ -242,17 +217,7 @@ class AggregatedLoss(Loss):
         return resolved.set_params(loss=self._inner().resolve(gains))
 
     def aggregated_gains(self, judgements: Any) -> Floats:
-        """Aggregate all judgements of each query to one gain per document.
-
-        Parameters
-        ----------
-        judgements : Judgements or Clicks
-
-        Returns
-        -------
-        gains : ndarray of shape (n_documents,)
-            0 for documents without a score.
-        """
+        """Aggregate all judgements of each query to one gain per document, 0 without a score."""
         return np.nan_to_num(self._kept_gains(judgements), nan=0.0)
 
     def _kept_gains(self, judgements: Any) -> Floats:
@@ -294,18 +259,7 @@ class AggregatedLoss(Loss):
         return self._inner().query_weight(self.aggregated_gains(labels), queries)
 
     def row_weight(self, labels: Any, queries: Queries) -> Floats:
-        """Weigh each query by its number of judgements, and documents without a score by 0.
-
-        Parameters
-        ----------
-        labels : Judgements or Clicks
-        queries : Queries
-
-        Returns
-        -------
-        weight : ndarray of shape (n_documents,)
-            The mean over queries that have judgements is 1.
-        """
+        """Weigh queries by their judgements, with mean 1, and documents without a score by 0."""
         number = labels.per_query
         weight = queries.broadcast(number / number[number > 0].mean())
         return np.where(np.isnan(self._kept_gains(labels)), 0.0, weight)
@@ -339,17 +293,7 @@ class AggregatedLoss(Loss):
         )
 
     def draws(self, labels: Any) -> RedrawnTargets:
-        """Return the targets of one subset of each query, and a function that draws others.
-
-        Parameters
-        ----------
-        labels : Judgements or Clicks
-
-        Returns
-        -------
-        targets : RedrawnTargets
-            Each drawn subset takes O(k) time, and none is stored. 0 for documents without a score.
-        """
+        """Return the targets of one subset of each query, and a function that draws others."""
         random = check_random_state(self.random_state)
         draw = SubsetDraws(labels, self._encoder(labels), self._size(labels), random)
         numbers = np.arange(labels.queries.n_queries)
@@ -358,8 +302,8 @@ class AggregatedLoss(Loss):
     def _encoder(self, judgements: Any) -> Callable[[Any], Floats]:
         """Return the function from copies of queries to targets, NaN for those without a score.
 
-        Relative normalizers move to the mean that they have if all judgements are aggregated, and
-        by as much as the number of queries says, not the number of copies.
+        Relative normalizers move to the mean, and by the share, of the queries and not of the
+        copies.
         """
         inner = self._inner()
         encode: Callable[..., Any] = inner.training_targets
@@ -401,11 +345,10 @@ def auto_subset_size(judgements: Any) -> int:
 
     Notes
     -----
-    Theorem 4 of Duchi, Mackey and Jordan (2013) needs a size that grows more slowly than sqrt(n),
-    in which n is the total number of judgements (equation 19). The constant 2 is on the large side.
-    On comparisons drawn from the labels of MQ2008 and from two generated worlds, with 20,000 to 1.6
-    million comparisons, this rule was within 1 % of the risk of the best size. Too large a size
-    cost less than 1 %, and too small a size up to 20 %.
+    Theorem 4 of Duchi, Mackey and Jordan (2013) needs a size that grows more slowly than sqrt(n).
+    On comparisons drawn from the labels of MQ2008 and from generated worlds, this rule was within 1
+    % of the risk of the best size. Too large a size cost less than 1 %, and too small a size up to
+    20 %.
 
     Examples
     --------

@@ -21,21 +21,15 @@ _TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
 class Objective(Protocol):
-    """A convex function of the scores of each component, whose minima include one with mean 0.
-
-    Attributes
-    ----------
-    parts : Queries
-        The components, with contiguous nodes.
-    """
+    """A convex function of the scores of each of the `parts`, of which a minimum has mean 0."""
 
     parts: Queries
 
     def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Any]:
-        """Return the value of each component, the gradient, its unit, and the state for `solve`.
+        """Return the value of each part, the gradient, its unit, and the state for `solve`.
 
-        The unit of the gradient by the score of a node is the sum of the absolute values of its
-        terms, which bounds its rounding error.
+        The unit of a derivative is the sum of the absolute values of its terms, which bounds its
+        rounding.
         """
 
     def solve(self, state: Any, rhs: Floats, tolerance: Floats) -> Floats:
@@ -48,27 +42,10 @@ class Objective(Protocol):
 def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, Bools]:
     """Minimise the function of each component by Newton's method with a line search.
 
-    Parameters
-    ----------
-    objective : Objective
-    tol : float
-        A component is finished when a step changes none of its scores by more than `tol`.
-    max_iter : int
-        The largest number of steps.
-
-    Returns
-    -------
-    x : ndarray of shape (n_nodes,)
-        The mean of each component is 0.
-    unfinished : ndarray of shape (n_parts,)
-        Whether a component has not been finished after `max_iter` steps.
-
-    Notes
-    -----
-    The linear systems are solved as exactly as the size of the gradient makes it useful, so that
-    the method converges faster than linearly, and the last step leaves a change that is far below
-    `tol`. Once half of the components are finished, only the
-    others are computed.
+    A component is finished when a step changes none of its scores by more than `tol`. Linear
+    systems are solved as exactly as the gradient makes useful, so that convergence is faster than
+    linear. Once half of the components are finished, only the others are computed. Return the
+    scores, centred in each component, and the components that are not finished.
     """
     result = np.zeros(objective.parts.n_rows)
     unfinished = np.zeros(objective.parts.n_queries, dtype=bool)
@@ -113,20 +90,7 @@ def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, B
 def warn_not_converged(
     name: str, unfinished: Bools, rows: Ints, parts: Queries, queries: Queries, max_iter: int
 ) -> None:
-    """Warn if the scores of some queries are not exact.
-
-    Parameters
-    ----------
-    name : str
-        The class of the structure.
-    unfinished : ndarray of shape (n_parts,)
-        Whether a component is not finished.
-    rows : ndarray of shape (n_nodes,)
-        The row of each node.
-    parts, queries : Queries
-        The components of the nodes, and the queries of the rows.
-    max_iter : int
-    """
+    """Warn if components of some queries are unfinished; `rows` are the rows of their nodes."""
     if unfinished.any():
         first = rows[parts.offsets[:-1][unfinished]]  # a row of each of these components
         n_queries = len(np.unique(queries.codes[first]))

@@ -33,18 +33,8 @@ class PlackettLuce(Structure):
 
     Parameters
     ----------
-    penalty : float or "auto", default="auto"
+    penalty, tol, max_iter : float or "auto", float, int
         As in `BradleyTerry`.
-    tol : float, default=1e-6
-        The iterations end when a step changes no score by more than `tol`. Because Newton's method
-        converges quadratically, the error that is left is far smaller.
-    max_iter : int, default=100
-        The largest number of Newton steps.
-
-    Attributes
-    ----------
-    takes : str
-        ``"orders"``.
 
     Warns
     -----
@@ -57,35 +47,27 @@ class PlackettLuce(Structure):
 
     Notes
     -----
-    In the model, an item i has the weight w_i = exp(s_i). The best item of an order is chosen among
-    all of its items with probabilities proportional to their weights, then the next among those
-    that remain, and so on. An order of which only the tiers are known, best first, is the set of
-    all orders inside the tiers, and its probability is the sum of theirs. If D is a tier, and W the
-    total weight of the lower tiers of the order, the items of D precede the lower ones with
-    probability
+    In the model, the best item of an order is chosen among its items with probabilities
+    proportional to w_i = exp(s_i), then the next among those that remain, and so on. Tied items
+    stand for all orders of them. If D is a tier, and W the total weight of the lower tiers, the
+    items of D precede the lower ones with probability
 
         integral over u in (0, 1) of product over i in D of (1 - u^(w_i / W)),
 
-    which is w_i / (w_i + W) for a single item. The probability of the order is the product over all
-    tiers but the lowest. The integral is computed by quadrature, with a relative error below 1e-9.
+    which is w_i / (w_i + W) for a single item, and is computed with a relative error below 1e-9.
     Items that the order does not list do not take part in it. A selection from a shown list is an
-    order of two tiers, of which the items that were not selected are the lower. Judgements that are
-    plain comparisons have the likelihood of `BradleyTerry`.
+    order of two tiers. Judgements that are plain comparisons have the likelihood of `BradleyTerry`.
 
-    The log-likelihood is concave. As in `BradleyTerry`, it has a maximum on a connected component
-    if and only if, for every two items i and j, a chain of items leads from i to j in which each
-    was above the next in an order (Hunter, assumption 1). The scores of each component are centred
-    at 0, and items that were not compared with others have the score 0.
-
-    Newton's method is applied to all components at the same time, and conjugate gradients solve its
-    linear systems. A step of these is linear in the number of entries of all orders, plus the sum
-    of the squares of the sizes of tied tiers.
+    As there, the likelihood has a maximum on a connected component if and only if chains lead from
+    every item to each other one in which each was above the next in an order (Hunter, assumption
+    1), scores of each component are centred at 0, and items that were not compared have the score
+    0.
 
     References
     ----------
-    .. [1] R. L. Plackett (1975). The analysis of permutations. Applied Statistics 24, 193-202.
-    .. [2] D. R. Hunter (2004). MM algorithms for generalized Bradley-Terry models. Annals of
-       Statistics 32, 384-406.
+    Plackett (1975), The analysis of permutations, Applied Statistics 24.
+
+    Hunter (2004), MM algorithms for generalized Bradley-Terry models, Annals of Statistics 32.
 
     Examples
     --------
@@ -118,18 +100,7 @@ class PlackettLuce(Structure):
         check_count(self.max_iter, "max_iter")
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better.
-
-        Parameters
-        ----------
-        judgements : Judgements
-            The judgements of all queries. If they have orders, these are used, else the comparisons
-            of two items.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-        """
+        """Compute one score per item from the orders, or from the comparisons if there are none."""
         self.check()
         options = self.penalty, self.tol, self.max_iter
         name = type(self).__name__
@@ -152,24 +123,12 @@ class PlackettLuce(Structure):
 
 
 class Tiers(NamedTuple):
-    """The tiers of orders that have at least two of them.
+    """The tiers of orders that have at least two of them."""
 
-    Attributes
-    ----------
-    item : ndarray of shape (n_entries,)
-        The items of all tiers, best first in each judgement.
-    sizes : ndarray of shape (n_tiers,)
-        The number of items of each tier.
-    per_judgement : ndarray of shape (n_judgements,)
-        The number of tiers of each judgement.
-    times : ndarray of shape (n_judgements,)
-        How often each judgement was made, positive.
-    """
-
-    item: Ints
-    sizes: Ints
-    per_judgement: Ints
-    times: Floats
+    item: Ints  # of all tiers, best first in each judgement
+    sizes: Ints  # items of each tier
+    per_judgement: Ints  # tiers of each judgement
+    times: Floats  # how often each judgement was made, positive
 
     def take(self, judgements: Bools) -> Tiers:
         """Keep some judgements."""
@@ -183,7 +142,7 @@ class Tiers(NamedTuple):
 
     @property
     def is_lowest(self) -> Bools:
-        """Whether each tier is the lowest of its judgement, of shape (n_tiers,)."""
+        """Whether each tier is the lowest of its judgement."""
         lowest = np.zeros(len(self.sizes), dtype=bool)
         lowest[np.cumsum(self.per_judgement) - 1] = True
         return lowest
@@ -203,18 +162,10 @@ def _read_tiers(judgements: Any) -> Tiers:
 
 
 def _components(tiers: Tiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
-    """Find the components of the items, where an item points to those below it in an order.
+    """Return the rows by component, their partition, and which parts are strongly connected.
 
-    It is enough to join each tier with the next one below it, through an auxiliary node.
-
-    Returns
-    -------
-    nodes : ndarray of shape (n_nodes,)
-        The rows of the compared items, sorted by component.
-    parts : Queries
-        The partition of the nodes into components.
-    strong : ndarray of shape (n_parts,)
-        Whether a component is strongly connected.
+    An item points to those below it in an order. It is enough to join each tier with the next one
+    through an auxiliary node.
     """
     lowest = tiers.is_lowest
     highest = np.roll(lowest, 1)

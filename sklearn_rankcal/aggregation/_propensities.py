@@ -1,8 +1,4 @@
-"""Estimation of the probability that a position is examined, from clicks, by regression-EM.
-
-Clicks come in. One propensity per position comes out, and the relevance of every document that
-explains the clicks together with them.
-"""
+"""Estimation of the probability that a position is examined, from clicks, by regression-EM."""
 
 from __future__ import annotations
 
@@ -69,13 +65,12 @@ def estimate_propensities(
 ) -> PropensityEstimate:
     """Estimate the probability that each position is examined, by regression-EM.
 
-    The model is position based: the document i at position k is clicked with probability
-    theta_k gamma_i. Both are estimated by expectation maximisation. In each iteration, the E-step
-    computes for every impression the probabilities that its position was examined and that its
-    document is relevant, given whether it was clicked. The M-step averages the former over each
-    position. The latter it averages over each document, or it fits a classifier to them that
-    predicts gamma_i from the features of the document. A classifier shares what it learns between
-    documents, and so works with few clicks per document.
+    The document i at position k is clicked with probability theta_k gamma_i. The E-step computes
+    for every impression the probabilities that its position was examined and that its document is
+    relevant. The M-step averages the former over each position, and the latter over each document,
+    or it fits a classifier to them that predicts gamma_i from features. A classifier shares what it
+    learns between documents, and so works with few clicks per document. :doc:`/clicks` compares the
+    two.
 
     Parameters
     ----------
@@ -84,8 +79,8 @@ def estimate_propensities(
     X : array-like of shape (n_documents, n_features), default=None
         Features of the documents. None means that every document has a relevance of its own.
     classifier : classifier, default=None
-        A classifier of scikit-learn with `predict_proba` and with `sample_weight` in its `fit`. It
-        is cloned and needs X. None with X means ``HistGradientBoostingClassifier``.
+        A classifier with `predict_proba` and `sample_weight`, which needs X. None with X means
+        ``HistGradientBoostingClassifier``.
     max_iter : int, default=2000
         Largest number of iterations.
     tol : float, default=None
@@ -100,10 +95,9 @@ def estimate_propensities(
     Raises
     ------
     ValueError
-        If a position was shown but never clicked, so that its estimate would be 0; if there are no
-        clicks at position 1; if X has another number of rows; or if X is None and the clicks do not
-        determine the propensities, because some positions showed no document that was also shown at
-        the others. This is so if every query has a single ranking.
+        If a position was shown but never clicked, if there are no clicks at position 1, if X has
+        another number of rows, or if X is None and the clicks do not determine the propensities,
+        for example because every query has a single ranking.
 
     Warns
     -----
@@ -112,20 +106,11 @@ def estimate_propensities(
 
     Notes
     -----
-    The clicks determine propensities and relevance only up to a common factor. It is chosen such
-    that theta_1 = 1. Without features, iterations maximise the likelihood of the model in which
-    theta_1 = 1 and the others are at most 1, and never decrease it. With a classifier they may
-    decrease it, because a classifier does not maximise the likelihood exactly.
-
-    Without features and with few sessions per document, the estimates of low positions are too
-    large, because the relevance of every document adapts to its own clicks. The documentation page
-    about clicks has figures. Estimates from all clicks are therefore better than the mean of
-    estimates from parts of them.
-
-    An iteration without features costs O(number of different pairs of a document and a position),
-    however many sessions there are. With features it costs one fit of the classifier to two rows
-    per document that was shown: a relevant copy and an irrelevant one, whose weights are the
-    expected numbers of impressions. Wang et al. draw one of the two at random instead.
+    The clicks determine propensities and relevance up to a common factor, which is chosen such that
+    theta_1 = 1. Without features, iterations never decrease the likelihood, and with few sessions
+    per document the estimates of low positions are too large. With features, an iteration fits the
+    classifier to a relevant and an irrelevant copy of each document, weighted by the expected
+    numbers of impressions, where Wang et al. draw one of the two at random.
 
     References
     ----------
@@ -246,15 +231,7 @@ def fit_propensities(
 
 
 def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
-    """Count the impressions and the clicks of each row at each position.
-
-    Returns
-    -------
-    row, position : ndarray of shape (n_cells,)
-        The different pairs of a row and a position.
-    shown, clicked : ndarray of shape (n_cells,)
-        The number of impressions and of clicks of each, with the counts of the sessions.
-    """
+    """Return the rows and positions of impressions, and how often each was shown and clicked."""
     position, weight = clicks.position, clicks.weight
     longest = int(position.max(initial=1))
     key = clicks.row * longest + position - 1
@@ -311,8 +288,7 @@ def _log_likelihood(product: Floats, shown: Floats, clicked: Floats) -> float:
 def _check_connected(row: Ints, at: Ints, clicked: Floats, n_rows: int) -> None:
     """Check that rows with clicks link every position with clicks to position 1.
 
-    The clicks on one row determine the ratios of the propensities of its positions. Chains of such
-    ratios determine those of all positions that are connected.
+    The clicks on a row determine the ratios of the propensities of its positions.
     """
     n_positions = int(at.max()) + 1
     informative = (_sums(row, clicked, n_rows) > 0)[row]

@@ -73,10 +73,8 @@ def get_structure(structure: str | Structure) -> Structure:
 
     Raises
     ------
-    ValueError
-        If the name is unknown.
-    TypeError
-        If `structure` is neither a string nor an object with a ``scores`` method.
+    ValueError or TypeError
+        If the name is unknown, or if `structure` is neither a name nor has a ``scores`` method.
 
     Examples
     --------

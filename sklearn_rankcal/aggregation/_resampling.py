@@ -1,13 +1,9 @@
 """The bootstrap of judgements: which judgements a resample contains, and the scores it leads to.
 
-Judgements and a structure come in. The scores of all items in many resamples come out, query by
-query, together with the connected components of the comparisons of each resample.
-
 A *unit* is what is drawn: a judgement, or all judgements of a judge. Identical judgements are one
-unit with a count, so that a resample of a query is a multinomial draw of counts over its units. The
-sums of the comparisons of many resamples are one product of the matrix of counts and the sparse
-matrix of the comparisons of each unit, and a structure receives all of them as copies of the query.
-Comparisons that nobody contradicts are turned round in part; see `_unanimous`.
+unit with a count, so that a resample is a multinomial draw of counts over the units of a query. The
+sums of the comparisons of many resamples are the product of these counts and the sparse matrix of
+the comparisons of each unit. A structure receives all of them as copies of the query.
 """
 
 from __future__ import annotations
@@ -47,22 +43,12 @@ _RUN_BYTES = 4 * BLOCK_BYTES
 
 
 class Units(NamedTuple):
-    """What a resample draws, sorted by query.
+    """What a resample draws, sorted by query."""
 
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_queries + 1,)
-        Query q has the units ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    counts : ndarray of shape (n_units,)
-        How often each unit occurs in the data.
-    judgement, unit : ndarray of shape (n_taken,)
-        The judgements of the units, sorted by unit, and the unit of each.
-    """
-
-    offsets: Ints
-    counts: Floats
-    judgement: Ints
-    unit: Ints
+    offsets: Ints  # query q has the units offsets[q] to offsets[q + 1] - 1
+    counts: Floats  # how often each unit occurs in the data
+    judgement: Ints  # the judgements of the units, sorted by unit
+    unit: Ints  # the unit of each of these judgements
 
 
 def make_units(judgements: Judgements, resample: str) -> Units:
@@ -138,45 +124,20 @@ class Run:
     """Some queries whose resamples are drawn together.
 
     Rows, pairs and units are numbered from the first of the run, in grouped layout.
-
-    Attributes
-    ----------
-    structure : Structure
-    queries : Queries
-        The rows of the queries of the run.
-    winner, loser : ndarray of shape (n_pairs,)
-        The pairs that are compared in the data, in ascending order, and the reversed pairs.
-    mirror : ndarray of shape (n_pairs,)
-        The number of the reversed pair of each pair.
-    unit_offsets : ndarray of shape (n_queries + 1,)
-    count : ndarray of shape (n_units,)
-    contents : csr_array of shape (n_units, n_pairs)
-        The weight of each pair in a unit.
-    sizes : ndarray of shape (n_units,)
-        The number of judgements of each unit.
-    seed : int
-    judgements : Judgements or None
-        All judgements, for a structure that takes more than comparisons.
-    judgement, unit : ndarray of shape (n_taken,)
-        The numbers of the judgements of the units of the run, and the units.
-    first_query : int
-        The number of the first query of the run among all queries.
-    unanimous : Unanimous or None
-        The comparisons that nobody contradicts.
     """
 
     structure: Structure
     queries: Queries
-    winner: Ints
+    winner: Ints  # of the pairs that the data compare, and the reversed pairs, in ascending order
     loser: Ints
-    mirror: Ints
+    mirror: Ints  # the number of the reversed pair of each pair
     unit_offsets: Ints
     count: Floats
-    contents: csr_array
-    sizes: Floats
+    contents: csr_array  # the weight of each pair in a unit, (n_units, n_pairs)
+    sizes: Floats  # judgements of each unit
     seed: int
-    judgements: Judgements | None
-    judgement: Ints
+    judgements: Judgements | None  # all of them, for a structure that takes more than comparisons
+    judgement: Ints  # the judgements of the units of the run
     unit: Ints
     first_query: int
     unanimous: Unanimous | None
@@ -269,24 +230,12 @@ class Run:
 
 
 class Resamples(NamedTuple):
-    """The scores of some resamples of the queries of a run.
+    """The scores of some resamples of the queries of a run."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_resamples, n_rows)
-        NaN for items that no judgement of the resample compares.
-    parts : ndarray of shape (n_resamples, n_rows)
-        Two items of a resample have the same number if comparisons connect them.
-    separated : ndarray of shape (n_resamples, n_queries)
-        Whether some items of a connected component lost no comparison against the others of it.
-    messages : list of str
-        The warnings of a structure that has not converged.
-    """
-
-    scores: Floats
-    parts: NDArray[np.int32]
-    separated: Bools
-    messages: list[str]
+    scores: Floats  # (n_resamples, n_rows), NaN for items that no judgement compares
+    parts: NDArray[np.int32]  # (n_resamples, n_rows), equal if comparisons connect two items
+    separated: Bools  # (n_resamples, n_queries), if some connected items never lost to the others
+    messages: list[str]  # the warnings of a structure that has not converged
 
 
 def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
@@ -299,10 +248,7 @@ def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
 def make_runs(
     judgements: Judgements, structure: Structure, resample: str, n_resamples: int, seed: int
 ) -> Iterator[Run]:
-    """Split the queries into runs, so that the scores of all resamples of a run fit in a block.
-
-    The cost is that of finding the units, O(n_comparisons) apart from sorts.
-    """
+    """Split the queries into runs, so that the scores of all resamples of a run fit in a block."""
     units = make_units(judgements, resample)
     queries, preferences = judgements.queries, judgements.preferences()
     place = queries.scatter(np.arange(queries.n_rows))

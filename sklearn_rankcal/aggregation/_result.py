@@ -38,51 +38,44 @@ class Aggregate:
     items : ndarray of shape (n_items,)
         The id of each item.
     groups : ndarray of shape (n_items,)
-        The query id of each item. It is 0 for all of them if the judgements have no query ids.
+        The query id of each item; 0 if the judgements have no query ids.
     scores : ndarray of shape (n_items,)
-        The score of each item; larger is better. Scores of different queries cannot be compared.
-        It is NaN for an item that no judgement compares with another.
+        Larger is better, and scores of different queries cannot be compared. NaN for an item that
+        no judgement compares with another.
     ranks : ndarray of shape (n_items,)
-        The position of each item in its query, 1 = best: one more than the number of items with a
-        larger score, so that items with equal scores share the best of their positions. Items
-        without a score share the position after all others.
+        The position of each item in its query, 1 = best. Items with equal scores share the best of
+        their positions. Items without a score share the position after all others.
     parts : ndarray of shape (n_items,)
-        Which part of its query each item belongs to. Items are in the same part if a chain of
-        comparisons connects them, and only then can their scores and ranks be compared. Parts are
-        numbered from 1, those with more items first. It is 0 for an item that no judgement compares
-        with another.
+        Scores and ranks of two items can be compared only if they are in the same part of their
+        query, where a chain of comparisons connects them. Parts are numbered from 1, larger ones
+        first; 0 for an item that no judgement compares with another.
     method : Structure
         The structure that computed the scores.
     judgements : Judgements
         The judgements.
-    objective, lower_bound : ndarray of shape (n_queries,) or None
-        For Kemeny, the weight of the comparisons that the ranking of each query contradicts, and
-        a weight that every ranking contradicts at least. None for other methods.
-    optimal : ndarray of shape (n_queries,) or None
-        For Kemeny, whether the ranking of each query is proved to contradict the least weight. None
-        for other methods.
+    objective, lower_bound, optimal : ndarray of shape (n_queries,) or None
+        For Kemeny only: the weight of the comparisons that the ranking of each query contradicts, a
+        weight that every ranking contradicts, and whether the ranking is proved to contradict the
+        least.
     score_low, score_high : ndarray of shape (n_items,) or None
-        The interval of each score. An end is infinite where the data do not bound the score; see
-        `aggregate`. It is NaN for items without a score. None, like all following attributes, if
-        there are no resamples.
+        The interval of each score. An end is infinite where the data do not bound the score. None,
+        like all following attributes, if there are no resamples.
     rank_low, rank_high : ndarray of shape (n_items,) or None
         The best and the worst position of each item that the resamples allow.
     n_resamples : int
+        The number of resamples.
     resample : {"judgements", "judges"} or None
         What was drawn.
     confidence_level : float or None
         The confidence level of each interval; it is not one for all items at the same time.
     unanimous : ndarray of bool of shape (n_queries,) or None
-        Whether nobody contradicts some of the comparisons of each query. A share of them is turned
-        round in each resample then, which depends on how many judgements they are; see `aggregate`.
+        Whether nobody contradicts some of the comparisons, of which resamples turn a share round.
     n_disconnected : ndarray of shape (n_queries,) or None
-        The number of resamples of each query whose comparisons do not connect some items that the
-        data connect.
+        In how many resamples the comparisons do not connect some items that the data connect.
     n_unbounded : ndarray of shape (n_queries,) or None
-        The number of resamples of each query in which some items lost no comparison against the
-        other items that they are connected with, such as an item that won all its comparisons. The
-        likelihood of `BradleyTerry` and `PlackettLuce` has no finite maximum there, and their
-        penalty decides.
+        In how many resamples some items never lost to others that they are connected with, so that
+        the likelihood of `BradleyTerry` and `PlackettLuce` has no finite maximum, and a penalty
+        decides.
 
     Examples
     --------
@@ -169,16 +162,15 @@ class Aggregate:
         Parameters
         ----------
         group : object, default=None
-            The id of the query. It can be left out if there is only one.
+            As in `rows_of`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_items_of_query, n_items_of_query)
-            The entry (i, j) is the share of resamples in which the i-th best item has a larger
-            score than the j-th best. Items are in the order of `rows_of`. A resample counts one
-            half if the scores are equal, or if its comparisons do not connect the two items. The
-            entry is NaN if the comparisons of the data do not connect them, and 1/2 on the
-            diagonal.
+            Entry (i, j) is the share of resamples in which the i-th item of `rows_of` has a larger
+            score than the j-th. A resample counts one half if the scores are equal, or if its
+            comparisons do not connect the two items. NaN if the data do not connect them, and 1/2
+            on the diagonal.
 
         Raises
         ------
@@ -210,18 +202,12 @@ class Aggregate:
         one, other : object
             Ids of two items of the same query.
         group : object, default=None
-            The id of the query. It can be left out if there is only one.
+            As in `rows_of`.
 
         Returns
         -------
         probability : float
-            An entry of `probability_matrix`, which is NaN if no chain of comparisons connects the
-            two items.
-
-        Raises
-        ------
-        ValueError
-            If there are no resamples, or no such item or query.
+            An entry of `probability_matrix`, with the same errors.
         """
         matrix, items = self.probability_matrix(group), self.items[self.rows_of(group)]
         return float(matrix[_find(items, one, "item"), _find(items, other, "item")])
@@ -232,20 +218,14 @@ class Aggregate:
         Parameters
         ----------
         group : object, default=None
-            The id of the query. It can be left out if there is only one.
+            As in `rows_of`.
 
         Returns
         -------
         clear : bool
-            Whether the best item is above each other one in a share of at least
-            ``(1 + confidence_level) / 2`` of the resamples, which is 97.5 % by default. Its
-            interval of ranks is then 1 to 1. It is False if no chain of comparisons connects the
-            best item with some other one.
-
-        Raises
-        ------
-        ValueError
-            If there are no resamples, or as in `rows_of`.
+            Whether the best item is above each other one in a share of at least ``(1 +
+            confidence_level) / 2`` of the resamples. False if the comparisons do not connect it
+            with some other one.
 
         Examples
         --------
@@ -282,14 +262,9 @@ class Aggregate:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
-            The columns are ``query``, ``rank``, ``item`` and ``score``, and with resamples
-            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``. If the items of a query
-            are in several parts, ``part`` is the attribute `parts`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+            The columns are ``query``, ``rank``, ``item`` and ``score``, with resamples also
+            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query
+            has several.
         """
         try:
             import pandas as pd

@@ -26,35 +26,17 @@ _BLOCK_ROWS = 1 << 21
 class Plan(NamedTuple):
     """How many subsets of each query are taken, and how.
 
-    Attributes
-    ----------
-    size : ndarray of shape (n_queries,)
-        The number of judgements of a subset: k, or all if there are fewer.
-    per_round : ndarray of shape (n_queries,)
-        A round divides the judgements of a query, in random order, into so many disjoint subsets.
-    n_rounds : ndarray of shape (n_queries,)
-        The number of rounds. It is 0 for queries without judgements.
-    exact : ndarray of bool of shape (n_queries,)
-        Whether all subsets are taken, each equally often.
+    A round divides the judgements of a query, in random order, into disjoint subsets.
     """
 
-    size: Ints
-    per_round: Ints
-    n_rounds: Ints
-    exact: NDArray[np.bool_]
+    size: Ints  # judgements of a subset: k, or all if there are fewer
+    per_round: Ints  # subsets of a round
+    n_rounds: Ints  # 0 for queries without judgements
+    exact: NDArray[np.bool_]  # whether all subsets are taken, each equally often
 
 
 def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> Plan:
-    """Decide how many subsets of each query are taken.
-
-    Parameters
-    ----------
-    n_judgements : ndarray of shape (n_queries,)
-    k : int or None
-        The size of the subsets; None takes all judgements as a single subset.
-    n_subsets : int
-        At least so many subsets of each query are taken, or all if there are no more.
-    """
+    """Decide how many subsets of k judgements (None: all at once) of each query are taken."""
     n = np.asarray(n_judgements, dtype=np.int64)
     size = n if k is None else np.minimum(n, k)
     per_round = np.where(size > 0, n // np.maximum(size, 1), 0)
@@ -91,24 +73,7 @@ def expand_counts(judgements: Any) -> Any:
 def subset_blocks(
     judgements: Any, plan: Plan, random: np.random.RandomState
 ) -> Iterator[tuple[Any, Ints, bool]]:
-    """Yield the subsets of all queries in blocks.
-
-    Parameters
-    ----------
-    judgements : Judgements or Clicks
-        Without counts.
-    plan : Plan
-    random : RandomState
-
-    Yields
-    ------
-    copies : Judgements or Clicks
-        Each query is a copy with the judgements of one subset.
-    parent : ndarray of shape (n_copies,)
-        The query that each copy is a copy of.
-    last : bool
-        Whether the round ends with this block.
-    """
+    """Yield copies of queries with one subset each, their queries, and whether the round ends."""
     order = np.argsort(judgements.query, kind="stable")
     counts = np.bincount(judgements.query, minlength=judgements.queries.n_queries)
     starts = np.cumsum(counts) - counts
@@ -260,17 +225,9 @@ def mean_over_subsets(
     n_subsets: int,
     random: np.random.RandomState,
 ) -> MeanTargets:
-    """Compute the mean of the targets over subsets of the judgements of each query.
+    """Compute the mean of the targets over at least `n_subsets` subsets of each query, or all.
 
-    Parameters
-    ----------
-    judgements : Judgements or Clicks
-    encode : callable
-    size : int or None
-        The size of the subsets; None takes all judgements as a single subset.
-    n_subsets : int
-        At least so many subsets of each query are taken, or all if there are no more.
-    random : RandomState
+    A size of None takes all judgements as a single subset.
     """
     queries = judgements.queries
     single = expand_counts(judgements)

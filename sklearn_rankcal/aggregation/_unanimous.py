@@ -1,21 +1,10 @@
 """Votes against unanimous comparisons, which no resample of the judgements would contain.
 
-If all n judgements that compare two items agree, so do those of every resample, however small n is.
-What they say about other judgements is the interval of Clopper and Pearson: with confidence 1 - a,
-the share of judgements that disagree is below 1 - a^(1/n). A resample therefore turns round a share
-q of the weight of these comparisons, and q is drawn as 1 - U^(1/n) with U uniform on (0, 1). With
-n = 1, the one vote is turned round in half of the resamples; from n = 6 on, the majority is turned
-round in less than 2.5 % of them.
-
-The same share is drawn for all comparisons between two *blocks* of items. Blocks are the strongly
-connected components of the graph in which an item points to those that at least one judgement, or
-one judge, prefers it to on balance. Between two blocks, no judgement prefers an item of the one,
-and inside a block there are judgements on both sides, so that their resamples differ.
-
-References
-----------
-.. [1] C. J. Clopper and E. S. Pearson (1934). The use of confidence or fiducial limits illustrated
-   in the case of the binomial. Biometrika 26, 404-413.
+If all n judgements that compare two items agree, the share of judgements that disagree is below
+1 - a^(1/n) with confidence 1 - a (Clopper and Pearson). A resample therefore turns round a share q
+of their weight, drawn as 1 - U^(1/n) with U uniform on (0, 1). The same q is drawn for all
+comparisons between two *blocks*: strongly connected components of the graph in which an item points
+to those that at least one judgement, or one judge, prefers it to on balance.
 """
 
 from __future__ import annotations
@@ -41,34 +30,17 @@ _MAIN = 0.9
 class Unanimous(NamedTuple):
     """The comparisons between blocks of items, which are turned round in part.
 
-    Attributes
-    ----------
-    column : ndarray of shape (n_columns,)
-        The pairs (winner, loser) between two blocks.
-    group : ndarray of shape (n_columns,)
-        The two blocks of each of them, numbered by query.
-    sign : ndarray of shape (n_columns,)
-        1; but 1 for one of the directions and -1 for the other if all of them are ties.
-    votes : ndarray of shape (n_groups,)
-        The number n of the judgements, or judges, that compare the two blocks.
-    tied : ndarray of bool of shape (n_groups,)
-        Whether these comparisons are ties. The side that q strengthens is then drawn as well.
-    query : ndarray of shape (n_groups,)
-        Ascending.
-    touched : ndarray of bool of shape (n_rows,)
-        Whether a chain of comparisons connects the row with one that such a comparison compares.
-    open_low, open_high : ndarray of bool of shape (n_rows,)
-        What `open_ends` returns.
+    `column` are pairs (winner, loser), and a group is the pairs between the same two blocks.
     """
 
     column: Ints
-    group: Ints
-    sign: Ints
-    votes: Floats
-    tied: Bools
-    query: Ints
-    touched: Bools
-    open_low: Bools
+    group: Ints  # of each column
+    sign: Ints  # of each column: 1, but -1 for one direction of ties
+    votes: Floats  # the judgements, or judges, that compare the two blocks of each group
+    tied: Bools  # whether all comparisons of a group are ties; q then has a random sign
+    query: Ints  # of each group, ascending
+    touched: Bools  # whether comparisons connect a row with one of a column
+    open_low: Bools  # of each row, as `open_ends` returns them
     open_high: Bools
 
     def draw(self, n_resamples: int, seed: list[int]) -> Floats:
@@ -90,21 +62,10 @@ class Unanimous(NamedTuple):
         return shares
 
     def turn_round(self, weight: Floats, shares: Floats, mirror: Ints) -> Floats:
-        """Move a share of the weight of pairs to the reversed pairs, in place.
+        """Move a share of the weight of pairs (n_resamples, n_pairs) to the reversed ones in place.
 
-        Parameters
-        ----------
-        weight : ndarray of shape (n_resamples, n_pairs)
-        shares : ndarray of shape (n_resamples, n_groups)
-            What `draw` returned.
-        mirror : ndarray of shape (n_pairs,)
-            The number of the reversed pair of each pair.
-
-        Returns
-        -------
-        against : ndarray of shape (n_resamples, n_columns)
-            The weight that would have to be added to the reversed pairs, with nothing taken away
-            from the pairs, for the same shares.
+        Return the weights against each column that would have the same effect if they were added
+        instead.
         """
         share = np.clip(self.sign * shares[:, self.group], 0.0, 1 - 1e-9)
         before = weight[:, self.column]
@@ -117,24 +78,10 @@ class Unanimous(NamedTuple):
 def find_unanimous(
     winner: Ints, loser: Ints, contents: csr_array, counts: Floats, codes: Ints
 ) -> Unanimous | None:
-    """Find the blocks of items between which nobody disagrees.
+    """Find the blocks between which nobody disagrees, or None if each component is one block.
 
-    Parameters
-    ----------
-    winner, loser : ndarray of shape (n_pairs,)
-        Different pairs of rows.
-    contents : csr_array of shape (n_units, n_pairs)
-        The weight of each pair in a judgement, or in all judgements of a judge.
-    counts : ndarray of shape (n_units,)
-        How often the data contain each unit.
-    codes : ndarray of shape (n_rows,)
-        The query of each row.
-
-    Returns
-    -------
-    unanimous : Unanimous or None
-        None if there is one block for each connected component. The cost is linear in the entries
-        of `contents`, apart from sorts.
+    `contents` (n_units, n_pairs) has the weight of the pair of each winner and loser in each unit,
+    of which the data have `counts`. `codes` are the queries of the rows.
     """
     n_rows = len(codes)
     units = csr_array((counts > 0).astype(np.float64)[None])
@@ -187,20 +134,13 @@ def find_unanimous(
 
 
 def open_ends(winner: Ints, loser: Ints, part: Ints) -> tuple[Bools, Bools]:
-    """Find the items whose likelihood does not bound their scores from below, or from above.
+    """Return for which rows the likelihood does not bound the score from below, and from above.
 
-    Let the blocks of a connected component be its strongly connected components. The likelihood
-    bounds the score of an item from above, relative to a block, if a chain of wins leads from the
-    block to the item, and from below if one leads from the item to the block. If a block contains
-    nine tenths of the items, scores are taken relative to it. Otherwise they are relative to the
-    mean: then only the lowest block is bounded from above, if there is a single one, and only the
-    highest from below.
-
-    Parameters
-    ----------
-    winner, loser : ndarray of shape (n_pairs,)
-    part : ndarray of shape (n_rows,)
-        The connected component of each row.
+    The likelihood bounds a score from above, relative to a strongly connected block, if a chain of
+    wins leads from the block to the item, and from below if one leads to the block. Scores are
+    relative to a block of at least nine tenths of a component, if there is one. Otherwise they are
+    relative to the mean: then only the lowest block, if it is single, is bounded from above, and
+    only the highest from below. `part` are the components of the rows.
     """
     n = len(part)
     start: Ints

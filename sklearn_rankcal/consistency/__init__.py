@@ -2,18 +2,7 @@
 
 A `LabelDistribution` describes the labels that a query can have. The functions compute its best
 ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
-which a loss with a decoder, or a surrogate, fails.
-
-References
-----------
-.. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for low-rank
-   loss matrices with applications to subset ranking losses. NIPS.
-.. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
-   order-preserving surrogate losses in learning to rank. Machine Learning.
-.. [3] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms. Annals
-   of Statistics.
-.. [4] P. Ravikumar, A. Tewari and E. Yang (2011). On NDCG consistency of listwise ranking methods.
-   AISTATS.
+which a loss with a decoder, or a surrogate, fails. The papers are listed in :doc:`/theory`.
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound

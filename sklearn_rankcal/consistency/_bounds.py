@@ -49,14 +49,12 @@ def regret_bound(
         A bound on how far the decoder's objective is above its minimum, such as `DecodeResult.gap`.
     surrogate : str or Surrogate, default=None
         An order-preserving surrogate that has a constant.
-    largest : float or array-like of shape (n_queries,), default=None
-        A bound on the expected utilities of the documents, on which some constants depend. A
-        surrogate whose `eta` is None needs the largest utility of its data.
-    total : float or array-like of shape (n_queries,), default=None
-        A bound on the sum of the expected utilities. None means `n_documents` times `largest`.
+    largest, total : float or array-like of shape (n_queries,), default=None
+        Bounds on the expected utilities of the documents, and on their sum, on which some constants
+        depend. A total of None means `n_documents` times `largest`.
     best_value : float or array-like of shape (n_queries,), default=None
-        The largest expected value of the measure over all rankings, or its mean over queries of one
-        size, which can replace `largest` and `total` (Calauzènes et al., corollary A.2).
+        The largest expected value of the measure over all rankings, which can replace `largest` and
+        `total` (Calauzènes et al., corollary A.2).
 
     Returns
     -------
@@ -67,10 +65,6 @@ def regret_bound(
     ------
     ValueError
         If the loss or the surrogate has no bound, or if an argument is missing or out of range.
-
-    See Also
-    --------
-    bregman_regret_bound : A bound for Bregman divergences that are strongly convex in any norm.
 
     Examples
     --------
@@ -137,10 +131,8 @@ def bregman_regret_bound(
     ----------
     loss : str or Loss
         A positional loss, such as ``"ndcg@10"``.
-    surrogate_regret : float or array-like of shape (n_queries,)
-        The expected value of the surrogate for the scores of a query minus its infimum.
-    n_documents : int or array-like of shape (n_queries,)
-        The number of documents of the query.
+    surrogate_regret, n_documents : float or array-like of shape (n_queries,)
+        As in `regret_bound` with a surrogate.
     strong_convexity : float or array-like of shape (n_queries,)
         The positive number mu.
     dual_norm : float, default=2

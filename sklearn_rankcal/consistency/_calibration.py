@@ -101,17 +101,10 @@ def is_calibrated_numerically(
         The loss by which rankings are judged (see `ranking_regret`).
     n_documents : int, default=3
         The number r of documents, from 2 to 5.
-    condition : callable, default=None
-        A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions for which
-        it is true count.
-    labels : array-like of shape (m, r) or (m, r, r), default=None
-        The labels that are mixed, as in `find_counterexample`.
-    n_trials : int, default=20000
-        The number of distributions that are drawn for the first step.
+    condition, labels, n_trials, random_state
+        As in `find_counterexample`.
     n_cones : int, default=200
         The number of distributions for the second step.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random draws.
 
     Returns
     -------
@@ -122,8 +115,7 @@ def is_calibrated_numerically(
     Raises
     ------
     ValueError
-        If the query is too large, if the surrogate does not fit the loss, or if there are no
-        trials.
+        If an argument is out of range, or if the surrogate does not fit the loss.
 
     Examples
     --------

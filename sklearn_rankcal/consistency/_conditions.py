@@ -184,11 +184,6 @@ def satisfies_dag(
     condition : Condition
         Each violation lists a set of documents that cycles connect.
 
-    Raises
-    ------
-    ValueError
-        If u is neither a distribution nor a square matrix.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import satisfies_dag
@@ -220,9 +215,8 @@ def satisfies_score_condition(
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     f : str, callable, PDByScores or array-like of shape (r,), default="borda"
-        The scores: a name or a function, as `PDByScores` accepts them; or a `PDByScores` loss,
-        whose other parameters then determine the preferences; or the expected scores E[f(Y)]
-        themselves, which are needed if u is a matrix.
+        The scores: a name or a function, as `PDByScores` accepts them; such a loss, whose other
+        parameters then determine the preferences; or the expected scores E[f(Y)], if u is a matrix.
     tol : float, default=1e-9
         As in `satisfies_reinforce`, also for the scores.
 
@@ -231,11 +225,6 @@ def satisfies_score_condition(
     condition : Condition
         The violations are pairs (i, j) in which i is preferred to j, but the expected score of i is
         not larger.
-
-    Raises
-    ------
-    ValueError
-        If u is neither a distribution nor a square matrix, or if f is unknown or of a wrong shape.
 
     Examples
     --------
@@ -298,11 +287,6 @@ def is_low_noise(
     condition : Condition
         The violations are paths (i, j, k) with w_ik < w_ij + w_jk.
 
-    Raises
-    ------
-    ValueError
-        If u is neither a distribution nor a square matrix.
-
     Examples
     --------
     >>> import numpy as np
@@ -329,10 +313,10 @@ def is_low_noise(
 def reinforce_violations(
     u: Floats, lead_slack: Floats | float, total_slack: Floats | float
 ) -> NDArray[np.bool_]:
-    """Return which pairs (i, j) violate P_reinforce, for symmetric matrices of shape (n, r, r).
+    """Return which pairs (i, j) violate P_reinforce, for symmetric matrices (n, r, r).
 
-    The slacks, by which each of the two inequalities can be missed, broadcast to (n, r, r). One
-    pass for each i keeps the memory at O(n r^2).
+    The slacks of its two inequalities broadcast to the same shape. One pass for each i keeps the
+    memory at O(n r^2).
     """
     n, r, _ = u.shape
     lead_slack = np.broadcast_to(lead_slack, u.shape)
@@ -355,9 +339,6 @@ def score_violations(
     slack: Floats | float,
     score_slack: Floats | float,
 ) -> NDArray[np.bool_]:
-    """Return which pairs (i, j) violate P_f, an array of shape (n, r, r).
-
-    Expected differences (n, r, r) and differences of scores (n, r) count as 0 up to their slacks.
-    """
+    """Return which pairs (i, j) violate P_f, for differences (n, r, r) and scores (n, r)."""
     lead = scores[:, :, None] - scores[:, None, :]
     return (differences > slack) & ~(lead > score_slack)

@@ -128,15 +128,8 @@ def find_counterexample(
 
     Raises
     ------
-    ValueError
-        If the query is too large, if labels or scores have a wrong shape, if the decoder or the
-        surrogate does not fit the loss, or if there are no trials.
-    TypeError
-        If `choice` is not a decoder or a surrogate, the name of one, or a function.
-
-    See Also
-    --------
-    is_calibrated_numerically : Also tests scores that nearly minimise a surrogate.
+    ValueError or TypeError
+        If an argument is out of range or of a wrong shape, or does not fit the loss.
 
     Examples
     --------

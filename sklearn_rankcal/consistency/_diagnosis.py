@@ -139,11 +139,6 @@ class Diagnosis:
         Returns
         -------
         axes : ndarray of two matplotlib axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         if axes is None:
             axes = make_axes(1, 2, figsize=(9, 3))
@@ -194,10 +189,10 @@ def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
 
 
 def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
-    """Return for each query whether its predictions satisfy the condition for sorting by scores.
+    """Return for each query whether its predictions allow sorting by scores.
 
-    This is P_f with the net Borda score, in O(sum r^2) time, for differences of pairs, and
-    P_reinforce, in O(sum r^3) time, for products.
+    This is P_f with the net Borda score for differences of pairs, in O(sum r^2) time, and
+    P_reinforce for products, in O(sum r^3).
     """
     holds = np.ones(queries.n_queries, dtype=bool)
     slacks = rounding_slack(u, queries, space)
@@ -220,11 +215,10 @@ def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool
 
 
 def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
-    """Return an unbiased estimate of ||u - E[targets]||^2 for each query, NaN if it has no targets.
+    """Estimate ||u - E[targets]||^2 for each query without bias, NaN if it has no targets.
 
-    Directions on which no ranking depends are left out. If each row has one label, the estimate
-    includes the variance of the targets. If it has m labels, an estimate of that variance divided
-    by m is subtracted.
+    Directions on which no ranking depends are left out. The variance of the mean of m labels is
+    subtracted, which is not known if m is 1.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
     owner = loss.space.owners(queries)

@@ -36,9 +36,9 @@ class LabelDistribution:
     Raises
     ------
     ValueError
-        If a shape is wrong, if there are NaN, infinity, negative weights or probabilities, or
-        numbers beyond 1e-50 to 1e50, if a document is preferred to itself, or if the probabilities
-        do not sum to 1 (to 1e-8).
+        If a shape is wrong, if numbers are not finite, negative where they are weights, or beyond
+        1e-50 to 1e50, if a document is preferred to itself, or if the probabilities do not sum to
+        1.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def resolve(
 ) -> tuple[Loss, LabelDistribution]:
     """Set the parameters of the loss that depend on data, and drop labels that do not count.
 
-    These have a probability of 0 or no loss. The other probabilities are divided by their sum.
+    These have a probability of 0 or no loss; the other probabilities are divided by their sum.
     """
     distribution = as_distribution(distribution)
     possible = distribution.probabilities > 0
@@ -196,8 +196,7 @@ def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: st
     Raises
     ------
     ValueError
-        If the distribution is not valid, if the loss does not accept the labels, or if it is
-        undefined for all of them.
+        If the loss does not accept the labels, or if it is undefined for all of them.
 
     Examples
     --------
@@ -214,9 +213,8 @@ def targets_and_sizes(
 ) -> tuple[Floats, Floats]:
     """Return `expected_targets` and the expected absolute values of the terms that it adds.
 
-    Rounding errors are relative to these sizes. For ``"pd"`` the size of entry (i, j) is
-    E[Y_ij] + E[Y_ji], which is 0 on the diagonal. For other losses it is the expected absolute
-    target, or more if the target itself is a sum of terms that cancel.
+    Rounding errors are relative to these sizes: for ``"pd"`` E[Y_ij] + E[Y_ji], and for other
+    losses the expected absolute target, or more if the target is a sum of terms that cancel.
     """
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)

@@ -107,9 +107,8 @@ class ExpectedSurrogates:
 def resolved_targets(surrogate: Surrogate, loss: Loss, labels: Floats) -> tuple[Surrogate, Floats]:
     """Return the surrogate with its parameters set, and the targets of m labels.
 
-    They are those that a ranker with unlimited data learns, without the shrinkage of a
-    `NormalizedLoss`: of shape (m, r), or preferences of shape (m, r, r) if the surrogate takes
-    them.
+    They are those of unlimited data, without shrinkage: (m, r), or preferences (m, r, r) if the
+    surrogate takes them.
     """
     read, queries = as_queries(labels)
     targets = surrogate.targets(without_shrinkage(loss), read, queries)

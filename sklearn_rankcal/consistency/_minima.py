@@ -44,8 +44,7 @@ def minimizers(problems: ExpectedSurrogates) -> Floats:
 def cone_minimizers(problems: ExpectedSurrogates, orders: Ints) -> Floats:
     """Return scores (n, r) that minimise each expected surrogate among those of a ranking.
 
-    `orders` (n, r) are the documents of each ranking, best first. The scores must not increase
-    along it; they may be equal.
+    They do not increase along `orders` (n, r), the documents of each ranking, best first.
     """
     if is_piecewise_linear(problems):
         return _solve_programs(problems, orders)

@@ -106,13 +106,8 @@ def bayes_ranking(
     Raises
     ------
     ValueError
-        If the distribution is not valid, if the loss does not accept the labels, if there are more
-        than 8 documents and the loss has no exact decoder, or if there are more than 24 documents
-        and the loss is ``"map"``.
-
-    See Also
-    --------
-    ranking_risk : The expected loss, which is minimised.
+        If the loss does not accept the labels, or if there are more than 8 documents and the loss
+        has no exact decoder, or more than 24 and it is ``"map"``.
 
     Examples
     --------
@@ -174,8 +169,7 @@ def ranking_risk(
     Raises
     ------
     ValueError
-        If the distribution is not valid, if `ranks` is not a permutation of 1 .. r, or if the loss
-        does not accept the labels.
+        If `ranks` is not a permutation of 1 .. r, or if the loss does not accept the labels.
 
     Examples
     --------
@@ -231,12 +225,8 @@ def ranking_regret(
 
     Parameters
     ----------
-    ranks : array-like of shape (r,) or (n_rankings, r)
-        The position of each document, 1 = top.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    ranks, distribution, loss
+        As in `ranking_risk`.
     time_limit : float, default=None
         As in `bayes_ranking`, which is called. If it is too short, a regret can be negative.
 
@@ -244,11 +234,6 @@ def ranking_regret(
     -------
     regret : float or ndarray of shape (n_rankings,)
         It is 0 for rankings that differ from the best one by rounding only.
-
-    Raises
-    ------
-    ValueError
-        If `ranking_risk` or `bayes_ranking` does not accept the arguments.
 
     Examples
     --------

@@ -67,19 +67,13 @@ def surrogate_regret(
     Raises
     ------
     ValueError
-        If the distribution or the scores are not valid, or if the loss or the surrogate does not
-        accept the labels.
+        If the scores are not valid, or if the loss or the surrogate does not accept the labels.
 
     Warns
     -----
     ConvergenceWarning
         If a derivative of more than 1e-6 of its size at scores of 0 is left at the minimum. For
         surrogates that are not convex, only derivatives are checked.
-
-    See Also
-    --------
-    regret_bound : A bound on the regret of the ranking by these scores.
-    suboptimality : The least surrogate regret of scores whose ranking has a given regret.
 
     Examples
     --------
@@ -126,17 +120,7 @@ def suboptimality(
     Raises
     ------
     ValueError
-        If an epsilon is negative or not finite, if there are more than 5 documents, or if
-        `surrogate_regret` does not accept the other arguments.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the least value for a ranking was not found.
-
-    See Also
-    --------
-    is_calibrated_numerically : Whether H is positive for many distributions.
+        If an epsilon is negative or not finite, or if there are more than 5 documents.
 
     Examples
     --------
