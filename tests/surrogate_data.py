@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from sklearn_rankcal.consistency._surrogate_risks import _problem, _values
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -60,3 +61,9 @@ def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
         random.shuffle(groups)
     utilities = random.integers(0, 4, len(groups)) / 2
     return utilities, random.normal(size=len(groups)), Queries.from_groups(groups)
+
+
+def surrogate_risk(scores, distribution, loss, surrogate):
+    """The expected value of a surrogate; the parameters are those of `surrogate_regret`."""
+    values = _values(*_problem(scores, distribution, loss, surrogate))
+    return float(values[0]) if np.ndim(scores) == 1 else values

@@ -26,7 +26,7 @@ from sklearn_rankcal.aggregation import (
     _linear_systems,
     get_structure,
 )
-from sklearn_rankcal.aggregation._tied_tiers import tier_probabilities
+from sklearn_rankcal.aggregation._plackett_luce import tier_probabilities
 from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries

@@ -15,7 +15,6 @@ from sklearn_rankcal.consistency import (
 )
 from sklearn_rankcal.consistency import _minima as minima
 from sklearn_rankcal.consistency._minima import decreasing_fit
-from sklearn_rankcal.consistency._surrogate_risks import surrogate_risk
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import NDCG, get_loss
 from sklearn_rankcal.queries import Queries
@@ -32,7 +31,7 @@ from sklearn_rankcal.surrogates import (
 )
 
 from .ranking_lemmas import OrderPreservingMap
-from .surrogate_data import EVERY, itakura_saito, name_of
+from .surrogate_data import EVERY, itakura_saito, name_of, surrogate_risk
 
 CONVEX = [surrogate for surrogate in EVERY if surrogate.convex]
 

@@ -21,7 +21,6 @@ from sklearn_rankcal.consistency import (
 )
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.consistency._minima import minimizers
-from sklearn_rankcal.consistency._surrogate_risks import surrogate_risk
 from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -45,7 +44,7 @@ from sklearn_rankcal.surrogates import (
 
 from .covering import covering
 from .label_distributions import single_edges
-from .surrogate_data import EVERY, MARGINS, name_of
+from .surrogate_data import EVERY, MARGINS, name_of, surrogate_risk
 
 GOOD = [surrogate for surrogate in EVERY if surrogate.order_preserving]
 BAD = [one for one in EVERY if not one.order_preserving] + [PointwiseSquared("own")]

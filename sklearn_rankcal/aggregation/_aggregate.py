@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,6 +21,7 @@ from sklearn_rankcal.labels import Judgements, PrefLibOrders
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 
@@ -201,7 +201,7 @@ def aggregate(
         verbose=verbose,
     )
     if found.messages:
-        warnings.warn(f"Some resamples: {found.messages[0]}", ConvergenceWarning, stacklevel=3)
+        warn(f"Some resamples: {found.messages[0]}", ConvergenceWarning)
     result.n_resamples, result.resample = int(n_resamples), resample
     result.confidence_level = float(confidence_level)
     result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
@@ -221,16 +221,16 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
     check_choice(resample, "resample", ("judgements", "judges"))
     if not isinstance(level, Real) or isinstance(level, bool) or not 0 < float(level) < 1:
         raise ValueError(f"confidence_level must be between 0 and 1; got {level!r}.")
-    if resample == "judges" and read.judge is None:
-        raise ValueError(
-            "resample='judges' needs the judge of each judgement. Pass judge= to the constructor "
-            "of Judgements, for example Judgements.from_pairs(pairs, judge=names)."
-        )
     if resample == "judges":
+        if read.judge is None:
+            raise ValueError(
+                "resample='judges' needs the judge of each judgement. Pass judge= to the "
+                "constructor of Judgements, for example Judgements.from_pairs(pairs, judge=names)."
+            )
         if n_resamples == 0:
             raise ValueError(
-                "resample='judges' says what resamples draw, but n_resamples is 0. Pass "
-                "n_resamples=1000 as well, or leave out resample."
+                "resample='judges' needs resamples, but n_resamples is 0. Pass n_resamples=1000 as "
+                "well."
             )
         _check_judges(read)
     if n_resamples == 0:
@@ -278,12 +278,10 @@ def _check_judges(read: Judgements) -> None:
             "of one judge say nothing about other judges. The intervals of resample='judgements' "
             "are about other judgements of the same judge."
         )
-    warnings.warn(
+    warn(
         f"There are only {judges[q]} judges{where}. Intervals from resamples of fewer than "
         f"{FEW_JUDGES} judges are too short: they contain the true scores less often than the "
-        "confidence level says.",
-        UserWarning,
-        stacklevel=5,
+        "confidence level says."
     )
 
 
@@ -319,7 +317,7 @@ def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:
             "their scores are NaN, and they are ranked last."
         )
     if texts:
-        warnings.warn(" ".join(texts), DisconnectedComparisonsWarning, stacklevel=4)
+        warn(" ".join(texts), DisconnectedComparisonsWarning)
 
 
 def _some(items: NDArray[Any]) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
 from sklearn_rankcal.aggregation._linear_systems import solve_laplacian
 from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_count, check_number
 
 Floats = NDArray[np.float64]
@@ -23,7 +24,53 @@ AUTO_PENALTY = 0.1
 _BLOCK = 1 << 14  # pairs
 
 
-class BradleyTerry(ComparisonStructure):
+class MaximumLikelihood(Structure):
+    """Base class of structures that Newton's method fits; `BradleyTerry` has the parameters."""
+
+    unbounded = True
+
+    def __init__(
+        self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
+    ) -> None:
+        self.penalty = penalty
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @property
+    def tolerance(self) -> float:  # type: ignore[override]
+        """What separates two scores: far more than the error that Newton's method leaves."""
+        return max(1e-9, 1e-3 * self.tol)
+
+    def check(self) -> None:
+        """Raise ValueError unless the parameters are valid."""
+        if self.penalty != "auto" or not isinstance(self.penalty, str):
+            check_number(self.penalty, "penalty", positive=False, also="'auto' or")
+        check_number(self.tol, "tol")
+        check_count(self.max_iter, "max_iter")
+
+    def _penalties(self, strong: Bools) -> Floats:
+        """Return the penalty of each component, given which are strongly connected."""
+        if isinstance(self.penalty, str):
+            return np.where(strong, 0.0, AUTO_PENALTY)
+        return np.full(len(strong), float(self.penalty))
+
+    def _minimize(self, objective: Any, rows: Ints, queries: Queries) -> Floats:
+        """Return the centred scores of the nodes, which are these rows."""
+        scores, unfinished = minimize(objective, self.tol, self.max_iter)
+        name = type(self).__name__
+        warn_not_converged(name, unfinished, rows, objective.parts, queries, self.max_iter)
+        return objective.parts.center(scores)
+
+    def _fit_comparisons(self, preferences: Preferences) -> Floats:
+        graph = ComparisonGraph.from_preferences(preferences)
+        if not graph.n_nodes:
+            return np.zeros(preferences.n_rows)
+        objective = _Likelihood(graph, self._penalties(graph.strongly_connected()))
+        scores = self._minimize(objective, graph.rows, preferences.queries)
+        return graph.to_rows(scores, preferences.n_rows)
+
+
+class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     """Maximum likelihood in the Bradley-Terry-Luce model of comparisons.
 
     Parameters
@@ -78,43 +125,8 @@ class BradleyTerry(ComparisonStructure):
     [1.3235, -1.3235]
     """
 
-    unbounded = True
-
-    def __init__(
-        self, penalty: float | str = "auto", tol: float = 1e-6, max_iter: int = 100
-    ) -> None:
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
-
-    @property
-    def tolerance(self) -> float:  # type: ignore[override]
-        """What separates two scores: far more than the error that Newton's method leaves."""
-        return max(1e-9, 1e-3 * self.tol)
-
-    def check(self) -> None:
-        """Raise ValueError unless the parameters are valid."""
-        check_penalty(self.penalty)
-        check_number(self.tol, "tol")
-        check_count(self.max_iter, "max_iter")
-
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
-        options = self.penalty, self.tol, self.max_iter
-        return fit_bradley_terry(preferences, *options, type(self).__name__)
-
-
-def fit_bradley_terry(
-    preferences: Preferences, penalty: float | str, tol: float, max_iter: int, name: str
-) -> Floats:
-    """Compute the scores of all rows; `name` is that of the structure in warnings."""
-    graph = ComparisonGraph.from_preferences(preferences)
-    if not graph.n_nodes:
-        return np.zeros(preferences.n_rows)
-    objective = _Likelihood(graph, part_penalties(penalty, graph.strongly_connected()))
-    scores, unfinished = minimize(objective, tol, max_iter)
-    queries = preferences.queries
-    warn_not_converged(name, unfinished, graph.rows, graph.parts, queries, max_iter)
-    return graph.to_rows(scores, preferences.n_rows)
+        return self._fit_comparisons(preferences)
 
 
 class _Likelihood:
@@ -158,16 +170,3 @@ class _Likelihood:
     def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:
         graph, nodes = self.graph.take(parts)
         return _Likelihood(graph, self.penalty[parts]), nodes
-
-
-def check_penalty(penalty: Any) -> None:
-    """Raise ValueError unless the penalty is "auto" or a finite number >= 0."""
-    if not (isinstance(penalty, str) and penalty == "auto"):
-        check_number(penalty, "penalty", positive=False, also="'auto' or")
-
-
-def part_penalties(penalty: float | str, strong: Bools) -> Floats:
-    """Return the penalty of each component, given which of them are strongly connected."""
-    if isinstance(penalty, str):
-        return np.where(strong, 0.0, AUTO_PENALTY)
-    return np.full(len(strong), float(penalty))

@@ -16,6 +16,7 @@ from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities
 from sklearn_rankcal.labels import Clicks
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._parameters import check_number
 
 Floats = NDArray[np.float64]
 
@@ -103,12 +104,12 @@ class CascadeSatisfaction(ClickStructure):
         """Raise ValueError unless `smoothing` is None or two positive finite numbers."""
         if self.smoothing is None:
             return
-        known = isinstance(self.smoothing, (tuple, list)) and len(self.smoothing) == 2
-        if not known or not all(_is_positive(number) for number in self.smoothing):
+        if not isinstance(self.smoothing, (tuple, list)) or len(self.smoothing) != 2:
             raise ValueError(
-                "smoothing must be None or two positive finite numbers (a, b); got "
-                f"{self.smoothing!r}."
+                f"smoothing must be None or two positive numbers (a, b); got {self.smoothing!r}."
             )
+        for number in self.smoothing:
+            check_number(number, "smoothing", also="None, or each of two numbers")
 
     def _scores(self, clicks: Clicks) -> Floats:
         last = clicks.last_click
@@ -173,7 +174,8 @@ class InversePropensity(ClickStructure):
                 )
         else:
             check_propensities(self.propensities)
-        if self.clip is not None and not (_is_positive(self.clip) and self.clip >= 1):
+        number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
+        if self.clip is not None and not (number and 1 <= self.clip < np.inf):
             raise ValueError(f"clip must be None or a finite number >= 1; got {self.clip!r}.")
 
     def resolve(self, judgements: Any) -> InversePropensity:
@@ -242,8 +244,3 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     ratio = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=ratio, where=denominator > 0)
     return ratio
-
-
-def _is_positive(number: Any) -> bool:
-    known = isinstance(number, Real) and not isinstance(number, (bool, np.bool_))
-    return known and 0 < float(number) < float("inf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
@@ -118,14 +120,27 @@ def _perron(
     above = coo_array((ratio - 1, (pairs.first, pairs.second)), shape=shape).tocsr()
     below = coo_array((1 / ratio - 1, (pairs.second, pairs.first)), shape=shape).tocsr()
     grouped = Queries(queries.offsets)
-    x = np.ones(n)
-    changing = np.ones(queries.n_queries, dtype=bool)
-    for _ in range(max_iter):
+
+    def step(x: Floats) -> Floats:
+        # A + (m / 2) I, where m is the growth of the last step, also converges fast if other
+        # eigenvalues of A have the same modulus as the largest.
         product = grouped.repeat(grouped.sum(x)) + above @ x + below @ x
         growth = grouped.sum(product) / grouped.sum(x)
-        new = product + grouped.repeat(growth / 2) * x
-        new *= grouped.repeat(grouped.sizes / grouped.sum(new))
-        changing = grouped.max(np.abs(new - x) / x) > _TOLERANCE
+        return product + grouped.repeat(growth / 2) * x
+
+    return _iterate(step, grouped, max_iter)
+
+
+def _iterate(
+    step: Callable[[Floats], Floats], parts: Queries, max_iter: int
+) -> tuple[Floats, Bools]:
+    """Repeat a step from 1, scaled to mean 1 in each part, and return the parts that change."""
+    x = np.ones(parts.n_rows)
+    changing = np.ones(parts.n_queries, dtype=bool)
+    for _ in range(max_iter):
+        new = step(x)
+        new *= parts.repeat(parts.sizes / parts.sum(new))
+        changing = parts.max(np.abs(new - x) / x) > _TOLERANCE
         x = new
         if not changing.any():
             break
@@ -267,17 +282,7 @@ def _walk(
     graph: ComparisonGraph, to_first: Floats, to_second: Floats, max_iter: int
 ) -> tuple[Floats, Bools]:
     """Find the stationary distributions by power iteration, and the parts without convergence."""
-    parts, pairs = graph.parts, graph.pairs
-    leaving = pairs.sum_over(to_second, to_first, graph.n_nodes)
+    leaving = graph.pairs.sum_over(to_second, to_first, graph.n_nodes)
     above, below = graph.upper(to_first), graph.upper(to_second).T
-    x = np.ones(graph.n_nodes)
-    changing = np.ones(parts.n_queries, dtype=bool)
-    for _ in range(max_iter):
-        # The walk stays where it is with probability 1/2, so that it cannot be periodic.
-        new = (x + (above @ x + below @ x) / leaving) / 2
-        new *= parts.repeat(parts.sizes / parts.sum(new))
-        changing = parts.max(np.abs(new - x) / x) > _TOLERANCE
-        x = new
-        if not changing.any():
-            break
-    return x, changing
+    # The walk stays where it is with probability 1/2, so that it cannot be periodic.
+    return _iterate(lambda x: (x + (above @ x + below @ x) / leaving) / 2, graph.parts, max_iter)

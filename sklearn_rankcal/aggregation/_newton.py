@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,32 +20,18 @@ _ROUNDING = 1e-15  # relative to the unit of the gradient
 _TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
-class Objective(Protocol):
-    """A convex function of the scores of each of the `parts`, of which a minimum has mean 0."""
+def minimize(objective: Any, tol: float, max_iter: int) -> tuple[Floats, Bools]:
+    """Minimise a convex function for each of many parts by Newton's method with a line search.
 
-    parts: Queries
+    `objective.evaluate` returns the value of each of `objective.parts`, the gradient, its unit (the
+    sum of the absolute values of the terms of each derivative, which bounds its rounding), and the
+    state from which `solve` divides by the Hessian matrix, with a relative residual for each part.
+    `take` returns the objective of some parts, and the numbers that their nodes have here.
 
-    def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Any]:
-        """Return the value of each part, the gradient, its unit, and the state for `solve`.
-
-        The unit of a derivative is the sum of the absolute values of its terms, which bounds its
-        rounding.
-        """
-
-    def solve(self, state: Any, rhs: Floats, tolerance: Floats) -> Floats:
-        """Divide by the Hessian matrix, with a relative residual for each component."""
-
-    def take(self, parts: Bools) -> tuple[Objective, Ints]:
-        """Return the objective of some components, and the numbers that their nodes have here."""
-
-
-def minimize(objective: Objective, tol: float, max_iter: int) -> tuple[Floats, Bools]:
-    """Minimise the function of each component by Newton's method with a line search.
-
-    A component is finished when a step changes none of its scores by more than `tol`. Linear
-    systems are solved as exactly as the gradient makes useful, so that convergence is faster than
-    linear. Once half of the components are finished, only the others are computed. Return the
-    scores, centred in each component, and the components that are not finished.
+    A part is finished when a step changes none of its scores by more than `tol`. Linear systems are
+    solved as exactly as the gradient makes useful, so that convergence is faster than linear. Once
+    half of the parts are finished, only the others are computed. Return the scores, with mean 0 in
+    each part, and the parts that are not finished.
     """
     result = np.zeros(objective.parts.n_rows)
     unfinished = np.zeros(objective.parts.n_queries, dtype=bool)
@@ -94,10 +80,9 @@ def warn_not_converged(
     if unfinished.any():
         first = rows[parts.offsets[:-1][unfinished]]  # a row of each of these components
         n_queries = len(np.unique(queries.codes[first]))
-        warnings.warn(
+        warn(
             f"{name} has not converged in max_iter={max_iter} iterations for {n_queries} of "
             f"{queries.n_queries} queries. Increase max_iter, or smooth the comparisons more by a "
             "larger penalty or smoothing.",
             ConvergenceWarning,
-            stacklevel=4,
         )

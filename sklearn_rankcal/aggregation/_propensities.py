@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -19,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from sklearn_rankcal.labels import Clicks, read_clicks
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 
@@ -221,11 +221,10 @@ def fit_propensities(
             converged = True
             break
     if not converged:
-        warnings.warn(
+        warn(
             f"Regression-EM did not converge in max_iter={max_iter} iterations: the last one "
             f"changed a propensity by {change:.2g}, which is more than tol={tol:g}.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return PropensityEstimate(theta, gamma, np.array(history), len(history) - 1, converged)
 

@@ -299,12 +299,9 @@ def _find(ids: NDArray[Any], wanted: Any, kind: str) -> int:
     listed = ids.tolist()
     if isinstance(wanted, np.generic) and ids.dtype == wanted.dtype:
         wanted = wanted.item()
-    for place, one in enumerate(listed):  # a search among the ids of one query, or of the queries
-        if one is wanted or (type(one) is type(wanted) and one == wanted):
-            return place
-    for place, one in enumerate(listed):
-        if bool(np.all(one == wanted)):
-            return place
+    equal = [k for k, one in enumerate(listed) if one is wanted or bool(np.all(one == wanted))]
+    if equal:  # of 1 and True, which are equal, the one of the same type
+        return next((k for k in equal if type(listed[k]) is type(wanted)), equal[0])
     shown = ", ".join(map(show_id, listed[:5])) + (", ..." if len(listed) > 5 else "")
     raise ValueError(f"There is no {kind} {show_id(wanted)}. There are: {shown}.")
 
@@ -359,15 +356,14 @@ def _table(result: Aggregate, rows: Ints) -> list[str]:
 
 def _parts(result: Aggregate) -> list[str]:
     """Say that some items cannot be compared."""
-    queries = result.judgements.queries
-    split = np.unique(queries.codes[result.parts > 1])
+    n_queries = result.judgements.queries.n_queries
+    split = np.unique(result.judgements.queries.codes[result.parts > 1])
     if not len(split):
         return []
-    text = "scores and ranks of different parts cannot be compared"
-    if queries.n_queries > 1:
-        of = f"{len(split):,} of {queries.n_queries:,} queries"
-        return [f"the items of {of} are in several parts; {text}"]
-    return [f"the items are in {result.parts.max():,} parts; {text}"]
+    where = f"the items are in {result.parts.max():,} parts"
+    if n_queries > 1:
+        where = f"the items of {len(split):,} of {n_queries:,} queries are in several parts"
+    return [f"{where}; scores and ranks of different parts cannot be compared"]
 
 
 def _certificate(result: Aggregate) -> list[str]:
@@ -393,12 +389,10 @@ def _certificate(result: Aggregate) -> list[str]:
     others = others_are_as_good(preferences, rows[result.parts[rows] > 0])
     if others is None:
         return [*lines, "it is proved that none contradicts less; others may contradict as little"]
-    if others:
-        return [
-            f"a best {lost}",
-            "it is proved that none contradicts less, but others contradict as little",
-        ]
-    return [*lines, "it is proved that all others contradict more"]
+    if not others:
+        return [*lines, "it is proved that all others contradict more"]
+    proof = "it is proved that none contradicts less, but others contradict as little"
+    return [f"a best {lost}", proof]
 
 
 def _resamples(result: Aggregate) -> list[str]:

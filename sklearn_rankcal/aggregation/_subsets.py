@@ -145,44 +145,6 @@ def _blocks(
         first = last
 
 
-def draw_subsets(
-    judgements: Any,
-    order: Ints,
-    starts: Ints,
-    counts: Ints,
-    queries: Ints,
-    k: int | None,
-    random: np.random.RandomState,
-) -> Any:
-    """Draw one subset of k judgements of each of some queries, in O(k) for each.
-
-    Parameters
-    ----------
-    judgements : Judgements or Clicks
-        Without counts.
-    order, starts, counts : ndarray
-        The judgements sorted by query, where those of each query begin, and how many there are.
-    queries : ndarray of shape (n,)
-    k : int or None
-    random : RandomState
-
-    Returns
-    -------
-    copies : Judgements or Clicks
-        Its queries are copies of the n queries, each with one subset.
-    """
-    sizes = counts[queries] if k is None else np.minimum(counts[queries], k)
-    # Floyd's algorithm would need a loop. Drawing a few too many with replacement, and redrawing
-    # what is equal, takes O(k) as well unless k is nearly all; then the rest is permuted.
-    taken = [
-        starts[q] + _sample(int(counts[q]), int(size), random)
-        for q, size in zip(queries.tolist(), sizes.tolist(), strict=True)
-    ]
-    copy = np.repeat(np.arange(len(queries)), sizes)
-    numbers = order[np.concatenate(taken)] if taken else np.zeros(0, dtype=np.int64)
-    return judgements.resample(numbers, copy, queries)
-
-
 def _sample(n: int, k: int, random: np.random.RandomState) -> Ints:
     """Draw k different numbers below n, each set with the same probability."""
     if 2 * k > n:
@@ -258,12 +220,9 @@ def mean_over_subsets(
 
 
 class SubsetDraws:
-    """The function of `RedrawnTargets` that draws the targets of one subset of each query.
+    """Draw the targets of one subset of k judgements of each of some queries, in O(k) for each.
 
-    Parameters
-    ----------
-    judgements, encode, size, random
-        As in `mean_over_subsets`.
+    The parameters are those of `mean_over_subsets`.
     """
 
     def __init__(
@@ -278,13 +237,13 @@ class SubsetDraws:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def __call__(self, numbers: Ints) -> Floats:
-        copies = draw_subsets(
-            self.judgements,
-            self._order,
-            self._starts,
-            self._counts,
-            numbers,
-            self.size,
-            self.random,
-        )
+        counts = self._counts[numbers]
+        sizes = counts if self.size is None else np.minimum(counts, self.size)
+        places = zip(self._starts[numbers], counts.tolist(), sizes.tolist(), strict=True)
+        # Drawing a few too many with replacement, and redrawing what is equal, takes O(k) unless k
+        # is nearly all; then all are permuted.
+        taken = [start + _sample(n, k, self.random) for start, n, k in places]
+        chosen = self._order[np.concatenate([*taken, np.zeros(0, dtype=np.int64)])]
+        copy = np.repeat(np.arange(len(numbers)), sizes)
+        copies = self.judgements.resample(chosen, copy, numbers)
         return np.nan_to_num(self.encode(copies), nan=0.0)

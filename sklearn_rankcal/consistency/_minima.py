@@ -7,8 +7,6 @@ SIAM Journal on Control and Optimization 20, 221-246) continues. Sums of hinges 
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -18,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.surrogates import ComparisonSurrogate, DifferenceGraph, PairwiseMargin
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS
+from sklearn_rankcal.utils._messages import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -167,11 +166,10 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
     slope = np.einsum("nij,ni->nj", shape, problems.gradient(scores))
     left = (_violation(z, slope, free) / scale).max()
     if left > ACCEPTED:
-        warnings.warn(
+        warn(
             f"The expected value of {problems.surrogate!r} was not minimised: a derivative of "
             f"{left:.1e} is left, in units of those at scores of 0. Its infimum may be lower.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return scores
 

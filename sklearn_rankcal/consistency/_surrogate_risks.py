@@ -23,18 +23,6 @@ LARGEST = 5
 ROUNDING = 1e-12
 
 
-def surrogate_risk(
-    scores: ArrayLike,
-    distribution: LabelDistribution | tuple[Any, Any],
-    loss: str | Loss,
-    surrogate: str | Surrogate,
-) -> Any:
-    """Compute the expected value of a surrogate; the parameters are those of `surrogate_regret`."""
-    problem, rows = _problem(scores, distribution, loss, surrogate)
-    values = _values(problem, rows)
-    return float(values[0]) if np.ndim(scores) == 1 else values
-
-
 def surrogate_regret(
     scores: ArrayLike,
     distribution: LabelDistribution | tuple[Any, Any],
