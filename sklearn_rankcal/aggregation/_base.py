@@ -88,17 +88,7 @@ class ComparisonStructure(Structure):
 
 def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
     """Compute the scores of all items."""
-    if isinstance(structure, ComparisonStructure):
-        return scores_of_sums(structure, judgements.preferences(), judgements.per_query)
     return tie_scores(structure.scores(judgements), structure, judgements.queries)
-
-
-def scores_of_sums(
-    structure: ComparisonStructure, preferences: Preferences, n_judgements: Floats
-) -> Floats:
-    """Compute the scores of all items from the sums of all comparisons."""
-    scores = structure._scores(preferences, n_judgements)
-    return tie_scores(scores, structure, preferences.queries)
 
 
 def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats:

@@ -158,8 +158,8 @@ class _Likelihood:
             slopes[block] = np.where(ahead, slope, -slope)
             curvature[block] = expected * (1 - unlikely)
         value = graph.sum_pairs(values) + self.penalty / 2 * self.parts.sum(x * x)
-        gradient = graph.row_sums(slopes) - graph.column_sums(slopes) + self.ridge * x
-        unit = graph.row_sums(terms) + graph.column_sums(terms) + self.ridge * np.abs(x)
+        gradient = pairs.sum_skew(slopes, graph.n_nodes) + self.ridge * x
+        unit = pairs.sum_over(terms, terms, graph.n_nodes) + self.ridge * np.abs(x)
         return value, gradient, unit, curvature
 
     def solve(self, curvature: Floats, rhs: Floats, tolerance: Floats) -> Floats:

@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities
+from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._propensities import (
+    check_propensities,
+    fit_propensities,
+    ratio,
+)
 from sklearn_rankcal.labels import Clicks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_number
@@ -119,7 +124,7 @@ class CascadeSatisfaction(ClickStructure):
         clicked = _sum_over_rows(clicks, clicks.clicked)
         n_examined = _sum_over_rows(clicks, seen)
         a, b = (0.0, 0.0) if self.smoothing is None else self.smoothing
-        return _ratio(clicked + a, n_examined + a + b)
+        return ratio(clicked + a, n_examined + a + b)
 
 
 class InversePropensity(ClickStructure):
@@ -209,7 +214,7 @@ class InversePropensity(ClickStructure):
         np.divide(1.0, chance, out=weight, where=clicks.clicked & (chance > 0))
         if self.clip is not None:
             np.minimum(weight, self.clip, out=weight)
-        return _ratio(_sum_over_rows(clicks, weight), _sum_over_rows(clicks))
+        return ratio(_sum_over_rows(clicks, weight), _sum_over_rows(clicks))
 
 
 class ClickThroughRate(ClickStructure):
@@ -228,7 +233,7 @@ class ClickThroughRate(ClickStructure):
     """
 
     def _scores(self, clicks: Clicks) -> Floats:
-        return _ratio(_sum_over_rows(clicks, clicks.clicked), _sum_over_rows(clicks))
+        return ratio(_sum_over_rows(clicks, clicks.clicked), _sum_over_rows(clicks))
 
 
 def _sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats:
@@ -236,11 +241,4 @@ def _sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats
     weight = clicks.weight
     if values is not None:
         weight = values if weight is None else weight * values
-    return np.bincount(clicks.row, weight, clicks.n_rows).astype(np.float64, copy=False)
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN where the denominator is 0."""
-    ratio = np.full(len(numerator), np.nan)
-    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
-    return ratio
+    return add_up(clicks.row, weight, clicks.n_rows)

@@ -6,7 +6,7 @@ contains all queries. Only scores of items of the same component can be compared
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,11 @@ class ComparedPairs(NamedTuple):
 
     def sum_over(self, of_first: Floats, of_second: Floats, n_items: int) -> Floats:
         """Add up over the pairs of each item: `of_first` if it is first, else `of_second`."""
-        return _add_up(self.first, of_first, n_items) + _add_up(self.second, of_second, n_items)
+        return add_up(self.first, of_first, n_items) + add_up(self.second, of_second, n_items)
 
     def sum_skew(self, values: Floats, n_items: int) -> Floats:
         """Add up over the pairs of each item: `values` if it is first, else ``-values``."""
-        return _add_up(self.first, values, n_items) - _add_up(self.second, values, n_items)
+        return add_up(self.first, values, n_items) - add_up(self.second, values, n_items)
 
     def take(self, chosen: Ints | Bools) -> ComparedPairs:
         """Keep only some pairs, or sort them."""
@@ -131,29 +131,17 @@ class ComparisonGraph:
         """Add up a value of each pair over each component, of shape (n_parts,)."""
         return np.add.reduceat(values, self.pair_offsets[:-1])
 
-    def center(self, scores: Floats) -> Floats:
-        """Subtract the mean of each component."""
-        return self.parts.center(scores)
-
     def to_rows(self, scores: Floats, n_rows: int) -> Floats:
         """Return the centred score of each row; items without comparisons have the score 0."""
         values = np.zeros(n_rows)
         if self.n_nodes:
-            values[self.rows] = self.center(scores)
+            values[self.rows] = self.parts.center(scores)
         return values
 
     def upper(self, weight: Floats) -> csr_array:
         """Return the matrix with the weight of each pair at (first, second), and 0 elsewhere."""
         shape = (self.n_nodes, self.n_nodes)
         return csr_array((weight, self.pairs.second, self._row_starts), shape=shape)
-
-    def row_sums(self, values: Floats) -> Floats:
-        """Add up a value of each pair over the pairs of which each node is the first."""
-        return np.asarray(self.upper(values) @ np.ones(self.n_nodes))
-
-    def column_sums(self, values: Floats) -> Floats:
-        """Add up a value of each pair over the pairs of which each node is the second."""
-        return np.asarray(self.upper(values).T @ np.ones(self.n_nodes))
 
     def strongly_connected(self) -> Bools:
         """Whether in each component chains of wins lead from each item to each other one."""
@@ -186,6 +174,6 @@ def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> 
     return np.asarray(labels, dtype=np.int64)
 
 
-def _add_up(places: Ints, values: Floats, length: int) -> Floats:
-    """Add up values by place. Without any, bincount would return integers."""
+def add_up(places: Ints, values: NDArray[Any] | None, length: int) -> Floats:
+    """Add up values by place, or count places. Without values, bincount returns integers."""
     return np.bincount(places, values, length).astype(np.float64, copy=False)

@@ -111,7 +111,7 @@ def _iterate(
     """Solve by conjugate gradients."""
     upper = graph.upper(weight)
     lower = upper.T
-    diagonal = graph.row_sums(weight) + graph.column_sums(weight) + ridge
+    diagonal = graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge
 
     def product(v: Floats) -> Floats:
         return np.asarray(diagonal * v - upper @ v - lower @ v)
@@ -126,7 +126,7 @@ def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Float
     number = np.cumsum(kept) - 1
     first, second = graph.pairs.first, graph.pairs.second
     inside = kept[first]  # the second node of a pair is not the first of its component
-    diagonal = (graph.row_sums(weight) + graph.column_sums(weight) + ridge)[kept]
+    diagonal = (graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge)[kept]
     one, other, negative = number[first[inside]], number[second[inside]], -weight[inside]
     place = np.arange(len(diagonal))
     entries = np.concatenate([diagonal, negative, negative])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -184,8 +183,8 @@ class AggregatedLoss(Loss):
         if isinstance(k, str):
             if k not in ("auto", "all"):
                 raise ValueError(f"subset_size must be 'auto', 'all' or a number; got {k!r}.")
-        elif not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            raise ValueError(f"subset_size must be a whole number >= 1; got {k!r}.")
+        else:
+            check_count(k, "subset_size")
         if not callable(self.gain) and self.gain not in ("auto", "identity"):
             raise ValueError(f"gain must be 'auto', 'identity' or a function; got {self.gain!r}.")
         kind = "clicks" if hasattr(labels, "clicked") else "comparisons"
@@ -276,16 +275,7 @@ class AggregatedLoss(Loss):
         return np.nan_to_num(self.mean_targets(relevance).targets, nan=0.0)
 
     def mean_targets(self, judgements: Any) -> MeanTargets:
-        """Compute the mean of the targets over subsets of the judgements, and its error.
-
-        Parameters
-        ----------
-        judgements : Judgements or Clicks
-
-        Returns
-        -------
-        mean : MeanTargets
-        """
+        """Return the mean of the targets over subsets, and its error, as `MeanTargets`."""
         random = check_random_state(self.random_state)
         size = self._size(judgements)
         return mean_over_subsets(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
 from sklearn_rankcal.aggregation._bradley_terry import MaximumLikelihood
-from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._graphs import add_up, number_components
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.queries import Queries
 
@@ -221,8 +221,7 @@ class _Likelihood:
         return np.add.reduceat(values, self.starts)
 
     def to_nodes(self, values: Floats) -> Floats:
-        sums = np.bincount(self.tiers.item, values, self.parts.n_rows)
-        return sums.astype(np.float64, copy=False)
+        return add_up(self.tiers.item, values, self.parts.n_rows)
 
     # ---------------------------------------------------------------- the objective
 

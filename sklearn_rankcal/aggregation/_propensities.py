@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.base import clone, is_classifier
@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
+from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels import Clicks, read_clicks
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -194,13 +195,13 @@ def fit_propensities(
         )
     if X is None:
         _check_connected(row, at, clicked, n_rows)
-    of_row = _sums(row, shown, n_rows)
-    of_position = _sums(at, shown, n_positions)
-    update = _average(of_row) if X is None else _regression(X, classifier, of_row)
+    of_row = add_up(row, shown, n_rows)
+    of_position = add_up(at, shown, n_positions)
+    update = (lambda n: ratio(n, of_row)) if X is None else _regression(X, classifier, of_row)
     # Start: examination decreases as 1 / position. Relevance is the share of clicks, smoothed.
     theta = 1.0 / np.arange(1, n_positions + 1)
-    theta[_sums(at, clicked, n_positions) == 0] = 0.0
-    gamma = (_sums(row, clicked, n_rows) + 1) / (of_row + 2)
+    theta[add_up(at, clicked, n_positions) == 0] = 0.0
+    gamma = (add_up(row, clicked, n_rows) + 1) / (of_row + 2)
     history = [_log_likelihood(theta[at] * gamma[row], shown, clicked)]
     converged = False
     for _ in range(max_iter):
@@ -211,8 +212,8 @@ def fit_propensities(
         examined = clicked + missed * (theta[at] - product)
         relevant = clicked + missed * (gamma[row] - product)
         # M-step
-        gamma = update(_sums(row, relevant, n_rows))
-        new = _sums(at, examined, n_positions) / np.where(of_position > 0, of_position, 1)
+        gamma = update(add_up(row, relevant, n_rows))
+        new = add_up(at, examined, n_positions) / np.where(of_position > 0, of_position, 1)
         new[0] = 1.0  # which it is already, but for rounding
         change = np.abs(new - theta).max()
         theta = np.minimum(new, 1.0)  # more than 1 is rounding
@@ -231,34 +232,21 @@ def fit_propensities(
 
 def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
     """Return the rows and positions of impressions, and how often each was shown and clicked."""
-    position, weight = clicks.position, clicks.weight
-    longest = int(position.max(initial=1))
-    key = clicks.row * longest + position - 1
-    size, pair = clicks.n_rows * longest, None
-    if size > 4 * len(key) + 1024:  # most cells of the table of all pairs would be empty
-        pair, key = np.unique(key, return_inverse=True)
-        size = len(pair)
-    shown = _sums(key, weight, size)
-    clicked = _sums(key, clicks.clicked if weight is None else clicks.clicked * weight, size)
-    cells = np.flatnonzero(shown)
-    numbers = cells if pair is None else pair[cells]
-    return numbers // longest, numbers % longest + 1, shown[cells], clicked[cells]
+    weight = np.ones(len(clicks.row)) if clicks.weight is None else clicks.weight
+    at = clicks.row, clicks.position - 1
+    shape = clicks.n_rows, int(clicks.position.max(initial=1))
+    # Both tables have the same entries, because zeros are kept.
+    shown = csr_array((weight.astype(np.float64), at), shape=shape)
+    clicked = csr_array((weight * clicks.clicked.astype(np.float64), at), shape=shape)
+    row, kept = np.repeat(np.arange(clicks.n_rows), np.diff(shown.indptr)), shown.data > 0
+    position = shown.indices[kept].astype(np.int64) + 1
+    return row[kept], position, shown.data[kept], clicked.data[kept]
 
 
-def _sums(index: Ints, values: NDArray[Any] | None, length: int) -> Floats:
-    """Add up the values of each index, or count them; `bincount` counts with integers."""
-    return np.bincount(index, values, length).astype(np.float64, copy=False)
-
-
-def _average(of_row: Floats) -> Callable[[Floats], Floats]:
-    """Return the M-step in which every row has a relevance of its own."""
-
-    def update(relevant: Floats) -> Floats:
-        gamma = np.full(len(of_row), np.nan)
-        np.divide(relevant, of_row, out=gamma, where=of_row > 0)
-        return gamma
-
-    return update
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; NaN where the denominator is 0."""
+    nan = np.full(len(numerator), np.nan)
+    return np.divide(numerator, denominator, out=nan, where=denominator > 0)
 
 
 def _regression(X: Any, classifier: Any, of_row: Floats) -> Callable[[Floats], Floats]:
@@ -290,13 +278,13 @@ def _check_connected(row: Ints, at: Ints, clicked: Floats, n_rows: int) -> None:
     The clicks on a row determine the ratios of the propensities of its positions.
     """
     n_positions = int(at.max()) + 1
-    informative = (_sums(row, clicked, n_rows) > 0)[row]
+    informative = (add_up(row, clicked, n_rows) > 0)[row]
     links = coo_array(
         (np.ones(informative.sum()), (row[informative], n_rows + at[informative])),
         shape=(n_rows + n_positions, n_rows + n_positions),
     )
     component = connected_components(links, directed=False)[1][n_rows:]
-    apart = (component != component[0]) & (_sums(at, clicked, n_positions) > 0)
+    apart = (component != component[0]) & (add_up(at, clicked, n_positions) > 0)
     if apart.any():
         raise ValueError(
             "The clicks do not determine the propensities: no chain of documents that were shown "

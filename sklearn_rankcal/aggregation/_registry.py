@@ -44,17 +44,10 @@ _OTHER_NAMES = {
     "ctr": "click_through_rate",
     "elo": "btl",
     "hodgerank": "least_squares",
-    "ilsr": "btl",
     "ips": "inverse_propensity",
-    "luce": "plackett_luce",
-    "mean_adjacency": "borda",
-    "mle": "btl",
-    "mosteller": "least_squares",
     "pagerank": "rank_centrality",
-    "pl": "plackett_luce",
     "saaty": "principal_eigenvector",
     "thurstone": "least_squares",
-    "thurstone_mosteller": "least_squares",
     "win_rate": "budgeted_borda",
 }
 

@@ -23,7 +23,7 @@ from sklearn_rankcal.aggregation._base import (
     ComparisonStructure,
     Structure,
     compute_scores,
-    scores_of_sums,
+    tie_scores,
 )
 from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
 from sklearn_rankcal.labels import Judgements, Preferences
@@ -191,7 +191,8 @@ class Run:
             sums = np.concatenate([np.zeros((n, 1)), np.cumsum(draws * self.sizes, axis=1)], axis=1)
             totals = np.diff(sums[:, self.unit_offsets], axis=1).reshape(-1)
             preferences = Preferences(copies, winner, loser, weight)
-            scores = scores_of_sums(self.structure, preferences, totals)
+            scores = self.structure._scores(preferences, totals)
+            scores = tie_scores(scores, self.structure, copies)
         else:
             scores = compute_scores(self.structure, self._sample(draws, against))
         positive = weight > 0

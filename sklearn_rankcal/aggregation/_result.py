@@ -273,22 +273,15 @@ class Aggregate:
                 "to_frame needs pandas: pip install pandas. The attributes items, groups, scores "
                 "and ranks hold the same data as arrays."
             ) from error
-        order = np.lexsort((self.ranks, self.judgements.queries.codes))
-        return pd.DataFrame({name: values[order] for name, values in self._columns().items()})
-
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        columns = {
-            "query": self.groups,
-            "rank": self.ranks,
-            "item": self.items,
-            "score": self.scores,
-        }
+        columns = {"query": self.groups, "rank": self.ranks, "item": self.items}
+        columns["score"] = self.scores
         if (self.parts > 1).any():
             columns["part"] = self.parts
         for name in ("score_low", "score_high", "rank_low", "rank_high"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
-        return columns
+        order = np.lexsort((self.ranks, self.judgements.queries.codes))
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def __repr__(self) -> str:
         return _write_leaderboard(self)

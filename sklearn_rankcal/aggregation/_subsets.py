@@ -165,9 +165,7 @@ class MeanTargets(NamedTuple):
     targets : ndarray of shape (n_documents,)
         NaN for documents about which no subset says anything.
     standard_error : ndarray of shape (n_documents,)
-        The standard error of the mean that comes from drawing subsets, 0 where all are taken. It
-        is estimated from the differences between rounds. In a round, the judgements of a query are
-        divided at random into disjoint subsets.
+        The standard error of the mean that comes from drawing subsets, 0 where all are taken.
     exact : ndarray of bool of shape (n_queries,)
         Whether all subsets of the query are taken.
     n_subsets : ndarray of shape (n_queries,)

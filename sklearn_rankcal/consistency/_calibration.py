@@ -27,6 +27,7 @@ from sklearn_rankcal.consistency._minima import (
 from sklearn_rankcal.consistency._rankings import all_ranks
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._parameters import check_count
 
 Floats = NDArray[np.float64]
 #: The largest query whose cones are searched.
@@ -128,8 +129,7 @@ def is_calibrated_numerically(
     r = n_documents
     if isinstance(r, bool) or not isinstance(r, Integral) or not 2 <= r <= LARGEST:
         raise ValueError(f"n_documents must be a whole number from 2 to {LARGEST}; got {r!r}.")
-    if isinstance(n_cones, bool) or not isinstance(n_cones, Integral) or n_cones < 1:
-        raise ValueError(f"n_cones must be a whole number >= 1; got {n_cones!r}.")
+    check_count(n_cones, "n_cones")
     random = check_random_state(random_state)
     surrogate = get_surrogate(surrogate)
     found = find_counterexample(

@@ -30,9 +30,7 @@ TOL = 1e-9
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether a condition holds, and which documents violate it.
-
-    A condition that holds is true in ``if`` and other uses of ``bool``.
+    """Whether a condition holds, which is its value as a ``bool``, and which documents violate it.
 
     Attributes
     ----------
@@ -49,16 +47,11 @@ class Condition:
     violations: tuple[tuple[int, ...], ...]
     meaning: str
 
-    @property
-    def holds(self) -> bool:
-        """Whether there is no violation, which is also the value of ``bool(condition)``."""
+    def __bool__(self) -> bool:
         return not self.violations
 
-    def __bool__(self) -> bool:
-        return self.holds
-
     def __repr__(self) -> str:
-        if self.holds:
+        if self:
             return f"{self.name} holds"
         shown = ", ".join(map(str, self.violations[:6]))
         more = len(self.violations) - 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._parameters import check_count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -155,8 +155,7 @@ def find_counterexample(
             f"n_documents must be a whole number from 2 to {LARGEST}, since all rankings are "
             f"evaluated ({len(all_ranks(LARGEST))} of {LARGEST} documents); got {r!r}."
         )
-    if isinstance(n_trials, bool) or not isinstance(n_trials, Integral) or n_trials < 1:
-        raise ValueError(f"n_trials must be a whole number >= 1; got {n_trials!r}.")
+    check_count(n_trials, "n_trials")
     if condition is not None and not callable(condition):
         raise TypeError(f"condition must be a function of a LabelDistribution; got {condition!r}.")
     random = check_random_state(random_state)

@@ -38,19 +38,13 @@ class Diagnosis:
     loss : Loss
         The loss that the ranker was fitted for.
     per_query : dict of ndarray of shape (n_queries,)
-        The columns of the diagnosis, by name:
-
-        - ``query`` and ``n_documents``: the id of the query, and the number of its documents.
-        - For losses on pairs, ``objective``, ``lower_bound``, ``gap``, ``optimal`` and ``method``:
-          the report of the decoder (see `CalibratedRanker.decode_report`).
-        - For losses on pairs, ``scores_suffice``: whether sorting by scores is enough for the
-          predictions. For ``"pd"`` this is P_f with the net Borda score (Ramaswamy et al., 2013,
-          theorem 6), for ``"map"`` it is P_reinforce (theorem 4).
-        - For ``"pd"``, ``acyclic``: whether the predicted preferences are acyclic (theorem 7).
-        - If labels were given, ``squared_error``: an estimate of the squared distance of the
-          predictions from the expected targets, NaN if the loss is undefined for the query.
-        - If labels were given, ``squared_bound``: ``squared_error`` times the square of the loss's
-          `regret_constant`.
+        The columns ``query`` and ``n_documents``; for losses on pairs those of
+        `CalibratedRanker.decode_report`, and ``scores_suffice``: whether the predictions satisfy
+        P_f with the net Borda score (``"pd"``; Ramaswamy et al., 2013, theorem 6) or P_reinforce
+        (``"map"``; theorem 4); for ``"pd"`` ``acyclic``: whether they are acyclic (theorem 7); and
+        with labels ``squared_error``, an estimate of the squared distance of the predictions from
+        the expected targets (NaN if the loss is undefined), and ``squared_bound``, that times the
+        square of `Loss.regret_constant`.
     """
 
     loss: Loss
