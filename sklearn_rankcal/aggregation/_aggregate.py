@@ -104,36 +104,25 @@ def aggregate(
 
     Notes
     -----
-    Identical judgements are merged first. The methods take time linear in the number of compared
-    pairs, times the number of iterations, except Kemeny, whose problem is NP-hard. A resample takes
-    as long as the method, and the probabilities of pairs take O(n_resamples r^2) time for r items.
-
-    Intervals of scores are bias-corrected percentile intervals [2]_. The interval of a rank begins
-    after all items that are above in a share of at least (1 + confidence_level) / 2 of the
-    resamples, and ends before all that are below in as many. Where scores are exactly equal, both
-    are too short.
-
-    If all n judgements of two items agree, so do those of every resample, however few they are. In
-    each resample, a share 1 - U^(1/n) of such unanimous comparisons is therefore turned round, with
-    U uniform on (0, 1): the interval of Clopper and Pearson for the share of judgements that
-    disagree [3]_. From six unanimous votes on, the place is clear with the default confidence
-    level. The same is done between two sets of items if no judgement prefers an item of the one.
-    The intervals of scores are plain percentiles then, extended to the score of the data. Where
-    only a penalty or a smoothing bounds it, as for an item that has won all its comparisons in the
-    Bradley-Terry model, the interval has no end on this side (inf).
-
-    A resample whose comparisons do not connect two items counts one half in the probability of this
-    pair; one that compares an item with no other is left out of the interval of its score. ``python
-    examples/benchmarks/bench_leaderboards.py`` prints how often intervals contain the true scores.
+    The methods take time linear in the number of compared pairs, times the number of iterations,
+    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. :ref:`votes`
+    explains the intervals. Those of scores are bias-corrected percentile intervals (Efron). That of
+    a rank begins after all items that are above in a share of at least (1 + confidence_level) / 2
+    of the resamples, and ends before all that are below in as many. In each resample, a share 1 -
+    U^(1/n) of n unanimous comparisons is turned round, with U uniform on (0, 1): the interval of
+    Clopper and Pearson for the share of judgements that disagree. Where only a penalty or a
+    smoothing bounds a score, its interval is infinite. A resample whose comparisons do not connect
+    two items counts one half in the probability of this pair; one that compares an item with no
+    other is left out of the interval of its score.
 
     References
     ----------
-    .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       Annals of Statistics 41, 2292-2323. Section 5.
-    .. [2] B. Efron (1981). Nonparametric standard errors and confidence intervals. Canadian Journal
-       of Statistics 9(2), 139-158.
-    .. [3] C. J. Clopper and E. S. Pearson (1934). The use of confidence or fiducial limits
-       illustrated in the case of the binomial. Biometrika 26, 404-413.
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.
+
+    Efron (1981), Nonparametric standard errors and confidence intervals, Canadian J. of Statistics
+    9(2).
+
+    Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
 
     Examples
     --------

@@ -14,11 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.aggregation._propensities import (
-    check_propensities,
-    fit_propensities,
-    ratio,
-)
+from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities, ratio
 from sklearn_rankcal.labels import Clicks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_number
@@ -78,10 +74,8 @@ class CascadeSatisfaction(ClickStructure):
     Notes
     -----
     If a session has several clicks, every click counts, and the documents down to the last click
-    were examined. This is the estimator of the dependent click model (Guo et al.), where a user who
-    has clicked goes on with a probability lambda of the position. It maximises the likelihood with
-    the lower bound 1 - lambda in the place of the probability that nothing below the last click
-    satisfied.
+    were examined. This is the estimator of the dependent click model (Guo et al.), which maximises
+    a lower bound of its likelihood.
 
     References
     ----------

@@ -178,18 +178,13 @@ class LogOdds(ComparisonStructure):
     The scores are s_j = (1 / (r - 1)) sum over l != j of the log-odds of j against l, for a query
     of r items. A pair that was never compared contributes 0.
 
-    Assume comparisons of the Bradley-Terry-Luce model, in which j is preferred to l with
-    probability 1 / (1 + exp(r_l - r_j)), and that all pairs are compared. As judgements become
-    more, the scores with ``added_to="counts"`` converge to r / (r - 1) times the centred r_j,
-    however unequally often the pairs are compared; a c of 1/2 leaves a bias of order 1 / n^2 in the
-    log-odds of n comparisons (Haldane). With the other two, the log-odds are shrunk. With
-    ``"conditional"`` the order is still right in the limit. With ``"fractions"`` it can be wrong if
-    pairs are not compared equally often.
-
-    The default bounds the log-odds of a pair by log(3), also in subsets of k judgements with few
-    comparisons of each pair. On comparisons drawn from the labels of MQ2008, rankers that learn
-    from its scores had a smaller risk than with ``"counts"`` from k = 30 on, and the same risk
-    below. Where a few items are far better than the rest, ``"counts"`` can be better.
+    Assume comparisons of the Bradley-Terry-Luce model, and that all pairs are compared. As
+    judgements become more, the scores with ``"counts"`` converge to r / (r - 1) times the centred
+    parameters, however unequally often the pairs are compared; a c of 1/2 leaves a bias of order 1
+    / n^2 in the log-odds of n comparisons (Haldane). With the other two, the log-odds are shrunk.
+    With ``"conditional"`` the order is still right in the limit, and the log-odds of a pair are at
+    most log(3), also for few comparisons, which suits the subsets of `AggregatedLoss`. With
+    ``"fractions"`` the order can be wrong if pairs are not compared equally often.
 
     References
     ----------

@@ -171,9 +171,6 @@ class RankCentrality(ComparisonStructure):
     judgements become more, they converge to those of a Bradley-Terry-Luce model, however unequally
     often pairs are compared, as long as the comparisons connect all items.
 
-    Components of at most 200 items are solved as dense systems, chains and trees by elimination,
-    and others by power iteration.
-
     References
     ----------
     Negahban, Oh and Shah (2012), Iterative ranking from pair-wise comparisons, NIPS.

@@ -183,15 +183,11 @@ def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints,
     certainly = np.where(above >= certain, 1, 0) - np.where(above <= 1 - certain, 1, 0)
     low = np.ones(queries.n_rows, dtype=np.int64)
     high = queries.repeat(queries.sizes).astype(np.int64)
-    n_entries = PAIRS.n_entries(queries.sizes)
-    starts = np.cumsum(n_entries) - n_entries
-    for r in np.unique(queries.sizes[queries.sizes > 1]).tolist():
-        member = np.flatnonzero(queries.sizes == r)
-        step = rows_per_block(16 * r * r)
-        for some in (member[k : k + step] for k in range(0, len(member), step)):
-            flat = certainly[starts[some][:, None] + np.arange(PAIRS.n_entries(r))]
-            matrices = PAIRS.matrices(flat.astype(np.float64), r)
-            inside = queries.offsets[some][:, None] + np.arange(r)
-            low[inside] += (matrices < 0).sum(axis=2)
-            high[inside] -= (matrices > 0).sum(axis=2)
+    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
+    for inside in queries.equal_pair_blocks():
+        r = inside.shape[1]
+        entries = starts[queries.codes[inside[:, :1]]] + np.arange(PAIRS.n_entries(r))
+        matrices = PAIRS.matrices(certainly[entries].astype(np.float64), r)
+        low[inside] += (matrices < 0).sum(axis=2)
+        high[inside] -= (matrices > 0).sum(axis=2)
     return low, high

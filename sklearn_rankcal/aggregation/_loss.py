@@ -18,11 +18,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._registry import get_structure
-from sklearn_rankcal.aggregation._subsets import (
-    MeanTargets,
-    SubsetDraws,
-    mean_over_subsets,
-)
+from sklearn_rankcal.aggregation._subsets import MeanTargets, SubsetDraws, mean_over_subsets
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
 from sklearn_rankcal.measures import Measure
@@ -336,9 +332,8 @@ def auto_subset_size(judgements: Any) -> int:
     Notes
     -----
     Theorem 4 of Duchi, Mackey and Jordan (2013) needs a size that grows more slowly than sqrt(n).
-    On comparisons drawn from the labels of MQ2008 and from generated worlds, this rule was within 1
-    % of the risk of the best size. Too large a size cost less than 1 %, and too small a size up to
-    20 %.
+    On comparisons drawn from the labels of MQ2008, this rule was within 1 % of the risk of the best
+    size.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.base import clone, is_classifier
@@ -109,9 +109,9 @@ def estimate_propensities(
     -----
     The clicks determine propensities and relevance up to a common factor, which is chosen such that
     theta_1 = 1. Without features, iterations never decrease the likelihood, and with few sessions
-    per document the estimates of low positions are too large. With features, an iteration fits the
-    classifier to a relevant and an irrelevant copy of each document, weighted by the expected
-    numbers of impressions, where Wang et al. draw one of the two at random.
+    per document the estimates of low positions are too large. With features, the classifier is
+    fitted to a relevant and an irrelevant copy of each document, weighted by the expected numbers
+    of impressions.
 
     References
     ----------
@@ -232,15 +232,18 @@ def fit_propensities(
 
 def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
     """Return the rows and positions of impressions, and how often each was shown and clicked."""
-    weight = np.ones(len(clicks.row)) if clicks.weight is None else clicks.weight
-    at = clicks.row, clicks.position - 1
-    shape = clicks.n_rows, int(clicks.position.max(initial=1))
-    # Both tables have the same entries, because zeros are kept.
-    shown = csr_array((weight.astype(np.float64), at), shape=shape)
-    clicked = csr_array((weight * clicks.clicked.astype(np.float64), at), shape=shape)
-    row, kept = np.repeat(np.arange(clicks.n_rows), np.diff(shown.indptr)), shown.data > 0
-    position = shown.indices[kept].astype(np.int64) + 1
-    return row[kept], position, shown.data[kept], clicked.data[kept]
+    position, weight = clicks.position, clicks.weight
+    longest = int(position.max(initial=1))
+    key = clicks.row * longest + position - 1
+    size, pair = clicks.n_rows * longest, None
+    if size > 4 * len(key) + 1024:  # most cells of the table of all pairs would be empty
+        pair, key = np.unique(key, return_inverse=True)
+        size = len(pair)
+    shown = add_up(key, weight, size)
+    clicked = add_up(key, clicks.clicked if weight is None else clicks.clicked * weight, size)
+    cells = np.flatnonzero(shown)
+    numbers = cells if pair is None else pair[cells]
+    return numbers // longest, numbers % longest + 1, shown[cells], clicked[cells]
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:

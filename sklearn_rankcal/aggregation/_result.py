@@ -223,8 +223,8 @@ class Aggregate:
         Returns
         -------
         clear : bool
-            Whether the best item is above each other one in a share of at least ``(1 +
-            confidence_level) / 2`` of the resamples. False if the comparisons do not connect it
+            Whether the best item is above each other one in a share of at least 97.5 % of the
+            resamples for a `confidence_level` of 0.95. False if the comparisons do not connect it
             with some other one.
 
         Examples
@@ -243,17 +243,7 @@ class Aggregate:
         return bool(self.rank_high[self.rows_of(group)[0]] == 1)
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
-        """Plot the leaderboard of a query.
-
-        Parameters
-        ----------
-        group, ax
-            As in `plotting.plot_aggregate`.
-
-        Returns
-        -------
-        ax : matplotlib axes
-        """
+        """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""
         return plot_aggregate(self, group, ax=ax)
 
     def to_frame(self) -> Any:

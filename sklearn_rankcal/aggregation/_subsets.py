@@ -179,11 +179,7 @@ class MeanTargets(NamedTuple):
 
 
 def mean_over_subsets(
-    judgements: Any,
-    encode: Encode,
-    size: int | None,
-    n_subsets: int,
-    random: np.random.RandomState,
+    judgements: Any, encode: Encode, size: int | None, n_subsets: int, random: np.random.RandomState
 ) -> MeanTargets:
     """Compute the mean of the targets over at least `n_subsets` subsets of each query, or all.
 

@@ -6,10 +6,7 @@ which a loss with a decoder, or a surrogate, fails. The papers are listed in :do
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound
-from sklearn_rankcal.consistency._calibration import (
-    CalibrationCheck,
-    is_calibrated_numerically,
-)
+from sklearn_rankcal.consistency._calibration import CalibrationCheck, is_calibrated_numerically
 from sklearn_rankcal.consistency._conditions import (
     Condition,
     is_low_noise,
@@ -20,10 +17,7 @@ from sklearn_rankcal.consistency._conditions import (
 from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
 from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
 from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
-from sklearn_rankcal.consistency._surrogate_risks import (
-    suboptimality,
-    surrogate_regret,
-)
+from sklearn_rankcal.consistency._surrogate_risks import suboptimality, surrogate_regret
 
 __all__ = [
     "CalibrationCheck",

@@ -19,11 +19,7 @@ from sklearn_rankcal.consistency._counterexamples import (
 )
 from sklearn_rankcal.consistency._distributions import LabelDistribution
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates, resolved_targets
-from sklearn_rankcal.consistency._minima import (
-    cone_minimizers,
-    is_piecewise_linear,
-    minimizers,
-)
+from sklearn_rankcal.consistency._minima import cone_minimizers, is_piecewise_linear, minimizers
 from sklearn_rankcal.consistency._rankings import all_ranks
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate

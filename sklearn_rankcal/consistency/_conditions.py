@@ -93,7 +93,7 @@ def satisfies_reinforce(
     Let u_ij = E[Y_i Y_j / sum(Y)]. The condition says that for all i and j, u_ii >= u_jj implies
     u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+. If it holds, ``loss="map",
     decoder="diagonal"`` and ``loss="map_by_scores"`` are calibrated (Ramaswamy et al., 2013,
-    theorem 4 and corollary 5). It holds if documents are relevant independently of each other.
+    theorem 4 and corollary 5).
 
     Parameters
     ----------
@@ -327,10 +327,7 @@ def reinforce_violations(
 
 
 def score_violations(
-    differences: Floats,
-    scores: Floats,
-    slack: Floats | float,
-    score_slack: Floats | float,
+    differences: Floats, scores: Floats, slack: Floats | float, score_slack: Floats | float
 ) -> NDArray[np.bool_]:
     """Return which pairs (i, j) violate P_f, for differences (n, r, r) and scores (n, r)."""
     lead = scores[:, :, None] - scores[:, None, :]

@@ -173,12 +173,8 @@ def _standard_error(values: Floats) -> float:
 
 def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
     """Return for each query the size up to which its predictions count as 0: `TOL` * largest."""
-    counts = space.n_entries(queries.sizes)
     largest = np.zeros(queries.n_queries)
-    some = counts > 0
-    starts = (np.cumsum(counts) - counts)[some]
-    if len(starts):
-        largest[some] = np.maximum.reduceat(np.abs(u), starts)
+    np.maximum.at(largest, space.owners(queries), np.abs(u))
     return TOL * largest
 
 

@@ -89,10 +89,8 @@ def bayes_ranking(
 
     Parameters
     ----------
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    distribution, loss : LabelDistribution or tuple, str or Loss
+        As in `expected_targets`.
     time_limit : float, default=None
         A limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
         A `ConvergenceWarning` is issued if it is too short for a proof. If None, there is no limit.
@@ -155,10 +153,8 @@ def ranking_risk(
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
         The position of each document, 1 = top.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    distribution, loss : LabelDistribution or tuple, str or Loss
+        As in `expected_targets`.
 
     Returns
     -------

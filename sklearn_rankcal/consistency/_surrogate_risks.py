@@ -39,10 +39,8 @@ def surrogate_regret(
     ----------
     scores : array-like of shape (r,) or (n_scores, r)
         The score of each document, or several such rows.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object, whose targets are the utilities.
+    distribution, loss : LabelDistribution or tuple, str or Loss
+        As in `expected_targets`; the targets of the loss are the utilities.
     surrogate : str or Surrogate
         A key of `surrogates.SURROGATES`, or an object. If it has a parameter `eta` that is None,
         the labels of the distribution determine it.
@@ -92,12 +90,8 @@ def suboptimality(
     ----------
     epsilon : float or array-like of shape (n,)
         Regrets of the ranking, which are not negative.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents, r at most 5.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
-    surrogate : str or Surrogate
-        As in `surrogate_regret`.
+    distribution, loss, surrogate
+        As in `surrogate_regret`, for at most 5 documents.
 
     Returns
     -------
