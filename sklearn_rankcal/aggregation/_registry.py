@@ -87,4 +87,4 @@ def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure
         raise ValueError(f"Unknown {word} {structure!r}.{hint} Known: {', '.join(known)}.")
     if isinstance(structure, type) or not hasattr(structure, "scores"):
         raise TypeError(f"{word} must be a name or have a scores method; got {structure!r}.")
-    return structure  # type: ignore[no-any-return]
+    return structure
