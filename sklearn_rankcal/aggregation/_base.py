@@ -35,6 +35,7 @@ class Structure(BaseEstimator):
     takes: str = "comparisons"
     tolerance: float = 1e-9
     unbounded: bool = False
+    _scores_are_gains: bool = False  # because they are not negative
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""
@@ -64,7 +65,7 @@ class Structure(BaseEstimator):
         By default they are exp(score), the strengths of the Bradley-Terry-Luce model. NaN stays
         NaN.
         """
-        return np.exp(scores)
+        return scores if self._scores_are_gains else np.exp(scores)
 
 
 class ComparisonStructure(Structure):

@@ -1,8 +1,4 @@
-"""Structures of clicks: what was shown and clicked comes in, one score per document comes out.
-
-`CascadeSatisfaction` and `InversePropensity` correct for the order in which documents were shown,
-each under its own model of the user. `ClickThroughRate` does not.
-"""
+"""Structures of clicks: what was shown and clicked comes in, one score per document comes out."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities, ratio
 from sklearn_rankcal.labels import Clicks
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_number
 
 Floats = NDArray[np.float64]
@@ -26,23 +21,10 @@ class ClickStructure(Structure):
     """Base class of structures of clicks. A subclass implements `_scores`."""
 
     takes = "clicks"
-
-    def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Return the scores, which are not negative."""
-        return scores
+    _scores_are_gains = True
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per document; larger is better.
-
-        Parameters
-        ----------
-        judgements : Clicks
-            The sessions of all queries, from `read_clicks`; other judgements raise TypeError.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-        """
+        """Compute one score per document from the `Clicks` of all queries; larger is better."""
         self.check()
         if not isinstance(judgements, Clicks):
             raise TypeError(

@@ -20,6 +20,8 @@ ADDED_TO = ("counts", "fractions", "conditional")
 class Borda(ComparisonStructure):
     """Net Borda count: the mean number of comparisons won in a judgement, minus those lost.
 
+    See Duchi et al. (2013), section 5.1.
+
     See Also
     --------
     BudgetedBorda : The sum of the probabilities of winning.
@@ -30,10 +32,6 @@ class Borda(ComparisonStructure):
     minus the reverse, and k is the number of judgements of the query. They add up to 0. If items
     are not compared equally often, the order depends on how often they are: an item that wins 60 of
     100 comparisons is above one that wins all of 10, also in the limit of many judgements.
-
-    References
-    ----------
-    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
 
     Examples
     --------
@@ -80,9 +78,7 @@ class BudgetedBorda(ComparisonStructure):
 
     References
     ----------
-    Ammar and Shah (2011), Ranking: compare, don't score, Allerton Conference.
-
-    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
+    Ammar and Shah (2011), Ranking: compare, don't score; Duchi et al. (2013), section 5.1.
 
     Examples
     --------
@@ -96,6 +92,7 @@ class BudgetedBorda(ComparisonStructure):
     """
 
     tolerance = 1e-12
+    _scores_are_gains = True
 
     def __init__(self, conditional: bool = False) -> None:
         self.conditional = conditional
@@ -111,10 +108,6 @@ class BudgetedBorda(ComparisonStructure):
         if not self.conditional:
             sums = sums * queries.repeat(_inverse(n_judgements))
         return queries.scatter(sums / others(queries))
-
-    def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Return the scores, which are not negative."""
-        return scores
 
 
 class Copeland(ComparisonStructure):
@@ -188,8 +181,7 @@ class LogOdds(ComparisonStructure):
 
     References
     ----------
-    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1, and section
-    6.2 for the mean, whose limit is equation (27).
+    Duchi et al. (2013), sections 5.1 and 6.2, with the limit in equation (27).
 
     Haldane (1956), The estimation and significance of the logarithm of a ratio of frequencies.
 

@@ -61,9 +61,7 @@ class PrincipalEigenvector(ComparisonStructure):
 
     References
     ----------
-    Saaty (2003), Decision-making with the AHP: why is the principal eigenvector necessary.
-
-    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
+    Saaty (2003), Decision-making with the AHP; Duchi et al. (2013), section 5.1.
 
     Examples
     --------

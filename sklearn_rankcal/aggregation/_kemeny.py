@@ -9,7 +9,6 @@ from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.decoders import DECODERS, DecodeResult
 from sklearn_rankcal.decoders._search import check_options
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
 
@@ -69,6 +68,8 @@ class Kemeny(ComparisonStructure):
     (['a', 'b', 'c'], [2.0, 1.0, 0.0])
     """
 
+    _scores_are_gains = True
+
     def __init__(self, method: str = "auto", *, time_limit: float | None = None) -> None:
         self.method = method
         self.time_limit = time_limit
@@ -76,10 +77,6 @@ class Kemeny(ComparisonStructure):
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
         check_options(self.method, _METHODS, 0, self.time_limit, 0)
-
-    def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Return the scores, which are not negative."""
-        return scores
 
     def _decode(self, preferences: Preferences, n_jobs: int | None = None) -> DecodeResult:
         """Rank the items; the objectives are the weights that the rankings contradict."""

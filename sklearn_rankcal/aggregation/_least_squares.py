@@ -68,9 +68,7 @@ class LeastSquares(ComparisonStructure):
 
     References
     ----------
-    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.1.
-
-    Mosteller (1951), Remarks on the method of paired comparisons, Psychometrika 16.
+    Duchi et al. (2013), section 5.1; Mosteller (1951), Remarks on the method of paired comparisons.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Linear systems of many components at once: batched conjugate gradients, and Laplacian matrices.
 
-Each component has its own step lengths and stops on its own. Its solution therefore does not depend
-on the other components, and thousands of small ones cost as much as one large one.
+Each component has its own step lengths and stops on its own, as if it were alone.
 """
 
 from __future__ import annotations

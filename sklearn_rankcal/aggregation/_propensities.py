@@ -39,8 +39,7 @@ class PropensityEstimate:
     propensities : ndarray of shape (n_positions,)
         Probability that each position is examined. That of position 1 is 1.
     relevance : ndarray of shape (n_documents,)
-        Probability that each document is clicked if it is examined. NaN if it was never shown and
-        no classifier predicts it.
+        Probability that each document is clicked if it is examined. NaN if it was never shown.
     log_likelihood : ndarray of shape (n_iter + 1,)
         Mean log-likelihood of an impression before the first iteration and after each.
     n_iter : int
@@ -85,8 +84,7 @@ def estimate_propensities(
     max_iter : int, default=2000
         Largest number of iterations.
     tol : float, default=None
-        Iterations stop when no propensity changes by more. None means 1e-6 without X, and 1e-3 with
-        X, because the predictions of a classifier need not change smoothly.
+        Iterations stop when no propensity changes by more. None means 1e-6, and 1e-3 with X.
 
     Returns
     -------

@@ -1,9 +1,8 @@
 """The bootstrap of judgements: which judgements a resample contains, and the scores it leads to.
 
 A *unit* is what is drawn: a judgement, or all judgements of a judge. Identical judgements are one
-unit with a count, so that a resample is a multinomial draw of counts over the units of a query. The
-sums of the comparisons of many resamples are the product of these counts and the sparse matrix of
-the comparisons of each unit. A structure receives all of them as copies of the query.
+unit with a count, so that a resample is a multinomial draw of counts over the units of a query, and
+the structure receives many resamples as copies of the query.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Subsets of the judgements of each query, for U-statistics of order k.
-
-Judgements come in, and blocks of judgements whose queries are copies of the given ones go out: each
-copy has the judgements of one subset. A structure computes the scores of all copies at once.
-"""
+"""Subsets of the judgements of each query, as copies of the query, for U-statistics of order k."""
 
 from __future__ import annotations
 

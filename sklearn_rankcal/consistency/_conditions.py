@@ -1,8 +1,7 @@
 """Noise conditions, under which theorems hold for a distribution or a matrix of expected targets.
 
-All comparisons allow for rounding by a slack, up to which differences count as equality. It is
-`tol` times the size of the numbers that were added: their expected absolute values under a
-distribution, and the largest absolute entry of a matrix, whose terms are unknown.
+Differences count as equality up to a slack: `tol` times the size of the numbers that were added,
+which is the largest absolute entry of a matrix, whose terms are unknown.
 """
 
 from __future__ import annotations

@@ -102,22 +102,19 @@ def find_counterexample(
     loss : str or Loss
         The loss by which rankings are judged (see `ranking_regret`).
     choice : str, decoder, Surrogate or callable, default="auto"
-        What is tested. A decoder is applied to the expected targets of `loss`. A surrogate, or a
-        key of `surrogates.SURROGATES`, is minimised, and one of its minimisers is sorted. A
-        function f maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and E[f(Y)]
-        is sorted.
+        A decoder is applied to the expected targets of `loss`. A surrogate, or a key of
+        `surrogates.SURROGATES`, is minimised, and one of its minimisers is sorted. A function f
+        maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and E[f(Y)] is sorted.
     n_documents : int, default=3
         The number r of documents, from 2 to 6.
     condition : callable, default=None
         A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions for which
         it is true count. If None, all of them count.
     labels : array-like of shape (m, r) or (m, r, r), default=None
-        The labels that are mixed. If None, these are labels with relevance 0 and 1 for binary
-        losses, and 0 to 3 for others (at most 1,024); for losses that accept preferences they are
-        single preferences, total orders and random graphs.
+        The labels that are mixed. None means relevance 0 and 1 for binary losses, and 0 to 3 for
+        others; for losses that accept preferences single preferences, orders and random graphs.
     n_trials : int, default=20000
-        The number of distributions that are drawn, each of 1 to 6 labels. One half have
-        probabilities of small whole numbers, which cause ties.
+        The number of distributions that are drawn, each of 1 to 6 labels.
     random_state : int, RandomState instance or None, default=None
         Seed of the random draws.
 

@@ -1,8 +1,7 @@
 """Minimise expected surrogates, over all scores or over the scores that lead to given rankings.
 
-All n problems are solved at the same time. A formula for the minimiser is used where there is one,
-and its derivatives are its certificate. Otherwise a projected Newton method (D. P. Bertsekas, 1982,
-SIAM Journal on Control and Optimization 20, 221-246) continues. Sums of hinges are linear programs.
+A formula for the minimiser is used where there is one, then a projected Newton method (Bertsekas,
+1982) for all problems at the same time. Sums of hinges are linear programs.
 """
 
 from __future__ import annotations
