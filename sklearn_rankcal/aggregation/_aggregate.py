@@ -97,11 +97,6 @@ def aggregate(
     ConvergenceWarning
         If a method has not converged, on the data or on some resamples.
 
-    See Also
-    --------
-    Judgements : Its constructors read all formats of judgements.
-    sklearn_rankcal.decoders.decode_preferences : Kemeny's ranking of matrices of preferences.
-
     Notes
     -----
     The methods take time linear in the number of compared pairs, times the number of iterations,

@@ -91,11 +91,6 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         If `max_iter` steps are not enough, for example because the likelihood has no maximum and
         ``penalty=0``.
 
-    See Also
-    --------
-    PlackettLuce : The same model for orders of more than two items.
-    LogOdds : Scores in closed form, for queries of which all pairs are compared.
-
     Notes
     -----
     In the model, item i is preferred to item j with probability 1 / (1 + exp(s_j - s_i)). The

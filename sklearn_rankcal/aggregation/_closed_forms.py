@@ -22,10 +22,6 @@ class Borda(ComparisonStructure):
 
     See Duchi et al. (2013), section 5.1.
 
-    See Also
-    --------
-    BudgetedBorda : The sum of the probabilities of winning.
-
     Notes
     -----
     The scores are s = A 1 / k, where A_ij is the weight with which item i was preferred to item j,
@@ -164,7 +160,7 @@ class LogOdds(ComparisonStructure):
     See Also
     --------
     BradleyTerry : The maximum likelihood estimator in the same model.
-    LeastSquares : Least squares fit to the log-odds, which allows pairs that were not compared.
+    LeastSquares : The same for queries of which not all pairs were compared.
 
     Notes
     -----

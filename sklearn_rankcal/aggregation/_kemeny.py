@@ -37,10 +37,6 @@ class Kemeny(ComparisonStructure):
         Seconds for each query. By default there is no limit, and ``"exact"`` refuses queries in
         which cycles connect more than 100 items.
 
-    See Also
-    --------
-    sklearn_rankcal.decoders.decode_preferences : The same for matrices of preferences.
-
     Notes
     -----
     Items whose order the comparisons leave open share a rank, whatever the order of the judgements,
@@ -53,10 +49,7 @@ class Kemeny(ComparisonStructure):
 
     References
     ----------
-    Kemeny (1959), Mathematics without numbers, Daedalus 88(4).
-
-    Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices,
-    NIPS, section 7.
+    Kemeny (1959), Mathematics without numbers; Ramaswamy et al. (2013), section 7.
 
     Examples
     --------

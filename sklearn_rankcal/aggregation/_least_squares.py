@@ -53,10 +53,6 @@ class LeastSquares(ComparisonStructure):
         Whether the square of a pair is weighted by w_ij + w_ji. Otherwise all pairs that were
         compared have the same weight.
 
-    See Also
-    --------
-    LogOdds : The same scores, up to a factor, where all pairs were compared.
-
     Notes
     -----
     The scores minimise the sum over the compared pairs of (A_ij - (s_i - s_j))^2, equation (22) of

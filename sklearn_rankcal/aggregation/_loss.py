@@ -90,8 +90,7 @@ class AggregatedLoss(Loss):
 
     References
     ----------
-    .. [1] J. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
-       The Annals of Statistics 41 (5), 2292-2323.
+    Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, Annals of Statistics 41.
 
     Examples
     --------

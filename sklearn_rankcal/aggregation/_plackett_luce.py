@@ -34,10 +34,6 @@ class PlackettLuce(MaximumLikelihood):
     ConvergenceWarning
         If `max_iter` steps are not enough.
 
-    See Also
-    --------
-    BradleyTerry : The same model for comparisons of two items.
-
     Notes
     -----
     In the model, the best item of an order is chosen among its items with probabilities

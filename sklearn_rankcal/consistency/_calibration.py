@@ -44,12 +44,12 @@ class CalibrationCheck:
     Attributes
     ----------
     counterexample : Counterexample or None
-        A distribution on which the surrogate fails. Its `u` are scores that minimise the expected
-        surrogate, and that can be sorted to a ranking with a positive regret.
+        A distribution on which the surrogate fails, with scores that minimise the expected
+        surrogate and can be sorted to a ranking with a positive regret.
     margin : float
-        The least ratio of surrogate regret and squared regret that was found. Every bound
-        regret <= c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin. It is 0 for a
-        counterexample, and infinite if no ranking has a regret.
+        The least ratio of surrogate regret and squared regret that was found: every bound regret <=
+        c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin. Infinite if no ranking has
+        regret.
     n_distributions : tuple of two ints
         How many distributions had their minimiser and their near-minimisers searched.
     """
