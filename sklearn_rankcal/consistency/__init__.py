@@ -2,7 +2,19 @@
 
 A `LabelDistribution` describes the labels that a query can have. The functions compute its best
 ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
-which a loss with a decoder, or a surrogate, fails. The papers are listed in :doc:`/theory`.
+which a loss with a decoder, or a surrogate, fails.
+
+References
+----------
+Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices with
+applications to subset ranking losses, NIPS.
+
+Calauzènes, Usunier and Gallinari (2013), Calibration and regret bounds for order-preserving
+surrogate losses in learning to rank, Machine Learning.
+
+Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, Annals of Statistics.
+
+Ravikumar, Tewari and Yang (2011), On NDCG consistency of listwise ranking methods, AISTATS.
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound
