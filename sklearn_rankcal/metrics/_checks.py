@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -15,13 +14,7 @@ from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWa
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.measures._pairs import PairwiseAgreement
-from sklearn_rankcal.queries import (
-    TIES,
-    Queries,
-    Ranking,
-    check_ranks,
-    check_weight,
-)
+from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
@@ -59,12 +52,10 @@ def read_ranking(
     sample_weight: ArrayLike | None = None,
     *,
     positions_as: str = "ranks=",
-    stacklevel: int = 4,
 ) -> RankingData:
     """Check the arguments that all metrics share.
 
-    Two arguments are only for warnings: `positions_as` is what a user writes to pass positions, and
-    `stacklevel` is the number of frames from here to the line of the user.
+    `positions_as` is what a user writes to pass positions, for a warning.
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -90,14 +81,13 @@ def read_ranking(
         if looks_like_positions(scores, relevance, queries):
             warn_of_positions(positions_as)
     if known is None and len(relevance) > 1:
-        warnings.warn(
+        warn(
             f"No query ids: all {len(relevance)} rows are scored as ONE query. Pass groups=<query "
             "id of each row>, or labels that contain the query of each row: "
             "relevance_labels(y, groups). If all rows belong to one query, pass "
             "groups=numpy.zeros(len(y_true)), or pass y_true and the ranking as arrays of shape "
             "(1, n_documents).",
             MissingGroupsWarning,
-            stacklevel=stacklevel,
         )
     return RankingData(relevance, ranking, weight)
 
@@ -111,14 +101,9 @@ def looks_like_positions(
 ) -> bool:
     """Whether scores are probably positions, 1 = top, which would reverse the ranking.
 
-    This is the case if three conditions hold:
-
-    - in every query the scores are a permutation of 1 .. r;
-    - at least two queries have more than one document, or one has at least `LONG_QUERY`;
-    - the scores agree with the labels no better than the reversed scores do.
-
-    The third condition accepts r + 1 - positions, which are valid scores: those of a ranking that
-    is better than chance agree with the labels.
+    In every query they are a permutation of 1 .. r; at least two queries have more than one
+    document, or one has at least `LONG_QUERY`; and they agree with the labels no better than the
+    reversed scores do, which accepts the scores r + 1 - position of a useful ranking.
     """
     if not has_positions(scores, queries):
         return False

@@ -398,7 +398,6 @@ def _compared(
             ties,
             sample_weight,
             positions_as="rankings with as_ranks=True",
-            stacklevel=5,
         )
         values[system] = {
             name: data.values(measure) for name, measure in zip(metrics, built, strict=True)

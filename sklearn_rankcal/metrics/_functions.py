@@ -51,7 +51,7 @@ def _mean(
 ) -> float:
     """The mean over queries of the measure with a name and parameters."""
     measure = MEASURES[name](**parameters)
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, stacklevel=5)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     values = fill_undefined(data.values(measure), zero_division)
     return mean_over_queries(values, data.ranking.queries, data.weight, name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._wrapped import (
@@ -177,7 +177,7 @@ def predicted_ranking(
         named = groups is not None or of_labels is None
         if named and fitted is not None and fitted.share_ids(rows):
             if cut := call_with_groups(estimator, "_describe_cut", X, ids, labels=labels):
-                warnings.warn(cut, CutQueriesWarning, stacklevel=4)
+                warn(cut, CutQueriesWarning)
         if predicts_positions(final):
             ranks = call_with_groups(estimator, "predict", X, ids)
             ranking = Ranking.from_ranks(ranks, rows)

@@ -7,7 +7,6 @@ with their relevance. TREC, the Text REtrieval Conference, introduced both names
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 
 Ints = NDArray[np.int64]
@@ -115,12 +115,11 @@ def to_run(
     else:
         checked = check_scores(y_score, queries.n_rows, "y_score")  # type: ignore[arg-type]
         if np.asarray(y_score).dtype.kind in "iu" and has_positions(checked, queries):
-            warnings.warn(
+            warn(
                 "y_score looks like positions: in every query its values are the numbers 1 to r. A "
                 "score is larger for a better document. Pass positions (1 = top), such as those of "
                 "a ranker's predict, as ranks=. If these are scores, pass them as floats.",
                 PositionsAsScoresWarning,
-                stacklevel=3,
             )
         scores = checked.astype(np.float64)
         rows = np.lexsort((-ids.places, -scores, queries.codes))
