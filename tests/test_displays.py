@@ -247,7 +247,7 @@ def test_legends_cover_nothing(width, layout):
     ax = plt.subplots(**size)[1]
     for number, scores in enumerate([Y + 0.0, GOOD, POOR, GOOD + POOR]):
         MetricAtKDisplay.from_predictions(
-            Y, scores, groups=G, name=f"ranker with a name {number}", n_resamples=50, ax=ax
+            Y, scores, groups=G, name=f"ranker with a name {number}", ax=ax
         )
         assert covered(ax) == 0
     for first, second in ((Y, POOR), (GOOD, POOR), (POOR, Y)):
@@ -260,16 +260,18 @@ def test_legends_cover_nothing(width, layout):
         assert box.x0 >= frame.x0 and box.y0 > frame.y0 + 0.3 * frame.height
 
 
-def test_a_legend_raises_the_axis_only_where_it_must():
+def test_a_legend_raises_the_upper_limit_where_it_must():
     ax = plt.subplots()[1]
-    ax.plot([0, 1], [1, 0], label="falling")
-    before = ax.get_ylim()
-    place_legend(ax, "upper right")
-    assert ax.get_ylim() == before
     ax.plot([0, 1], [0, 1], label="rising")
-    place_legend(ax, "upper right")
-    assert ax.get_ylim()[1] > before[1] and ax.get_ylim()[0] == before[0]
-    assert covered(ax) == 0
+    low, high = ax.get_ylim()
+    place_legend(ax)
+    raised = ax.get_ylim()
+    assert raised[0] == low and raised[1] > high and covered(ax) == 0
+    place_legend(ax)
+    assert ax.get_ylim() == pytest.approx(raised)
+    ax.set_ylim(0, 10)
+    place_legend(ax)
+    assert ax.get_ylim() == (0, 10) and covered(ax) == 0
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
@@ -284,9 +286,9 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
-        MetricAtKDisplay.from_predictions(Y, GOOD, groups=G, n_resamples=10)
+        MetricAtKDisplay.from_predictions(Y, GOOD, groups=G)
     with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
-        QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G, n_resamples=10)
+        QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G)
 
 
 def test_labels_that_are_all_0_are_no_matter_of_two_values():

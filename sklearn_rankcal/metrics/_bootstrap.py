@@ -1,7 +1,6 @@
 """The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
 
-Queries are drawn with replacement, and a drawn query contributes its values of both rankings, which
-is why the bootstrap is called paired. The mean of a single ranking is its difference from zeros.
+A drawn query contributes its values of both rankings, which is why it is called paired.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ class Comparison:
     low, high : float
         Bounds of the bootstrap percentile interval of the difference.
     p_value : float
-        Two-sided bootstrap p-value of the hypothesis that the difference is 0. Of two shares of
-        the resampled differences, those at most 0 and those at least 0, it is twice the smaller
-        one. It is at most 1 and at least 1 / n_resamples.
+        Two-sided bootstrap p-value of the hypothesis that the difference is 0: twice the smaller
+        share of the resampled differences, those <= 0 or those >= 0, and at least 1 / n_resamples.
     n_queries : int
         Number of queries that were compared.
     confidence_level : float
@@ -62,20 +60,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """The mean of a metric over queries, with a bootstrap interval.
-
-    It is a value of `evaluate_rankings` with ``confidence_level=``.
+    """The mean of a metric over queries, with a bootstrap interval, of `evaluate_rankings`.
 
     Attributes
     ----------
     mean : float
         Mean of the metric over the queries on which it is defined.
-    low, high : float
-        Bounds of the bootstrap percentile interval of the mean.
-    n_queries : int
-        Number of queries behind the mean.
-    confidence_level : float
-        Confidence level of the interval.
+    low, high, n_queries, confidence_level
+        As in `Comparison`, for the mean.
     """
 
     mean: float
@@ -112,11 +104,11 @@ def paired_bootstrap(
     weight : array-like of shape (n_queries,), default=None
         Weight of each query. By default all weights are equal.
     n_resamples : int, default=10000
-        Number of bootstrap samples.
+        Number of bootstrap samples, at most 10,000,000.
     confidence_level : float, default=0.95
         Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples.
+        Determines the bootstrap samples, which are those of `scipy.stats.bootstrap`.
 
     Returns
     -------
@@ -125,14 +117,8 @@ def paired_bootstrap(
     Raises
     ------
     ValueError
-        If the shapes differ, if there is no query on which both values are defined, if a value or a
-        weight is not valid, if `n_resamples` is not a whole number from 1 to 10,000,000, or if the
-        confidence level is outside (0, 1).
-
-    Notes
-    -----
-    The bootstrap takes O(n_queries * n_resamples) time, and about 100 MB of working memory besides
-    the resampled means. The samples are those of `scipy.stats.bootstrap`.
+        If shapes differ, if a value, a weight or a parameter is not valid, or if there is no query
+        on which both values are defined.
 
     Examples
     --------

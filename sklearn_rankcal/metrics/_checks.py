@@ -92,6 +92,20 @@ def read_ranking(
     return RankingData(relevance, ranking, weight)
 
 
+def read_compared(
+    y_true: Any,
+    given: ArrayLike,
+    as_ranks: bool,
+    groups: ArrayLike | None,
+    ties: str,
+    sample_weight: ArrayLike | None,
+) -> RankingData:
+    """Check one of several rankings, which are all scores or, with `as_ranks`, all positions."""
+    score, ranks = (None, given) if as_ranks else (given, None)
+    kind = "rankings with as_ranks=True"
+    return read_ranking(y_true, score, ranks, groups, ties, sample_weight, positions_as=kind)
+
+
 # From this number of documents on, scores 1 .. r of a single query are hardly a coincidence.
 LONG_QUERY = 10
 
@@ -183,7 +197,8 @@ def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> N
     raise ValueError(f"zero_division must be 'skip', 0 or 1; got {zero_division!r}.")
 
 
-_SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
+_SHARED = {
+    "{shared}": """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
         Relevance, where larger is better, or the structured array of `relevance_labels`.
     y_score : array-like of the shape of `y_true`, default=None
         Scores, where larger is better. Pass either `y_score` or `ranks`.
@@ -202,11 +217,19 @@ _SHARED = """y_true : array-like of shape (n_documents,) or (n_queries, n_docume
         The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
         these queries out of the mean.
     sample_weight : array-like of the shape of `y_true`, default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows."""
+        Weight of each row. The weight of a query is the mean of the weights of its rows.""",
+    "{threshold}": """threshold : float, default=None
+        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.""",
+    "{returns}": """Returns
+    -------
+    score : float
+        The mean over queries, where larger is better.""",
+}
 
 
 def documented_metric(function: _Function) -> _Function:
-    """Insert the parameters that all metrics share into a docstring, and check keywords."""
+    """Insert what the docstrings of metrics share, and check keywords."""
     if function.__doc__:  # absent under python -OO
-        function.__doc__ = function.__doc__.replace("{shared}", _SHARED)
+        for name, text in _SHARED.items():
+            function.__doc__ = function.__doc__.replace(name, text)
     return checks_keywords(function)

@@ -1,14 +1,9 @@
-"""Several metrics of one ranking, and comparisons of rankings by a paired bootstrap over queries.
-
-Each ranking is checked and sorted once. The values of each metric and query go to
-`paired_bootstrap`.
-"""
+"""Several metrics of one ranking, and comparisons of rankings by a bootstrap over queries."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +16,7 @@ from sklearn_rankcal.metrics._checks import (
     ZeroDivision,
     documented_metric,
     fill_undefined,
+    read_compared,
     read_ranking,
 )
 from sklearn_rankcal.queries import mean_over_queries
@@ -58,40 +54,32 @@ def evaluate_rankings(
         The queries are in order of first appearance. The value is NaN for a query on which the
         metric is undefined, unless `zero_division` replaces it.
     confidence_level : float, default=None
-        Confidence level of an interval for each mean, for example 0.95. The interval is a bootstrap
-        over queries: it says how much the mean would change with other queries of the same kind,
-        and does not include the randomness of the training. None computes no intervals.
+        Confidence level of an interval for each mean, for example 0.95, by a bootstrap over
+        queries; it does not include the randomness of the training. None computes no intervals.
     n_resamples : int, default=10000
         Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=0
         Determines the bootstrap samples.
     **parameters
-        Parameters of the metrics, such as ``threshold`` and ``gain``. Each is passed to those of
-        `metrics` that have it.
+        Parameters of the metrics, such as ``threshold``. Each is passed to those that have it.
 
     Returns
     -------
     values : dict
-        It maps the name of each metric to the mean over queries. Smaller is better for
-        ``"pairwise_disagreement"``, and larger is better for all other metrics. With
-        `return_per_query`, it maps the name to an array with one value per query, and ``"query"``
-        to the ids of the queries, so that ``pandas.DataFrame(values)`` is a table with one row per
-        query. With `confidence_level`, it maps the name to a `MeanInterval`.
+        It maps the name of each metric to the mean over queries; with `return_per_query` to an
+        array with one value per query, and ``"query"`` to their ids; with `confidence_level` to a
+        `MeanInterval`. Smaller is better only for ``"pairwise_disagreement"``.
 
     Raises
     ------
     ValueError, TypeError
         If the input, a metric, a cutoff or a parameter is not valid, if `return_per_query` and
-        `confidence_level` are both given, or if a metric of which an interval is wanted is
-        undefined on all queries.
+        `confidence_level` are both given, or if a metric with an interval is undefined everywhere.
 
     Examples
     --------
     >>> from sklearn_rankcal.metrics import evaluate_rankings
     >>> y, scores, groups = [1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], ["a", "a", "b", "b"]
-    >>> values = evaluate_rankings(y, scores, groups=groups, metrics=["mrr", "precision@1"])
-    >>> {name: round(value, 3) for name, value in values.items()}
-    {'mrr': 0.75, 'precision@1': 0.5}
     >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", return_per_query=True)
     >>> values["query"].tolist(), values["mrr"].tolist()
     (['a', 'b'], [0.5, 1.0])
@@ -152,51 +140,30 @@ def compare_rankings(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_documents,)
-        Relevance, or the structured array of `relevance_labels`.
+    y_true, groups, ties, sample_weight
+        As in the metric functions, such as `ndcg_score`.
     first, second : array-like of shape (n_documents,)
         Scores, where larger is better. With ``as_ranks=True``, positions.
     metric : str or sequence of str, default="ndcg@10"
-        The name of a metric, or several names. They are those of `get_ranking_scorer`, but without
-        the prefix ``neg_``.
+        The name of a metric, or several names, as in `evaluate_rankings`.
     as_ranks : bool, default=False
         Whether `first` and `second` are positions, 1 = top, instead of scores.
-    groups : array-like of shape (n_documents,), default=None
-        Query id of each row. If None, the queries are found as in the metric functions.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in the metric functions.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    confidence_level : float, default=0.95
-        Confidence level of the interval.
-    random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples.
+    n_resamples, confidence_level, random_state
+        As in `paired_bootstrap`.
     **parameters
-        Parameters of the metric, such as ``threshold``. If there are several metrics, each
-        parameter is passed to those that have it.
+        Parameters of the metrics, such as ``threshold``. Each is passed to those that have it.
 
     Returns
     -------
     comparison : Comparison, or dict of str to Comparison
-        If `metric` is a sequence, a dict from each name to its comparison.
+        If `metric` is a sequence, a dict from each name to its comparison. Queries on which the
+        metric is undefined are left out.
 
     Raises
     ------
     ValueError, TypeError
         If the input, the metric, its cutoff or a parameter is not valid, or if the metric is
         undefined on all queries.
-
-    See Also
-    --------
-    compare_systems : Compare several rankings by several metrics, and correct the p-values for the
-        number of comparisons.
-
-    Notes
-    -----
-    Queries on which the metric is undefined are left out, for both rankings, because this depends
-    only on the labels.
 
     Examples
     --------
@@ -205,30 +172,28 @@ def compare_rankings(
     >>> rng = np.random.default_rng(0)
     >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
     >>> good, noise = y + rng.normal(size=500), rng.normal(size=500)
-    >>> comparison = compare_rankings(y, good, noise, groups=groups)
-    >>> comparison.low > 0, comparison.n_queries
-    (True, 50)
     >>> several = compare_rankings(
     ...     y, good, noise, groups=groups, metric=["ndcg@5", "map"], threshold=2
     ... )
-    >>> {name: comparison.difference > 0 for name, comparison in several.items()}
+    >>> {name: comparison.low > 0 for name, comparison in several.items()}
     {'ndcg@5': True, 'map': True}
     """
     names = [metric] if isinstance(metric, str) else metric
-    values, compare = _compared(
-        y_true,
-        {"first": first, "second": second},
-        names,
-        parameters,
-        as_ranks,
-        groups,
-        ties,
-        sample_weight,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        random_state=random_state,
+    systems = {"first": first, "second": second}
+    values, weight = _values(
+        y_true, systems, names, parameters, as_ranks, groups, ties, sample_weight
     )
-    found = {name: compare(values["first"][name], values["second"][name]) for name in names}
+    found = {
+        name: paired_bootstrap(
+            values["first"][name],
+            values["second"][name],
+            weight=weight,
+            n_resamples=n_resamples,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        for name in names
+    }
     return found[metric] if isinstance(metric, str) else found
 
 
@@ -253,24 +218,21 @@ def compare_systems(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_documents,)
-        Relevance, or the structured array of `relevance_labels`.
+    y_true, as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
+        As in `compare_rankings`. A p-value is at least 1 / n_resamples, and the smallest adjusted
+        p-value is at least the number of comparisons times that.
     systems : mapping of str to array-like of shape (n_documents,)
-        It maps the name of each system to its scores, where larger is better. With
-        ``as_ranks=True``, it maps the name to the positions. At least two systems are needed.
+        It maps the name of each of at least two systems to its scores, where larger is better,
+        or to its positions with ``as_ranks=True``.
     baseline : str, default=None
         Name of the system with which each of the others is compared. If None, all pairs of systems
         are compared.
     metrics : str or sequence of str, default="ndcg@10"
-        Names of metrics. They are those of `get_ranking_scorer`, but without the prefix ``neg_``.
+        Names of metrics, as in `evaluate_rankings`.
     correction : {"holm", None}, default="holm"
         How ``adjusted_p_value`` accounts for the number of comparisons, over all systems and
         metrics. Holm's method bounds the probability that at least one true hypothesis is
         rejected, however the comparisons depend on each other. None applies no correction.
-    as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
-        As in `compare_rankings`. A p-value is at least 1 / n_resamples, and the smallest adjusted
-        p-value is at least the number of comparisons times that. Increase `n_resamples` if there
-        are many comparisons.
     **parameters
         Parameters of the metrics. Each is passed to those metrics that have it.
 
@@ -280,14 +242,13 @@ def compare_systems(
         One row for each comparison. The columns are ``"metric"``, ``"first"`` and ``"second"``
         (the names of the systems), ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first
         minus second), ``"low"``, ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and
-        ``"n_queries"``. The interval from ``"low"`` to ``"high"`` is that of a single comparison.
-        It is not corrected for their number.
+        ``"n_queries"``. The interval from ``"low"`` to ``"high"`` is not corrected.
 
     Raises
     ------
     ValueError, TypeError
-        If the systems have no names or are fewer than two, if the baseline is not one of them, if
-        the correction is unknown, and in the cases of `compare_rankings`.
+        If the systems, the baseline or the correction are not valid, and in the cases of
+        `compare_rankings`.
 
     Examples
     --------
@@ -295,22 +256,10 @@ def compare_systems(
     >>> from sklearn_rankcal.metrics import compare_systems
     >>> rng = np.random.default_rng(0)
     >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
-    >>> systems = {
-    ...     "good": y + rng.normal(size=500),
-    ...     "noise": rng.normal(size=500),
-    ...     "other noise": rng.normal(size=500),
-    ... }
+    >>> systems = {"good": y + rng.normal(size=500), "noise": rng.normal(size=500)}
     >>> table = compare_systems(y, systems, groups=groups, metrics=["ndcg@5", "mrr"], threshold=2)
-    >>> for row in zip(
-    ...     table["metric"], table["first"], table["second"], table["adjusted_p_value"] < 0.05
-    ... ):
-    ...     print(*row)
-    ndcg@5 good noise True
-    ndcg@5 good other noise True
-    ndcg@5 noise other noise False
-    mrr good noise True
-    mrr good other noise True
-    mrr noise other noise False
+    >>> table["metric"].tolist(), (table["adjusted_p_value"] < 0.05).tolist()
+    (['ndcg@5', 'mrr'], [True, True])
     """
     if not isinstance(systems, Mapping):
         raise TypeError(
@@ -331,34 +280,34 @@ def compare_systems(
             f"got {baseline!r}."
         )
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    values, compare = _compared(
-        y_true,
-        systems,
-        names,
-        parameters,
-        as_ranks,
-        groups,
-        ties,
-        sample_weight,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        random_state=random_state,
+    values, weight = _values(
+        y_true, systems, names, parameters, as_ranks, groups, ties, sample_weight
     )
     rows = [(name, first, second) for name in names for first, second in pairs]
-    found = [compare(values[first][name], values[second][name]) for name, first, second in rows]
-    p_value = np.array([comparison.p_value for comparison in found])
+    found = [
+        paired_bootstrap(
+            values[first][name],
+            values[second][name],
+            weight=weight,
+            n_resamples=n_resamples,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        for name, first, second in rows
+    ]
+    p_value = np.array([each.p_value for each in found])
     return {
         "metric": np.array([row[0] for row in rows]),
         "first": np.array([row[1] for row in rows]),
         "second": np.array([row[2] for row in rows]),
-        "first_mean": np.array([one.first for one in found]),
-        "second_mean": np.array([one.second for one in found]),
-        "difference": np.array([one.difference for one in found]),
-        "low": np.array([one.low for one in found]),
-        "high": np.array([one.high for one in found]),
+        "first_mean": np.array([each.first for each in found]),
+        "second_mean": np.array([each.second for each in found]),
+        "difference": np.array([each.difference for each in found]),
+        "low": np.array([each.low for each in found]),
+        "high": np.array([each.high for each in found]),
         "p_value": p_value,
         "adjusted_p_value": _holm(p_value) if correction == "holm" else p_value.copy(),
-        "n_queries": np.array([one.n_queries for one in found]),
+        "n_queries": np.array([each.n_queries for each in found]),
     }
 
 
@@ -375,7 +324,7 @@ def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
     return adjusted
 
 
-def _compared(
+def _values(
     y_true: Any,
     systems: Mapping[str, ArrayLike],
     metrics: Sequence[str],
@@ -384,22 +333,12 @@ def _compared(
     groups: ArrayLike | None,
     ties: Ties,
     sample_weight: ArrayLike | None,
-    **options: Any,
-) -> tuple[dict[str, dict[str, Floats]], Any]:
-    """Return the values of each system and metric for each query, and a function that compares."""
+) -> tuple[dict[str, dict[str, Floats]], Floats | None]:
+    """The values of each system and metric for each query, and the weights of the queries."""
     built = get_measures(metrics, parameters)
     values: dict[str, dict[str, Floats]] = {}
     for system, ranking in systems.items():
-        data = read_ranking(
-            y_true,
-            None if as_ranks else ranking,
-            ranking if as_ranks else None,
-            groups,
-            ties,
-            sample_weight,
-            positions_as="rankings with as_ranks=True",
-        )
-        values[system] = {
-            name: data.values(measure) for name, measure in zip(metrics, built, strict=True)
-        }
-    return values, partial(paired_bootstrap, weight=data.query_weight(), **options)
+        data = read_compared(y_true, ranking, as_ranks, groups, ties, sample_weight)
+        of_metrics = zip(metrics, built, strict=True)
+        values[system] = {name: data.values(measure) for name, measure in of_metrics}
+    return values, data.query_weight()

@@ -60,7 +60,7 @@ _OPTIONS = [each for each in inspect.signature(_mean).parameters.values() if eac
 
 
 def _metric(function: _Function) -> _Function:
-    """Spell out the shared parameters in the signature and in the docstring of a metric."""
+    """Spell out what metrics share in the signature and in the docstring of a metric."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind != each.VAR_KEYWORD]
     signature = signature.replace(parameters=[*own[:2], *_OPTIONS, *own[2:]])
@@ -85,13 +85,9 @@ def precision_at_k_score(
     k : int, default=10
         Number of places that count. The number of relevant documents is divided by k even if the
         query has fewer documents.
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+    {threshold}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -118,13 +114,9 @@ def recall_at_k_score(
     {shared}
     k : int, default=10
         Number of places that count.
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+    {threshold}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -146,25 +138,17 @@ def map_score(
     threshold: float | None = None,
     **options: Unpack[RankingOptions],
 ) -> float:
-    """Mean average precision (MAP).
-
-    The average precision of a query is the mean over its relevant documents of the precision at
-    their places.
+    """Mean average precision: the mean of the precision at the places of the relevant documents.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Number of places that count. A relevant document below place k adds 0 to the sum, which is
-        still divided by the number of all relevant documents of the query, as in trec_eval's
-        map_cut. If None, every place counts.
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        Number of places that count; a relevant document below place k counts as precision 0, as in
+        trec_eval's map_cut. If None, every place counts.
+    {threshold}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -190,15 +174,10 @@ def mrr_score(
     ----------
     {shared}
     k : int, default=None
-        Number of places that count. The reciprocal rank is 0 if no relevant document is among the
-        first k. If None, every place counts.
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        Number of places that count; 0 if none of them is relevant. If None, every place counts.
+    {threshold}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -225,13 +204,9 @@ def auc_score(
     Parameters
     ----------
     {shared}
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+    {threshold}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -259,14 +234,10 @@ def dcg_score(
     k : int, default=None
         Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        The gain of a document with relevance y. ``"exp2"`` is ``2**y - 1``, as in LightGBM and
-        XGBoost. ``"linear"`` is ``y``, as in scikit-learn and trec_eval. A function maps an array
-        of relevance to an array of non-negative gains.
+        The gain of a document with relevance y: ``2**y - 1``, as in LightGBM and XGBoost; ``y``, as
+        in scikit-learn and trec_eval; or a function from arrays of relevance to gains >= 0.
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -296,10 +267,7 @@ def ndcg_score(
     gain : {"exp2", "linear"} or callable, default="exp2"
         The gain of a document, as in `dcg_score`.
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -332,10 +300,7 @@ def eru_score(
     half_life : float, default=5
         The place whose discount is one half. It must be larger than 1.
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -361,7 +326,6 @@ def err_score(
     """Expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
 
     R_j = G(y) is the probability that the document at place j, of relevance y, satisfies the user.
-    By default G(y) = (2^y - 1) / 2^max_relevance, and F(j) = j.
 
     Parameters
     ----------
@@ -370,8 +334,7 @@ def err_score(
         Number of places that count. If None, every place counts.
     max_relevance : float, default=None
         The highest relevance of the whole collection. If None, it is the largest label of
-        `y_true`. Pass it if values on several data sets are compared, because one of them may lack
-        the highest relevance. It must be None if `gain` is a function.
+        `y_true`, which may lack the highest relevance. It must be None if `gain` is a function.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
         array of relevance to an array of probabilities, numbers in [0, 1].
@@ -379,10 +342,7 @@ def err_score(
         F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
         decrease. None is the place itself.
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -404,16 +364,12 @@ def spearman_score(
     ----------
     {shared}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
-    Equal labels share the mean of their positions, which is called their midrank. If scores tie,
-    the metric is the mean of the correlation over all orders of the tied documents. This is smaller
-    than Pearson's correlation of the midranks of both:
+    If scores tie, the mean over all orders of the tied documents is smaller than Pearson's
+    correlation of the midranks of both:
 
     >>> from sklearn_rankcal.metrics import spearman_score
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
@@ -428,19 +384,15 @@ def kendall_tau_score(
 ) -> float:
     """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
 
-    A pair of documents whose labels differ is concordant if the document with the larger label
-    stands above the other, and discordant if it stands below. A pair whose scores tie is neither.
-    If labels tie, the metric is Somers' D given the labels, so that the best ranking still reaches
-    1.
+    A pair whose labels differ is discordant if the document with the larger label stands below the
+    other. A pair whose scores tie is neither. If labels tie, the metric is Somers' D given the
+    labels, so that the best ranking still reaches 1.
 
     Parameters
     ----------
     {shared}
 
-    Returns
-    -------
-    score : float
-        The mean over queries, where larger is better.
+    {returns}
 
     Examples
     --------
@@ -473,9 +425,7 @@ def pairwise_disagreement_loss(
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight of a pair with y_i > y_j: 1, y_i - y_j, or ``pair_weight(y_i - y_j)``.
     normalize : bool, default=True
-        Whether to divide by the total weight of the pairs of the query. If False, the metric is
-        the sum of the weights of the pairs in the wrong order, which is the loss of Ramaswamy et
-        al. (2013).
+        Whether to divide by the total weight of the pairs of the query.
 
     Returns
     -------

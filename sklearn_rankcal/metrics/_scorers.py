@@ -34,43 +34,23 @@ from sklearn_rankcal.utils._wrapped import (
 class RankingScorer:
     """A scorer: ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns a float.
 
-    Use `get_ranking_scorer` to build one.
-
-    The scorer calls ``estimator.predict(X, groups=...)`` itself and computes the metric of each
-    query. The scorers of `sklearn.metrics.make_scorer` never pass groups to `predict`. The queries
-    come from `groups` (which scikit-learn passes if metadata routing is enabled), from the
-    structured labels of `relevance_labels` or `preference_labels`, or from the ranker's
-    `group_column`. If none of them is given, the scorer raises an error, because to score all rows
-    of a fold as one query would be wrong. In label ranking, where y has two or three dimensions,
-    every row is a query, and `groups` is ignored.
-
-    Parameters
-    ----------
-    name : str
-        The name of a metric with its cutoff, such as ``"ndcg@10"``. If smaller values of the metric
-        are better, the scorer returns the metric times -1, and its name has the prefix ``"neg_"``.
-        The prefix may be left out.
-    zero_division : {"skip", 0, 1}, default="skip"
-        The value that is used for queries on which the metric is undefined, as in the metric
-        functions.
-    **parameters
-        Parameters of the metric, such as ``threshold`` or ``gain``.
+    `get_ranking_scorer` builds one and describes the parameters. The scorer passes the queries to
+    ``estimator.predict``, which the scorers of `sklearn.metrics.make_scorer` never do. They come
+    from `groups`, which scikit-learn passes if metadata routing is enabled, from structured labels,
+    or from the ranker's `group_column`; without queries it raises an error. In label ranking, where
+    y has two or three dimensions, every row is a query. The name of a scorer of a loss begins with
+    ``neg_``.
 
     Notes
     -----
     A ranker of this package is scored by the positions that it predicts. For any other estimator,
-    such as `LGBMRanker` or a plain regressor, `predict` is expected to return scores, and ties are
-    averaged.
+    `predict` is expected to return scores, and ties are averaged. In label ranking, `predict`
+    returns positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
 
     A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
-    other wrapper, such as `TransformedTargetRegressor` or `BaggingRegressor`, it is refused,
-    because its positions would be read as scores. Put a `ScoreRegressor` there instead. The scorer
-    cannot detect a ranker in another process, a ranker behind an object without `predict`, or a
-    ranker that neither derives from `RankerMixin` nor has the estimator type "ranker".
-
-    In label ranking, `predict` returns positions of shape (n_samples, r), where smaller is better;
-    or relevance, where larger is better, if the `y_type` of the estimator, or of a label ranker
-    inside it, is "relevance".
+    other wrapper it is refused, because its positions would be read as scores; put a
+    `ScoreRegressor` there instead. A ranker in another process, or behind an object without
+    `predict`, cannot be detected.
     """
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
@@ -98,16 +78,15 @@ class RankingScorer:
         Parameters
         ----------
         estimator : estimator
-            A ranker, a pipeline or a search that ends in one, or any estimator with `predict`.
+            A ranker, a pipeline or a search that ends in one, or any estimator whose `predict`
+            returns scores, such as `LGBMRanker` or a regressor.
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. In label ranking, one row per sample.
         y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
-            Relevance, or the structured array of `relevance_labels`. Some metrics also take the
-            structured array of `preference_labels`; see `get_ranking_scorer_names`. In label
-            ranking, what `CalibratedLabelRanker` takes, interpreted by its `y_type`. If it contains
-            ranks, the relevance of a label is r - rank.
+            Relevance, or the structured array of `relevance_labels`, or for some metrics that of
+            `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row.
+            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each row. The weight of a query is the mean of the weights of its rows.
 
@@ -119,10 +98,8 @@ class RankingScorer:
         Raises
         ------
         ValueError
-            If a ranker is inside a wrapper that the scorer cannot look into, if the scorer cannot
-            determine which rows belong to which query, if the labels do not fit the metric (for
-            example preferences, where it needs relevance), or if the result of `predict` has a
-            wrong shape.
+            If a wrapper hides a ranker, if the queries are unknown, if the labels do not fit the
+            metric, or if the result of `predict` has a wrong shape.
         """
         measure = get_measure(self.name.removeprefix("neg_"), **self.parameters)
         labels, ranking, rows = predicted_ranking(
@@ -254,15 +231,14 @@ def get_ranking_scorer(
     Parameters
     ----------
     name : str
-        A name of `get_ranking_scorer_names`. If the metric has a cutoff, it follows after ``@``.
-        Examples are ``"ndcg@10"``, ``"map"``, ``"precision@5"`` and
-        ``"neg_pairwise_disagreement"``.
+        A name of `get_ranking_scorer_names`, with its cutoff after ``@``, such as ``"ndcg@10"`` or
+        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` may be left out.
     zero_division : {"skip", 0, 1}, default="skip"
         The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
         these queries out of the mean.
     **parameters
         Parameters of the metric, such as ``threshold`` (which metrics of binary relevance need if
-        labels are graded), ``gain``, ``discount``, ``max_relevance`` or ``half_life``.
+        labels are graded) or ``gain``.
 
     Returns
     -------
@@ -270,10 +246,8 @@ def get_ranking_scorer(
 
     Raises
     ------
-    ValueError
-        If the name is unknown, or if its cutoff is missing or not valid.
-    TypeError
-        If the metric does not have one of the parameters.
+    ValueError, TypeError
+        If the name, its cutoff or a parameter is unknown or not valid.
 
     Examples
     --------
@@ -284,36 +258,26 @@ def get_ranking_scorer(
     >>> from sklearn_rankcal.metrics import get_ranking_scorer
     >>> data = make_ranking(n_queries=40, random_state=0)
     >>> labels = relevance_labels(data.y, data.groups)  # no metadata routing needed
-    >>> scores = cross_val_score(
-    ...     CalibratedRanker(Ridge()),
-    ...     data.X,
-    ...     labels,
-    ...     cv=QueryKFold(4),
-    ...     scoring=get_ranking_scorer("map", threshold=2),
-    ... )
-    >>> scores.shape
+    >>> scorer = get_ranking_scorer("map", threshold=2)
+    >>> ranker = CalibratedRanker(Ridge())
+    >>> cross_val_score(ranker, data.X, labels, cv=QueryKFold(4), scoring=scorer).shape
     (4,)
     """
     return RankingScorer(name, zero_division=zero_division, **parameters)
 
 
 def get_ranking_scorer_names() -> list[str]:
-    """List the names that `get_ranking_scorer` accepts, without cutoffs.
+    """List the names that `get_ranking_scorer` accepts, without cutoffs, in alphabetical order.
 
     ``"precision"`` and ``"recall"`` need a cutoff. All scorers take relevance and complete rankings
-    of labels.
-
-    ``"kendall_tau"`` and ``"neg_pairwise_disagreement"`` also take preferences. These are the
-    labels of `preference_labels` and, in label ranking, weights of preferences and rankings with
-    missing entries. Preferences have weights of their own, so that the parameter ``pair_weight`` is
-    ignored. Pairs without a judgement are left out. Both are means over queries, or over rows in
-    label ranking. The loss ``"pd"`` and its `score` count queries by the weight of their
-    preferences, unless it is ``PD(equal_queries=True)``.
+    of labels. ``"kendall_tau"`` and ``"neg_pairwise_disagreement"`` also take preferences, which
+    have weights of their own: `preference_labels` and, in label ranking, weights of preferences and
+    rankings with missing entries. They are means over queries, while the loss ``"pd"`` counts
+    queries by the weight of their preferences unless it is ``PD(equal_queries=True)``.
 
     Returns
     -------
     names : list of str
-        In alphabetical order.
 
     Examples
     --------

@@ -1,8 +1,6 @@
-"""Rankings and labels as data frames, in the form that evaluation tools of TREC take.
+"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference).
 
-Scores or positions of rows, or their labels, come in, with the query and the document of each row.
-A *run* is a table of retrieved documents with scores, and *qrels* are a table of judged documents
-with their relevance. TREC, the Text REtrieval Conference, introduced both names.
+A *run* is a table of documents with scores, and *qrels* are a table of judged documents.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ def to_run(
     Parameters
     ----------
     y_score : array-like of shape (n_documents,), default=None
-        Scores, where larger is better, such as those of ``ranker.decision_function``. Pass either
-        `y_score` or `ranks`.
+        Scores, where larger is better. Pass either `y_score` or `ranks`.
     groups : array-like of shape (n_documents,)
         Query id of each row.
     document_ids : array-like of shape (n_documents,), default=None
@@ -49,41 +46,33 @@ def to_run(
         once in each query. None means the row numbers, from 0.
     ranks : array-like of shape (n_documents,), default=None
         Position of each row in its query, 1 = top, without ties, such as those of
-        ``ranker.predict``. They preserve the order in which the ranker puts documents with equal
-        scores, and are the only output of a ranker that decodes preferences.
+        ``ranker.predict``. They preserve the order of documents with equal scores.
 
     Returns
     -------
     run : pandas.DataFrame of shape (n_documents, 4)
-        One row for each document, the best first in each query. The queries are in order of first
-        appearance. The columns are:
-
-        - ``query_id`` and ``doc_id``: the ids as text, of dtype object, which tools require.
-        - ``score``: the scores as float64. For a query of r documents, positions become the scores
-          r + 1 - position, because tools sort documents by scores alone.
-        - ``rank``: the position, 1 = top. Documents with equal scores are sorted by ``doc_id`` in
-          descending order, as the program trec_eval sorts them.
+        One row for each document, the best first in each query. The columns ``query_id`` and
+        ``doc_id`` are text, ``score`` is float64 and ``rank`` is the position, 1 = top. Positions
+        in a query of r documents become the scores r + 1 - position, because tools sort by scores
+        alone. Equal scores are sorted by ``doc_id`` in descending order, as trec_eval does.
 
     Raises
     ------
     ValueError
-        If both or neither of `y_score` and `ranks` are given, if lengths differ, if a score is NaN
-        or infinite, if `ranks` is not a permutation in each query, if an id is missing,
-        empty or contains white space, if two different ids have the same text, or if a document
-        occurs twice in a query.
+        If both or neither of `y_score` and `ranks` are given, if lengths, scores or positions are
+        not valid, if an id is missing, empty or contains white space, if two different ids have
+        the same text, or if a document occurs twice in a query.
     ImportError
         If pandas is not installed.
 
     Warns
     -----
     PositionsAsScoresWarning
-        If the scores are integers, and those of every query are the numbers 1 to r. They are then
-        probably positions.
+        If the scores are integers, and those of every query are the numbers 1 to r.
 
     Notes
     -----
-    The time is O(n log n) for n documents. For PyTerrier, rename the columns with
-    ``run.rename(columns={"query_id": "qid", "doc_id": "docno"})``.
+    For PyTerrier, write ``run.rename(columns={"query_id": "qid", "doc_id": "docno"})``.
 
     Examples
     --------
@@ -94,12 +83,6 @@ def to_run(
            7      b    2.0     1
            7      a    0.5     2
            8      a    1.0     1
-
-    The positions of a ranker become scores with the same order.
-
-    >>> run = to_run(ranks=[2, 1, 3], groups=[7, 7, 7], document_ids=["a", "b", "c"])
-    >>> run["doc_id"].tolist(), run["score"].tolist()
-    (['b', 'a', 'c'], [3.0, 2.0, 1.0])
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -137,32 +120,29 @@ def to_qrels(
     y : array-like of shape (n_documents,)
         Relevance, which must be whole numbers, or the structured array of `relevance_labels`.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. Structured labels need none. The ids are then the numbers of the
-        queries, from 0; pass the same `groups` here and in `to_run` if they have other ids.
+        Query id of each row. Structured labels need none; the ids are then the numbers of the
+        queries, from 0.
     document_ids : array-like of shape (n_documents,), default=None
-        Document id of each row, as in `to_run`. None means the row numbers, from 0.
+        Document id of each row, as in `to_run`.
 
     Returns
     -------
     qrels : pandas.DataFrame of shape (n_documents, 3)
-        One row for each document, in the order of the rows of each query. The queries are in order
-        of first appearance. The columns ``query_id`` and ``doc_id`` are text, and the column
-        ``relevance`` is int64.
+        One row for each document, in the order of the rows of each query. The columns ``query_id``
+        and ``doc_id`` are text, and the column ``relevance`` is int64.
 
     Raises
     ------
     ValueError
         If a relevance is not a whole number, if neither `groups` nor `y` gives the queries, if
-        lengths differ, if an id is missing, empty or contains white space, if two different ids
-        have the same text, or if a document occurs twice in a query.
+        lengths differ, or if ids are not valid, as in `to_run`.
     ImportError
         If pandas is not installed.
 
     Notes
     -----
     Tools count documents that are in a run and not in the qrels as irrelevant. The NDCG of
-    ir_measures, ranx and trec_eval has the gain y, which is ``ndcg_score(..., gain="linear")``; the
-    default of `ndcg_score` is 2^y - 1. The time is O(n) for n documents.
+    ir_measures, ranx and trec_eval has the gain y, which is ``ndcg_score(..., gain="linear")``.
 
     Examples
     --------
@@ -173,12 +153,6 @@ def to_qrels(
            7      a          0
            7      b          2
            8      a          1
-
-    Tools of TREC take whole numbers only.
-
-    >>> to_qrels([0.5], groups=[7])
-    Traceback (most recent call last):
-    ValueError: y must be whole numbers, which is what tools of TREC take; row 0 is 0.5.
     """
     relevance, of_labels = read_relevance(y)
     given = None if groups is None else Queries.from_groups(groups)
@@ -200,18 +174,7 @@ def to_qrels(
 
 
 class _Ids:
-    """The ids of queries and documents as text.
-
-    Parameters
-    ----------
-    queries : Queries
-    document_ids : array-like of shape (n_documents,) or None
-
-    Attributes
-    ----------
-    places : ndarray of shape (n_documents,)
-        The place of the document id of each row in the sorted list of all ids.
-    """
+    """The ids of queries and documents as text; `places` has those of the sorted document ids."""
 
     def __init__(self, queries: Queries, document_ids: Any) -> None:
         self._queries = queries

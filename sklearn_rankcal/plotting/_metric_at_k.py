@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from sklearn_rankcal.measures import MEASURES, Measure, get_measure
 from sklearn_rankcal.measures._registry import find_measure, parameters_of
@@ -16,7 +14,7 @@ from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._scorers import predicted_ranking
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shorten
-from sklearn_rankcal.queries import Queries, Ranking, check_weight
+from sklearn_rankcal.queries import Ranking, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._wrapped import innermost_estimator
@@ -51,17 +49,11 @@ class MetricAtKDisplay:
     ax_, figure_, line_, interval_
         The axes of matplotlib, their figure, the curve and the band of the intervals.
 
-    See Also
-    --------
-    QueryDifferencesDisplay : The differences of two rankers, query by query.
-    sklearn_rankcal.metrics.evaluate_rankings : Several metrics of one ranking, as numbers.
-
     Notes
     -----
     The interval of each cutoff says how much the mean would change with other queries of the same
-    kind, and not whether one ranker is better than another: the same queries are easy or difficult
-    for both. For that, use `QueryDifferencesDisplay` or `sklearn_rankcal.metrics.compare_rankings`.
-    Each cutoff takes O(n) time for n documents, and O(n_queries * n_resamples) for its interval.
+    kind, and not whether one ranker is better than another. For that, use
+    `QueryDifferencesDisplay` or `sklearn_rankcal.metrics.compare_rankings`.
 
     Examples
     --------
@@ -119,9 +111,7 @@ class MetricAtKDisplay:
         metric: str = "ndcg",
         k: int | Sequence[int] | NDArray[Any] = 10,
         sample_weight: ArrayLike | None = None,
-        n_resamples: int = 2000,
         confidence_level: float = 0.95,
-        random_state: Any = 0,
         name: str | None = None,
         ax: Any = None,
         line_kw: dict[str, Any] | None = None,
@@ -131,29 +121,15 @@ class MetricAtKDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted ranker, a pipeline or a search that ends in one, or any estimator whose
-            `predict` returns scores, such as `LGBMRanker` or a regressor.
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`, or for some metrics that of
-            `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
+        estimator, X, y, groups, sample_weight
+            As in the scorers, `RankingScorer.__call__`.
         metric : str, default="ndcg"
             The name of a metric that has a cutoff, without the cutoff: ``"dcg"``, ``"err"``,
             ``"map"``, ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``.
         k : int or array-like of int, default=10
             The cutoffs. A number stands for all cutoffs from 1 to this number.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
-        n_resamples : int, default=2000
-            Number of bootstrap samples.
         confidence_level : float, default=0.95
-            Confidence level of the intervals.
-        random_state : int, RandomState instance or None, default=0
-            Determines the bootstrap samples. They are the same for all cutoffs.
+            Confidence level of the intervals, from 2000 bootstrap samples.
         name : str, default=None
             The name of the ranker in the legend. If None, it is the name of its class.
         ax, line_kw
@@ -167,11 +143,9 @@ class MetricAtKDisplay:
 
         Raises
         ------
-        ValueError
-            If the metric is unknown or has no cutoff, if a cutoff is not a whole number >= 1, if
-            labels and queries do not fit, or if the metric is undefined on all queries.
-        TypeError
-            If the metric does not have one of the parameters.
+        ValueError, TypeError
+            If the metric, a parameter of it or a cutoff is not valid, if labels and queries do not
+            fit, or if the metric is undefined on all queries.
         ImportError
             If matplotlib is not installed.
         """
@@ -180,10 +154,11 @@ class MetricAtKDisplay:
             estimator, X, y, groups, measures[0], "MetricAtKDisplay"
         )
         weight = check_weight(sample_weight, rows.n_rows)
-        values = _values(measures, ranking, labels)
-        options = n_resamples, confidence_level, random_state
-        display = cls._of_values(cutoffs, values, rows, weight, metric, *options)
-        display.name = type(innermost_estimator(estimator)).__name__ if name is None else name
+        of_query = None if weight is None else rows.mean(weight)
+        name = type(innermost_estimator(estimator)).__name__ if name is None else name
+        display = cls._of_values(
+            cutoffs, measures, ranking, labels, of_query, metric, name, confidence_level
+        )
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
@@ -199,114 +174,97 @@ class MetricAtKDisplay:
         k: int | Sequence[int] | NDArray[Any] = 10,
         ties: Ties = "average",
         sample_weight: ArrayLike | None = None,
-        n_resamples: int = 2000,
         confidence_level: float = 0.95,
-        random_state: Any = 0,
         name: str | None = None,
         ax: Any = None,
         line_kw: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> Self:
-        """Plot a metric of scores or positions against the cutoff.
+        """Plot a metric of scores or positions against the cutoff; see `from_estimator`.
 
         Parameters
         ----------
         y_true, y_score, ranks, groups, ties, sample_weight
             As in the metric functions, such as `metrics.ndcg_score`.
-        metric, k, n_resamples, confidence_level, random_state
+        metric, k, confidence_level, ax, line_kw, **parameters
             As in `from_estimator`.
         name : str, default=None
             The name of the ranker in the legend. If None, it is not in the legend.
-        ax, line_kw
-            As in `plot`.
-        **parameters
-            Parameters of the metric, such as ``threshold``.
 
         Returns
         -------
         display : MetricAtKDisplay
-
-        Raises
-        ------
-        ValueError, TypeError, ImportError
-            As in `from_estimator`.
         """
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-        values = _values(measures, data.ranking, data.relevance)
-        queries, options = data.ranking.queries, (n_resamples, confidence_level, random_state)
-        display = cls._of_values(cutoffs, values, queries, data.weight, metric, *options)
-        display.name = name
+        display = cls._of_values(
+            cutoffs,
+            measures,
+            data.ranking,
+            data.relevance,
+            data.query_weight(),
+            metric,
+            name,
+            confidence_level,
+        )
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
     def _of_values(
         cls,
         cutoffs: NDArray[np.int64],
-        values: list[Floats],
-        queries: Queries,
+        measures: list[Measure],
+        ranking: Ranking,
+        labels: Any,
         weight: Floats | None,
         metric: str,
-        n_resamples: int,
+        name: str | None,
         confidence_level: float,
-        random_state: Any,
     ) -> Self:
-        """Make a display from the values of each query at each cutoff."""
-        of_query = None if weight is None else queries.mean(weight / weight.max())
-        # a number, so that all cutoffs have the same bootstrap samples
-        whole = isinstance(random_state, Integral)
-        seed = random_state if whole else check_random_state(random_state).randint(2**31 - 1)
-        found = [
-            paired_bootstrap(
-                each,
-                np.zeros_like(each),
-                weight=of_query,
-                n_resamples=n_resamples,
-                confidence_level=confidence_level,
-                random_state=seed,
+        """Make a display from the values of each query; all cutoffs have the same samples."""
+        measures[0].check(labels)
+        found = []
+        for measure in measures:
+            values = measure.per_query(ranking, labels)
+            options = {"n_resamples": 2000, "confidence_level": confidence_level}
+            found.append(
+                paired_bootstrap(values, np.zeros_like(values), weight=weight, **options)  # type: ignore[arg-type]
             )
-            for each in values
-        ]
         return cls(
             cutoffs,
             [each.first for each in found],
             [each.low for each in found],
             [each.high for each in found],
             metric=metric,
+            name=name,
             n_queries=found[0].n_queries,
             confidence_level=confidence_level,
         )
 
-    def plot(
-        self, ax: Any = None, *, name: str | None = None, line_kw: dict[str, Any] | None = None
-    ) -> Self:
-        """Plot the curve and the band of its intervals.
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
+        """Plot the curve and the band of its intervals, and return this display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             The axes to draw on. If None, a new figure is made. If they have the curves of other
             displays, this one gets another colour, line style and marker.
-        name : str, default=None
-            The name of the ranker in the legend. If None, it is the display's own name.
         line_kw : dict, default=None
             Keyword arguments of `matplotlib.axes.Axes.plot` for the curve.
 
         Returns
         -------
         display : MetricAtKDisplay
-            This display.
         """
         ax = make_axes() if ax is None else ax
         style, marker, color = STYLES[len(ax.lines) % len(STYLES)]
-        name = self.name if name is None else name
         options: dict[str, Any] = {
             "linestyle": style,
             "marker": marker,
             "markersize": 5,
             "color": color,
             # matplotlib leaves labels that begin with an underscore out of legends
-            "label": "_" if name is None else shorten(name).lstrip("_"),
+            "label": "_" if self.name is None else shorten(self.name).lstrip("_"),
         }
         (self.line_,) = ax.plot(self.k, self.mean, **(options | (line_kw or {})))
         self.interval_ = ax.fill_between(
@@ -352,9 +310,3 @@ def _measures(
     if np.ndim(k) == 0:
         cutoffs = np.arange(1, cutoffs[0] + 1)
     return cutoffs, [get_measure(metric, k=int(each), **parameters) for each in cutoffs]
-
-
-def _values(measures: list[Measure], ranking: Ranking, labels: Any) -> list[Floats]:
-    """Return the values of all queries at each cutoff."""
-    measures[0].check(labels)
-    return [measure.per_query(ranking, labels) for measure in measures]

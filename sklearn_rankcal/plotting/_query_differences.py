@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.measures import Measure, get_measure
 from sklearn_rankcal.metrics import Comparison, paired_bootstrap
-from sklearn_rankcal.metrics._checks import Ties, read_ranking
+from sklearn_rankcal.metrics._checks import Ties, read_compared
 from sklearn_rankcal.metrics._scorers import predicted_ranking
 from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
 from sklearn_rankcal.queries import Queries, check_weight
@@ -50,11 +50,6 @@ class QueryDifferencesDisplay:
     ax_, figure_, bars_, line_
         The axes of matplotlib, their figure, the bars of the queries on which the first ranking is
         better and those of the others, and the line at the mean difference.
-
-    See Also
-    --------
-    MetricAtKDisplay : A metric against its cutoff, for several rankers.
-    sklearn_rankcal.metrics.compare_rankings : The comparison as numbers.
 
     Examples
     --------
@@ -109,9 +104,7 @@ class QueryDifferencesDisplay:
         *,
         metric: str = "ndcg@10",
         sample_weight: ArrayLike | None = None,
-        n_resamples: int = 10_000,
         confidence_level: float = 0.95,
-        random_state: Any = 0,
         names: tuple[str, str] = ("first", "second"),
         ax: Any = None,
         **parameters: Any,
@@ -123,26 +116,14 @@ class QueryDifferencesDisplay:
         Parameters
         ----------
         first, second : estimator
-            Two fitted rankers, pipelines or searches that end in one, or any estimators whose
-            `predict` returns scores, such as `LGBMRanker` or a regressor.
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`, or for some metrics that of
-            `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
+            Two fitted estimators, of the kinds that the scorers take.
+        X, y, groups, sample_weight
+            As in the scorers, `RankingScorer.__call__`. Weights change the mean difference, but not
+            the numbers of queries won and lost.
         metric : str, default="ndcg@10"
             The name of a metric, with its cutoff.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows, which
-            changes the mean difference, but not the numbers of queries won and lost.
-        n_resamples : int, default=10000
-            Number of bootstrap samples.
         confidence_level : float, default=0.95
-            Confidence level of the interval.
-        random_state : int, RandomState instance or None, default=0
-            Determines the bootstrap samples.
+            Confidence level of the interval, from 10,000 bootstrap samples.
         names : tuple of two str, default=("first", "second")
             The names of the two rankers.
         ax : matplotlib axes, default=None
@@ -156,11 +137,9 @@ class QueryDifferencesDisplay:
 
         Raises
         ------
-        ValueError
-            If the metric is unknown, if labels and queries do not fit, or if the metric is
-            undefined on all queries.
-        TypeError
-            If the metric does not have one of the parameters.
+        ValueError, TypeError
+            If the metric or a parameter of it is not valid, if labels and queries do not fit, or if
+            the metric is undefined on all queries.
         ImportError
             If matplotlib is not installed.
         """
@@ -173,8 +152,8 @@ class QueryDifferencesDisplay:
             measure.check(labels)
             values.append(measure.per_query(ranking, labels))
         weight = check_weight(sample_weight, rows.n_rows)
-        options = n_resamples, confidence_level, random_state
-        display = cls._of_values(values, rows, weight, measure, metric, names, *options)
+        of_query = None if weight is None else rows.mean(weight)
+        display = cls._of_values(values, rows, of_query, measure, metric, names, confidence_level)
         return display.plot(ax)
 
     @classmethod
@@ -190,14 +169,12 @@ class QueryDifferencesDisplay:
         metric: str = "ndcg@10",
         ties: Ties = "average",
         sample_weight: ArrayLike | None = None,
-        n_resamples: int = 10_000,
         confidence_level: float = 0.95,
-        random_state: Any = 0,
         names: tuple[str, str] = ("first", "second"),
         ax: Any = None,
         **parameters: Any,
     ) -> Self:
-        """Plot the differences of two rankings of the same queries.
+        """Plot the differences of two rankings of the same queries; see `from_estimators`.
 
         Parameters
         ----------
@@ -205,38 +182,22 @@ class QueryDifferencesDisplay:
             Scores, where larger is better. With ``as_ranks=True``, positions.
         as_ranks : bool, default=False
             Whether `first` and `second` are positions, 1 = top, instead of scores.
-        y_true, groups, ties
+        y_true, groups, ties, sample_weight
             As in the metric functions, such as `metrics.ndcg_score`.
-        metric, sample_weight, n_resamples, confidence_level, random_state, names, ax
+        metric, confidence_level, names, ax, **parameters
             As in `from_estimators`.
-        **parameters
-            Parameters of the metric, such as ``threshold``.
 
         Returns
         -------
         display : QueryDifferencesDisplay
-
-        Raises
-        ------
-        ValueError, TypeError, ImportError
-            As in `from_estimators`.
         """
         measure = get_measure(metric, **parameters)
         values: list[Floats] = []
         for given in (first, second):
-            data = read_ranking(
-                y_true,
-                None if as_ranks else given,
-                given if as_ranks else None,
-                groups,
-                ties,
-                sample_weight,
-                positions_as="rankings with as_ranks=True",
-            )
+            data = read_compared(y_true, given, as_ranks, groups, ties, sample_weight)
             values.append(data.values(measure))
-        queries = data.ranking.queries
-        options = n_resamples, confidence_level, random_state
-        display = cls._of_values(values, queries, data.weight, measure, metric, names, *options)
+        queries, weight = data.ranking.queries, data.query_weight()
+        display = cls._of_values(values, queries, weight, measure, metric, names, confidence_level)
         return display.plot(ax)
 
     @classmethod
@@ -248,20 +209,12 @@ class QueryDifferencesDisplay:
         measure: Measure,
         metric: str,
         names: tuple[str, str],
-        n_resamples: int,
         confidence_level: float,
-        random_state: Any,
     ) -> Self:
         """Make a display from the values of each query for both rankings."""
         if isinstance(names, str) or len(names) != 2:
             raise ValueError(f"names must be the names of the two rankings; got {names!r}.")
-        comparison = paired_bootstrap(
-            *values,
-            weight=None if weight is None else queries.mean(weight / weight.max()),
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
+        comparison = paired_bootstrap(*values, weight=weight, confidence_level=confidence_level)
         defined = ~np.isnan(values[0]) & ~np.isnan(values[1])
         a, b = (each[defined] for each in values)
         difference = a - b
@@ -276,7 +229,7 @@ class QueryDifferencesDisplay:
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot the differences in descending order, with their mean.
+        """Plot the differences in descending order, with their mean, and return this display.
 
         Parameters
         ----------
@@ -286,36 +239,29 @@ class QueryDifferencesDisplay:
         Returns
         -------
         display : QueryDifferencesDisplay
-            This display.
         """
         ax = make_axes() if ax is None else ax
         heights, n = np.sort(self.difference)[::-1], len(self.difference)
         edges = np.arange(n + 1) + 0.5
-        one, other = (shorten(name) for name in self.names)
-        counts = self.won, self.lost
+        labels = [
+            f"{shorten(name)} is better: {count}"
+            for name, count in zip(self.names, (self.won, self.lost), strict=True)
+        ]
+        hatch = {"hatch": "////", "edgecolor": "white", "linewidth": 0}
+        sides = [np.maximum(heights, 0), np.minimum(heights, 0)]
+        looks: list[dict[str, Any]] = [
+            {"color": _FIRST, "label": labels[0]},
+            {"color": _SECOND, "label": labels[1]},
+        ]
         if not self.greater_is_better:  # the bars above 0 are then those that the first loses
-            counts = self.lost, self.won
-            one, other = other, one
-        colors = (_FIRST, _SECOND) if self.greater_is_better else (_SECOND, _FIRST)
-        above = ax.stairs(
-            np.maximum(heights, 0),
-            edges,
-            fill=True,
-            color=colors[0],
-            label=f"{one} is better: {counts[0]}",
-        )
-        below = ax.stairs(
-            np.minimum(heights, 0),
-            edges,
-            fill=True,
-            color=colors[1],
-            hatch="////",
-            edgecolor="white",
-            linewidth=0,
-            label=f"{other} is better: {counts[1]}",
-        )
+            looks.reverse()
+        looks[1] |= hatch
+        bars = [
+            ax.stairs(side, edges, fill=True, **look)
+            for side, look in zip(sides, looks, strict=True)
+        ]
         ax.plot([], [], " ", label=f"equal: {self.tied}")
-        self.bars_ = (above, below) if self.greater_is_better else (below, above)
+        self.bars_ = tuple(bars if self.greater_is_better else reversed(bars))
         found = self.comparison
         interval = f"{100 * found.confidence_level:g} % interval"
         ax.axhspan(found.low, found.high, color=_MEAN, alpha=0.25, linewidth=0)
