@@ -96,8 +96,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         A key of `LOSSES`, or ``"wta"`` (winner takes all), which stands for ``"precision@1"``. If
         the loss has a parameter `k`, the name may end in a cutoff, as in ``"ndcg@10"``.
     **parameters
-        Parameters of the loss, such as ``gain`` or ``threshold``. They can only be passed with a
-        name.
+        Parameters of the loss, such as ``gain`` or ``threshold``, with a name only.
 
     Returns
     -------
@@ -106,14 +105,12 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     Raises
     ------
     ValueError, TypeError
-        If the name, a parameter or the cutoff is unknown or not valid, if the loss needs a cutoff,
-        or if parameters are passed with a loss object.
+        If the name, a parameter or the cutoff is unknown, not valid or missing, or if parameters
+        are passed with a loss object.
 
     Examples
     --------
     >>> from sklearn_rankcal.losses import get_loss
-    >>> get_loss("ndcg@10")
-    NDCG(k=10)
     >>> get_loss("recall@20", threshold=2)
     Recall(k=20, threshold=2)
     """

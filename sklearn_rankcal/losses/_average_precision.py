@@ -1,8 +1,4 @@
-"""Losses whose measure is average precision: `MAP` and `MAPByScores`.
-
-For a query of r documents, the targets of `MAP` are the r (r + 1) / 2 products of the labels of two
-documents. The targets of `MAPByScores` are only the r products of a label with itself.
-"""
+"""Losses whose measure is average precision: products of the labels of pairs, or one score each."""
 
 from __future__ import annotations
 
@@ -29,22 +25,18 @@ class MAP(_AveragePrecision):
     Parameters
     ----------
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer sum(y) of each query towards the mean over queries, as in
-        `NDCG`.
+        As in `NDCG`.
 
     Notes
     -----
-    The targets of a query of r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j.
-    The reason is that average precision is a sum of these products with weights that depend on the
-    ranking: the weight of y_i y_j / sum(y) is 1 / max(sigma(i), sigma(j)), where sigma(i) is the
-    place of document i.
-
-    Least squares on these targets, decoded exactly, is calibrated for every distribution (Ramaswamy
-    et al., 2013, theorem 3). Decoded by ``"diagonal"``, it is calibrated under the condition
-    P_reinforce (theorem 4), under which `MAPByScores` is the cheaper choice. The measure is
-    undefined for a query without a relevant document.
+    The targets of a query of r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j,
+    because average precision is their sum with the weights 1 / max(sigma(i), sigma(j)), where
+    sigma(i) is the place of document i. Least squares on these targets, decoded exactly, is
+    calibrated for every distribution (Ramaswamy et al., 2013, theorem 3). Decoded by
+    ``"diagonal"``, it is calibrated under P_reinforce (theorem 4), under which `MAPByScores` is
+    the cheaper choice. The measure is undefined for a query without a relevant document.
     """
 
     space = SYMMETRIC_PAIRS
@@ -69,16 +61,12 @@ class MAP(_AveragePrecision):
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), where H_r is a harmonic number.
 
-        A ranking sigma of r documents has the vector of the numbers 1 / max(sigma(i), sigma(j)),
-        i <= j. The constant is the largest distance between the vectors of two rankings, which is
-        that between a ranking and its reverse.
-
-        Proof. Every vector has the squared norm H_r, so the distance is largest if the inner
-        product is smallest. With 1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the inner product is a
-        sum of n (n + 1) / 2 over k and l, with positive weights. Here n is the number of documents
-        that one ranking has in its first k places and the other has in its first l places. Always
-        n >= max(0, k + l - r), and for a ranking and its reverse this is an equality for all k and
-        l.
+        It is the distance between the vectors 1 / max(sigma(i), sigma(j)), i <= j, of a ranking and
+        its reverse, the largest of all. Proof: every vector has the squared norm H_r. With
+        1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the inner product is a sum of n (n + 1) / 2
+        over k and l, with positive weights, where n is the number of documents that one ranking
+        has in its first k places and the other in its first l. Always n >= max(0, k + l - r), with
+        equality for a ranking and its reverse.
         """
         harmonic = np.cumsum(np.append(0.0, 1.0 / np.arange(1, n_documents + 1)))
         i = np.arange(1, n_documents + 1)
@@ -95,19 +83,17 @@ class MAPByScores(_AveragePrecision):
         Number of places that count in the measure. If None, every place counts. The targets do not
         depend on it.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer sum(y) of each query towards the mean over queries, as in
-        `NDCG`.
+        As in `NDCG`.
 
     Notes
     -----
     The targets are y_i / sum(y). They are calibrated under the condition P_reinforce of Ramaswamy
-    et al. (2013), but not for every distribution. For example, let the labels be (0, 0, 1, 0) with
-    probability .3 and (1, 1, 0, 1) with probability .7. Sorting by expected targets puts document 3
-    first (E[AP] = .7472), but the best ranking puts it last (E[AP] = .775). No expected scores are
-    calibrated for MAP over all distributions (Calauzènes et al., 2013, theorem 3.3). The measure is
-    undefined for a query without a relevant document.
+    et al. (2013), and no scores are for every distribution (Calauzènes et al., 2013, theorem 3.3).
+    For example, let the labels be (0, 0, 1, 0) with probability .3 and (1, 1, 0, 1) with
+    probability .7. Sorting by expected targets puts document 3 first (E[AP] = .7472), but the best
+    ranking puts it last (.775). The measure is undefined for a query without a relevant document.
     """
 
     calibrated_everywhere = False

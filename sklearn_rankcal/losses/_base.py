@@ -19,11 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class LabelSums(NamedTuple):
-    """Sums over queries on which the targets of a query can depend, besides its own labels.
-
-    They are the number of queries, the sum of their relative normalizers (`NormalizedLoss`), and
-    the number of queries with a relative normalizer above 0.
-    """
+    """Sums over queries on which targets can depend: relative normalizers, and those above 0."""
 
     n_queries: int = 0
     relative_normalizer: float = 0.0
@@ -44,23 +40,23 @@ class Loss(BaseEstimator):
     Attributes
     ----------
     space : Space
-        The space of the targets and of the predictions. `targets.SCORES` has one number per
-        document, `targets.PAIRS` an antisymmetric difference for each pair of documents, and
-        `targets.SYMMETRIC_PAIRS` a symmetric number for each pair and each document.
+        The space of the targets and of the predictions: `targets.SCORES`, one number per document;
+        `targets.PAIRS`, an antisymmetric difference for each pair of documents; or
+        `targets.SYMMETRIC_PAIRS`, a symmetric number for each pair and each document.
     calibrated_over : str
-        The distributions of the labels over which the loss is calibrated, and the theorem: least
-        squares on the targets, followed by the decoder, then leads to the best ranking.
+        The distributions of the labels over which least squares on the targets, followed by the
+        decoder, leads to the best ranking, and the theorem.
     calibrated_everywhere : bool
-        Whether the loss is calibrated over every distribution.
+        Whether these are all distributions.
     graded_targets : bool
-        Whether the target of each document depends on its own label alone, and so has as few
-        distinct values as the labels. A classifier then learns these values as classes.
+        Whether the target of each document depends on its own label alone, so that a classifier
+        can learn its values as classes.
     takes : {"relevance", "comparisons", "orders", "clicks"}
-        What labels are: relevance or preferences, which are the labels of nearly all losses, or
-        judgements that have yet to be aggregated (`aggregation.AggregatedLoss`).
+        What labels are: relevance or preferences, or judgements that have yet to be aggregated
+        (`aggregation.AggregatedLoss`).
     averages_targets : bool
-        Whether the targets of `training_targets` are means over several labels of a query, so that
-        surrogates have to be affine in them.
+        Whether targets are means over several labels of a query, so that surrogates have to be
+        affine in them.
     """
 
     space: Space = SCORES
@@ -114,7 +110,6 @@ class Loss(BaseEstimator):
         Returns
         -------
         targets : ndarray of shape (n_documents,) or PairTargets
-            `PairTargets` if the space has an entry for each pair of documents.
         """
         raise self._lacks("a method encode(relevance, queries), which returns the targets")
 
@@ -127,8 +122,7 @@ class Loss(BaseEstimator):
     def training_targets(self, relevance: Any, queries: Queries) -> Any:
         """Compute the targets that `fit` uses, which by default are those of `encode`.
 
-        A subclass can return targets with a smaller variance instead. The loss then stays
-        calibrated only if they tend to those of `encode` as the number of queries grows.
+        The loss stays calibrated if they tend to those of `encode` as the number of queries grows.
         """
         return self.encode(relevance, queries)
 
@@ -137,11 +131,7 @@ class Loss(BaseEstimator):
         return LabelSums(n_queries=queries.n_queries)
 
     def targets_of_part(self, relevance: Any, queries: Queries, sums: LabelSums) -> Any:
-        """Compute `training_targets` of a part of the queries, given the sums over all queries.
-
-        A subclass whose `training_targets` depend on other queries overwrites this method and
-        `label_sums`.
-        """
+        """Compute `training_targets` of some queries, given `label_sums` of all queries."""
         return self.training_targets(relevance, queries)
 
     def draws(self, labels: Any) -> RedrawnTargets | None:
@@ -151,8 +141,7 @@ class Loss(BaseEstimator):
     def calibrated_measure(self, ranking: Ranking, labels: Any) -> Floats:
         """Compute for each query the value for which the targets are calibrated; larger is better.
 
-        This is the measure, unless the measure is a quotient and the targets do not contain its
-        denominator. It is NaN if it is undefined for the query.
+        This is the measure, unless the targets do not contain its denominator. NaN is undefined.
         """
         values: Floats = self.measure.per_query(ranking, labels)
         return values
@@ -160,9 +149,8 @@ class Loss(BaseEstimator):
     def regret_constant(self, n_documents: int) -> float | None:
         """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
 
-        The regret is that of the ranking of a query of so many documents. The surrogate regret is
-        the squared Euclidean distance between the predictions for the query and the conditional
-        expectation of its targets, as vectors of the entries that the exact decoder accepts.
+        The surrogate regret is the squared Euclidean distance between the predictions for a query
+        of so many documents and the conditional expectation of its targets.
         """
         return None
 
@@ -173,9 +161,8 @@ class Loss(BaseEstimator):
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
         """Return the weight of each query in the mean that rankers report, or None if it is 1.
 
-        Rankers report it by `score`, and stop early by it. The best rankings of the targets must be
-        the best ones for it. This is so without weights if the targets are calibrated for the
-        measure (see `calibrated_measure`). The weights of the user are multiplied by it.
+        The best rankings of the targets must be the best ones for this mean (`calibrated_measure`).
+        The weights of the user are multiplied by it.
         """
         return None
 
@@ -217,24 +204,18 @@ class NormalizedLoss(Loss):
 
     Notes
     -----
-    The normalizer makes the targets calibrated, but it also makes them noisy, because a query with
-    few relevant documents has large targets. The *relative normalizer* of a query, normalizer /
-    largest gain, measures how many they are: the number of relevant documents if the relevance is
-    binary, and a number between 1 and the sum of the discounts for NDCG. The parameter `shrinkage`,
-    called a here, is a compromise: `fit` regresses on
+    The normalizer makes the targets calibrated, but also noisy, because a query with few relevant
+    documents has large targets. The *relative normalizer*, normalizer / largest gain, measures how
+    many they are. With the parameter `shrinkage`, called a here, `fit` regresses on
     gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative normalizers
     over queries. The bias is proportional to a, and the variance decreases with the number n of
-    training queries, so that the best a is of the form n0 / (n0 + n). ``"auto"`` uses n0 = 300, or
-    n0 = 1000 for losses that count relevant documents (recall, AUC, average precision). It tends to
-    0, which is all that consistency requires. Normalizers themselves have no useful mean if labels
-    are wide: with the gain 2^y - 1, a few of them can be larger than all others together.
-
-    A fixed number above 0 does not tend to 0. The limit is then the best ranking only if the
-    normalizer and the largest gain of a query are certain, as `calibrated_over` says.
+    training queries, so that ``"auto"`` is n0 / (n0 + n), with n0 = 300, or n0 = 1000 for losses
+    that count relevant documents (recall, AUC, average precision). It tends to 0, which is all that
+    consistency requires. With a fixed number above 0 the limit is the best ranking only if the
+    normalizer and the largest gain of a query are certain.
 
     The probabilities of the labels of a single document do not contain the normalizer. So a
-    classifier does not learn the labels. It learns the targets as weights of two classes
-    (`models.DocumentModel`), and its limit is that of a regressor.
+    classifier learns the targets as weights of two classes (`models.DocumentModel`).
     """
 
     shrinkage: str | float
@@ -269,11 +250,7 @@ class NormalizedLoss(Loss):
     def shrunken_targets(
         self, relevance: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> Any:
-        """Compute the targets with the relative normalizers moved towards their mean.
-
-        `share` says how far, from 0 (not at all) to 1. `mean` is the mean if it is known; None
-        means that of these queries.
-        """
+        """Compute targets whose relative normalizers are moved by `share` towards `mean`."""
         gains = self.measure.gains(relevance)
         normalizer = self.shrunken_normalizer(gains, queries, share, mean)
         return gains * queries.broadcast(inverse(normalizer))

@@ -16,34 +16,30 @@ class ERR(Loss):
     """Expected reciprocal rank: sum_j (1 / F(j)) R_(j) prod_{l < j} (1 - R_(l)).
 
     R_(j) = G(y) is the probability that the document at place j, whose label is y, satisfies the
-    user. By default G(y) = (2^y - 1) / 2^max_relevance, and F(j) = j.
+    user.
 
     Parameters
     ----------
     k : int, default=None
         Number of places that count in the measure. If None, every place counts.
     max_relevance : float, default=None
-        The top grade of the whole collection, which is one constant for all queries. If None, it is
-        the largest label that is passed to `fit` or to a metric. Set it when folds are compared,
-        because the labels of a fold may not contain the top grade. It must be None if `gain` is a
-        function.
+        The top grade of the whole collection. If None, it is the largest label that is passed to
+        `fit` or to a metric, which may lack the top grade. It must be None if `gain` is a function.
     gain : {"exp2", "linear"} or callable, default="exp2"
         G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
-        array of labels to an array of probabilities, numbers in [0, 1].
+        array of labels to an array of probabilities.
     discount : callable, default=None
         F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
         decrease. None is the place itself. The targets do not depend on it.
 
     Notes
     -----
-    This is the family of equation (16) of Duchi, Mackey and Jordan (2013), with free G and F. The
-    targets are the probabilities R_i of the documents. They are calibrated if the labels of the
-    documents of a query are independent given the query (Duchi, Mackey and Jordan, 2013, lemma 1),
-    but not for every distribution (Calauzènes et al., 2013, theorem 3.3). For example, let the
-    labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. If sorting by expected
-    scores were optimal for every distribution, these scores would have to tie the four documents
-    (Calauzènes et al., lemma B.2, where such scores are called standardization functions). However,
-    the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than 1, 2, 3, 4 (41/96).
+    The targets are the probabilities R_i of the documents. They are calibrated if the labels of the
+    documents of a query are independent given the query (Duchi, Mackey and Jordan, 2013, equation
+    16 and lemma 1), but not for every distribution (Calauzènes et al., 2013, theorem 3.3). For
+    example, let the labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. The
+    expected scores tie, but the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than
+    1, 2, 3, 4 (41/96).
     """
 
     _measure = "err"

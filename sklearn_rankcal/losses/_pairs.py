@@ -1,9 +1,4 @@
-"""Losses whose measure is pairwise agreement: `PD` and `PDByScores`.
-
-Let y_ij be the weight of the preference for document i over document j. The targets of `PD` are the
-differences y_ij - y_ji of all pairs of documents of a query, and those of `PDByScores` are one
-score per document.
-"""
+"""Losses whose measure is pairwise agreement, with targets for pairs (`PD`) or for documents."""
 
 from __future__ import annotations
 
@@ -69,24 +64,22 @@ class PD(_Disagreement):
     Parameters
     ----------
     pair_weight : {"binary", "graded"} or callable, default="binary"
-        Weight y_ij of the preference for document i over document j if y_i > y_j. "binary" is 1,
-        "graded" is y_i - y_j, and a callable is called as ``pair_weight(y_i - y_j)`` with an array
-        of positive differences. It is not used with `preference_labels`, which contain weights.
+        Weight y_ij of the preference for document i over document j if y_i > y_j: 1, y_i - y_j, or
+        ``pair_weight(y_i - y_j)``. It is not used with `preference_labels`, which contain weights.
     equal_queries : bool, default=False
-        Whether to divide the preferences of each query by their total weight, so that every query
-        has the same weight. `score` is then the mean over queries of the share of the weight that
-        is not contradicted. Otherwise it is the share of the weight of all queries together.
+        Whether to divide the preferences of each query by their total weight. `score` is then the
+        mean over queries of the share of the weight that is not contradicted. Otherwise it is the
+        share of the weight of all queries together.
 
     Notes
     -----
     The targets of a query of r documents are the r (r - 1) / 2 differences y_ij - y_ji, i < j. The
-    measure is 1 - PD / total weight. It is undefined for a query without a preference, and `fit`
-    leaves such queries out. Without `equal_queries` the targets are calibrated for the weight that
-    is contradicted, PD itself, and therefore for the share of the weight of all queries together.
-    The best rankings for it need not be the best ones for the mean of the shares of the queries.
-    For example, let the labels of three documents be (0, 2, 2), (2, 0, 1) or (0, 1, 0) with
-    probabilities .1, .5 and .4. The positions 1, 3, 2 contradict the least weight on average, 1.0
-    of 2.5, and the share of a query is .5 on average. For 2, 1, 3 these are 1.1 and .383.
+    measure is 1 - PD / total weight, undefined for a query without a preference. Without
+    `equal_queries` the targets are calibrated for the weight that is contradicted, and the best
+    rankings for it need not be the best ones for the mean of the shares. For example, let the
+    labels of three documents be (0, 2, 2), (2, 0, 1) or (0, 1, 0) with probabilities .1, .5 and .4.
+    The positions 1, 3, 2 contradict the least weight on average, 1.0 of 2.5, and the share of a
+    query is .5 on average. For 2, 1, 3 these are 1.1 and .383.
 
     Least squares on the targets, decoded exactly, is calibrated for every distribution (Ramaswamy
     et al., 2013, theorem 3). Decoded by ``"greedy_dag"``, it is calibrated if the expected
@@ -126,39 +119,28 @@ class PDByScores(_Disagreement):
         * ``"log_odds"``: sum_j log((y_ij + smoothing) / (y_ji + smoothing)) / r
           (Bradley-Terry-Luce);
         * ``"least_squares"``: the scores x that minimize the sum of (x_i - x_j - (y_ij - y_ji))^2
-          over the pairs with a weight (Thurstone-Mosteller). Their mean is 0 in each part of the
-          query that comparisons connect. They equal ``"borda"`` if all pairs are compared, and for
-          relevance unless `pair_weight` is a function;
-        * a function that receives an (n, r, r) array, the weights of n queries of r documents, and
-          returns their (n, r) scores. It should not depend on how the documents are numbered. It
-          is not called for queries without preferences, whose scores are 0.
+          over the pairs with a weight (Thurstone-Mosteller), of mean 0 in each part of the query
+          that comparisons connect. They equal ``"borda"`` if all pairs are compared;
+        * a function of an (n, r, r) array, the weights of n queries of r documents, that returns
+          (n, r) scores. It is not called for queries without preferences, whose scores are 0.
     smoothing : float, default=0.5
-        Number that ``"log_odds"`` adds to both weights. Scores by ``"log_odds"`` therefore depend
-        on the unit of the weights, while a change of unit only multiplies the other named scores by
-        a constant. If the weights are counts, one half is the choice of the empirical logit.
+        Number that ``"log_odds"`` adds to both weights, for counts one half.
     equal_queries : bool, default=False
         Whether to divide the weights of each query by their sum before the scores are computed.
-        This does not change the scores of ``"copeland"``. `score` is as in `PD`.
+        `score` is as in `PD`.
 
     Notes
     -----
-    The targets are the scores f_i(y) that `score_function` defines. Scores that are sums over
-    documents are divided by the number of documents of the query. This changes no ranking, but
-    without it the largest queries would dominate the regression.
-
     The targets are calibrated over the distributions that satisfy the condition P_f (Ramaswamy et
     al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies that the expected score of i is larger than
-    that of j. The net Borda score (Duchi, Mackey and Jordan, 2010) is the usual f. Which functions
-    f are calibrated depends on the distribution, and for some distributions none is. For example,
-    let the label be a single preference: 1 > 2, 2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities
-    .20, .10, .36, .24 and .10. All functions f with a name put document 2 first, but the best
-    ranking puts document 1 first. If the probabilities of 2 > 3 and 1 > 3 are .35 and .25 instead,
-    every f that does not depend on the numbering of the documents ties documents 1 and 2.
+    that of j. The net Borda score (Duchi, Mackey and Jordan, 2010) is the usual f. For some
+    distributions no f is calibrated. For example, let the label be a single preference: 1 > 2,
+    2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities .20, .10, .36, .24 and .10. All functions f
+    with a name put document 2 first, but the best ranking puts document 1 first.
 
     The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
     It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
-    of graded relevance. It is O(sum of r^3) for ``"least_squares"`` if that differs from
-    ``"borda"``.
+    of graded relevance; and O(sum of r^3) for ``"least_squares"`` where it differs from borda.
 
     Examples
     --------
@@ -236,8 +218,7 @@ def _mean_share(
 ) -> Floats:
     """Compute the scores sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
 
-    `degree` is the number d with share(a y, a z, c) = a^d share(y, z, c) for all a > 0. None means
-    that there is no such number.
+    `degree` is the number d with share(a y, a z, c) = a^d share(y, z, c) for all a > 0, or None.
     """
     queries = targets.queries
     if isinstance(targets, PreferenceDifferences):
@@ -266,10 +247,7 @@ def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
 
 
 def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
-    """Apply f to the weights of every query with a preference, and check the scores it returns.
-
-    The scores are 0 in queries without a preference.
-    """
+    """Apply f to the weights of every query with a preference, and check the scores it returns."""
     grouped = np.zeros(targets.queries.n_rows)
     for inside in targets.queries.equal_pair_blocks():
         weights = targets.weights(inside)
@@ -296,8 +274,7 @@ def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
 def least_squares_scores(weights: Floats) -> Floats:
     """Compute the Thurstone-Mosteller scores (n, r) of n queries from their weights (n, r, r).
 
-    The scores x of a query minimize the sum of (x_i - x_j - (y_ij - y_ji))^2 over the compared
-    pairs. Its normal equations are L x = b, with L the Laplacian of the graph of compared pairs and
+    The normal equations are L x = b, with L the Laplacian of the graph of compared pairs and
     b_i = sum_j (y_ij - y_ji).
     """
     n, r, _ = weights.shape

@@ -1,8 +1,7 @@
 """Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i)).
 
 u_i(y) is the utility of document i under the labels y, sigma(i) is its place, and phi is a discount
-of the places. Labels come in, and one target per document comes out: its utility. Sorting by
-E[u(Y)] is optimal for every distribution of the labels, and least squares on u(y) estimates it.
+of the places. The targets are the utilities: sorting by E[u(Y)] is optimal.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ class PositionalLoss(Loss):
         """Return sqrt(2) C_phi(2), where C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
         This is the largest distance between the vectors of the discounts of the documents under two
-        rankings, as in theorem 3 of Ramaswamy et al. (2013) and table 2 of Calauzènes et al.
-        (2013).
+        rankings (Ramaswamy et al., 2013, theorem 3; Calauzènes et al., 2013, table 2).
         """
         return float(np.sqrt(2) * self.discount_constant(n_documents))
 
@@ -81,12 +79,11 @@ class Precision(PositionalLoss):
     k : int, default=10
         Number of places that count. The measure divides by k even if the query has fewer documents.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
 
     Notes
     -----
-    The targets are the labels y_i, made binary by `threshold`. ``loss="wta"`` (winner takes all)
-    stands for k = 1. See Ramaswamy et al. (2013), section 4.
+    The targets are the labels, made binary by `threshold` (Ramaswamy et al., 2013, section 4).
     """
 
     _measure = "precision"
@@ -110,7 +107,7 @@ class ERU(PositionalLoss):
 
     Notes
     -----
-    The targets are max(y_i - neutral, 0). See Ramaswamy et al. (2013), section 5.
+    The targets are max(y_i - neutral, 0) (Ramaswamy et al., 2013, section 5).
     """
 
     _measure = "eru"
@@ -123,20 +120,18 @@ class ERU(PositionalLoss):
 class DCG(PositionalLoss):
     """Discounted cumulative gain: the sum over the first k places j of G(y_(j)) / log2(1 + j).
 
-    y_(j) is the label of the document at place j, and G is the gain.
+    y_(j) is the label of the document at place j.
 
     Parameters
     ----------
     k : int, default=None
         Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to an array of
-        non-negative gains.
+        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to gains >= 0.
 
     Notes
     -----
-    The targets are G(y_i). They are calibrated for every distribution of the labels (Ramaswamy et
-    al., 2013, theorem 3; Calauzènes et al., 2013, theorem 3.2).
+    The targets are G(y_i).
     """
 
     _measure = "dcg"
@@ -155,8 +150,7 @@ class NDCG(NormalizedPositionalLoss, DCG):
         Number of places that count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
         As in `DCG`. If labels are amounts, such as money or numbers of clicks, take ``"linear"``,
-        and the same gain in metrics and scorers. With ``"exp2"`` and labels above 31, `fit` warns,
-        because the largest labels of a query then count for everything.
+        and the same gain in metrics and scorers.
     shrinkage : "auto" or float in [0, 1], default="auto"
         How far `fit` moves the normalizer of each query towards the mean over queries, which lowers
         the variance of the targets. "auto" decreases with the number of queries, and a fixed number
@@ -164,14 +158,9 @@ class NDCG(NormalizedPositionalLoss, DCG):
 
     Notes
     -----
-    The targets are G(y_i) / Z_k(y). The normalizer Z_k(y) is the largest DCG@k that the labels
-    allow. Regression is consistent for NDCG because gains are normalized before expectations are
-    taken (Ravikumar, Tewari and Yang, 2011). The measure is undefined for a query in which every
-    gain is 0.
-
-    A classifier learns the same targets, as weights of two classes (`models.DocumentModel`). The
-    expected gains under its probabilities of the labels would be optimal for DCG, and for NDCG only
-    if the normalizer is certain.
+    The targets are G(y_i) / Z_k(y), where Z_k(y) is the largest DCG@k that the labels allow. Gains
+    are normalized before expectations are taken, which makes regression consistent (Ravikumar,
+    Tewari and Yang, 2011). The measure is undefined for a query in which every gain is 0.
     """
 
     _measure = "ndcg"
@@ -191,10 +180,9 @@ class Recall(NormalizedPositionalLoss):
     k : int, default=10
         Number of places that count.
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards the mean over queries, as in
-        `NDCG`.
+        As in `NDCG`.
 
     Notes
     -----
@@ -213,24 +201,19 @@ class Recall(NormalizedPositionalLoss):
 
 
 class AUC(NormalizedPositionalLoss):
-    """Area under the ROC curve of each query.
-
-    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
-    is ranked above the other.
+    """Area under the ROC curve: how often a relevant document is above an irrelevant one.
 
     Parameters
     ----------
     threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards the mean over queries, as in
-        `NDCG`.
+        As in `NDCG`.
 
     Notes
     -----
-    The targets are y_i / (n+ n-), where n+ is the number of relevant documents of the query, and n-
-    that of irrelevant ones. The measure is undefined for a query in which all documents are
-    relevant or none is.
+    The targets are y_i / (n+ n-), with the numbers of relevant and of irrelevant documents of the
+    query. The measure is undefined where one of them is 0.
     """
 
     _half = 1000
@@ -246,11 +229,9 @@ class Spearman(PositionalLoss):
 
     Notes
     -----
-    Equal labels share the mean of their positions, which is called their midrank. The measure is
-    Pearson's correlation of midranks with positions, as in `scipy.stats.spearmanr`. The targets are
-    (mean - midrank_i) / standard deviation. They are the utilities of the measure up to a constant
-    that depends only on the size of the query. The measure is undefined for a query in which all
-    labels are equal.
+    The measure is Pearson's correlation of positions with midranks, the means of the positions of
+    equal labels. The targets are (mean - midrank_i) / standard deviation, the utilities up to a
+    constant of the size of the query. It is undefined for a query in which all labels are equal.
     """
 
     _measure = "spearman"
@@ -268,18 +249,16 @@ class Spearman(PositionalLoss):
 class Positional(PositionalLoss):
     """A positional loss with a utility of documents and a discount of places given by the user.
 
-    It covers every positional measure of Calauzènes et al. (2013).
-
     Parameters
     ----------
     utility : callable, default=None
-        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,). If
-        utilities depend on the whole query, the methods of `queries` (see `Queries`) compute sums,
-        maxima and so on of each query. If None, the utility is the relevance itself.
+        ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,). The
+        methods of `queries` compute sums, maxima and so on of each query. If None, the utility is
+        the relevance itself.
     discount : callable or array-like, default=None
-        The discount phi, which must not increase. A callable receives the array of places 1, 2, ...
-        and returns their discounts. An array-like contains the discounts of the first places, and
-        all other places have discount 0. If None, the discount is 1 / log2(1 + place).
+        The discount phi, which must not increase: a function of the array of places 1, 2, ..., or
+        the discounts of the first places, after which all are 0. If None, the discount is
+        1 / log2(1 + place).
 
     Examples
     --------

@@ -219,7 +219,7 @@ _SHARED = {
     sample_weight : array-like of the shape of `y_true`, default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.""",
     "{threshold}": """threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.""",
+        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.""",
     "{returns}": """Returns
     -------
     score : float

@@ -2,10 +2,9 @@
 
 labels -> **utilities** v -> psi(v, s), with derivatives by the scores s
 
-A `Surrogate` computes psi, its gradient and the diagonal of its Hessian matrix, for many queries at
-a time. It knows whether it is order preserving: whether scores that minimise its expected value
-sort documents by their expected utilities. `CalibratedRanker` minimises `PointwiseSquared`.
-`SURROGATES` maps names to classes, and `get_surrogate` makes surrogates from names.
+A `Surrogate` computes psi, its gradient and the diagonal of its Hessian matrix. It knows whether it
+is order preserving: whether scores that minimise its expected value sort documents by their
+expected utilities. The docstrings cite these papers:
 
 References
 ----------
@@ -135,7 +134,7 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
     surrogate : str or Surrogate
         A key of `SURROGATES`, or an object.
     **parameters
-        Parameters of the surrogate, such as ``eta``. They can only be passed with a name.
+        Parameters of the surrogate, such as ``eta``, with a name only.
 
     Returns
     -------
@@ -143,11 +142,8 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
 
     Raises
     ------
-    ValueError
-        If the name is unknown.
-    TypeError
-        If `surrogate` is neither a string nor a `Surrogate`, if the surrogate does not have one of
-        the parameters, or if parameters are passed with an object.
+    ValueError, TypeError
+        If the name or a parameter is unknown, or if parameters are passed with an object.
 
     Examples
     --------

@@ -38,10 +38,10 @@ class Surrogate(BaseEstimator):
     """Base class of surrogates, functions psi(v, s) of the utilities and scores of a query.
 
     v holds the utilities of the documents of a query under its labels, which are the targets of a
-    loss, and s holds the scores that a ranker gives them. A ranker minimises the mean of psi over
-    queries. A surrogate is order preserving if scores that minimise its expected value sort the
-    documents by their expected utilities E[v]. Then it is calibrated for every positional measure
-    with these utilities (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
+    loss, and s holds the scores. A ranker minimises the mean of psi over queries. A surrogate is
+    order preserving if scores that minimise its expected value sort the documents by their expected
+    utilities E[v]. Then it is calibrated for every positional measure with these utilities
+    (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
 
     To add a surrogate, write a subclass with a method `_evaluate` and the attributes below.
 
@@ -53,17 +53,14 @@ class Surrogate(BaseEstimator):
         Why the surrogate is order preserving, or why it is not, with the source.
     convex : bool
         Whether psi is a convex function of the scores.
-    shift_invariant : bool
-        Whether psi does not change if the same number is added to all scores of a query.
-    scale_invariant : bool
-        Whether psi does not change if all scores of a query are multiplied by a positive number.
-    takes_negative : bool
-        Whether utilities may be negative.
-    takes_preferences : bool
-        Whether v may be `Preferences` between documents.
+    shift_invariant, scale_invariant : bool
+        Whether psi does not change if the same number is added to all scores of a query, or if
+        they are multiplied by the same positive number.
+    takes_negative, takes_preferences : bool
+        Whether utilities may be negative, and whether v may be `Preferences` between documents.
     affine : bool
-        Whether psi is an affine function of v, up to a number that does not depend on s. If it is,
-        the mean of psi over several v has the minimisers of psi at their mean.
+        Whether psi is an affine function of v, up to a number that does not depend on s. Only then
+        v may be a mean.
     """
 
     order_preserving: bool = True
@@ -95,9 +92,9 @@ class Surrogate(BaseEstimator):
     ) -> float | None:
         """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret), or None.
 
-        The regret is that of a positional measure with the discounts phi for a query of r
-        documents, and C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2. `largest` bounds the
-        expected utility of a document, and `total` their sum; None means r times `largest`.
+        The regret is that of a positional measure with the discounts phi; see
+        `PositionalLoss.regret_constant`. `largest` bounds the expected utility of a document, and
+        `total` their sum; None means n_documents times `largest`.
         """
         return None
 
@@ -109,14 +106,8 @@ class Surrogate(BaseEstimator):
     def targets(self, loss: Loss, labels: Any, queries: Queries) -> Any:
         """Compute what `evaluate` takes as v from the labels, for the measure of a loss on scores.
 
-        By default these are the targets that a regressor would learn, `Loss.training_targets`.
-        `Loss.resolve` must have set the parameters that depend on data.
-
-        Raises
-        ------
-        ValueError
-            If the loss is on pairs of documents, if its targets are means and the surrogate is not
-            affine, or if the surrogate does not take the targets.
+        By default these are `Loss.training_targets`, of a loss that `Loss.resolve` returned.
+        ValueError is raised if the loss and the surrogate do not fit each other.
         """
         if self.takes_preferences and isinstance(labels, Preferences):
             return labels
@@ -191,8 +182,8 @@ class Surrogate(BaseEstimator):
             How many derivatives are needed: none, the gradient, or also the diagonal of the
             Hessian matrix.
         n_jobs : int, default=None
-            How many threads share the pairs of documents, if the surrogate adds over pairs. None
-            means 1, or the number of a `joblib.parallel_config`.
+            How many threads share the pairs of documents. None means 1, or the number of a
+            `joblib.parallel_config`.
 
         Returns
         -------
@@ -278,10 +269,9 @@ class Surrogate(BaseEstimator):
 class ListwiseSurrogate(Surrogate):
     """Base class of surrogates with the normalizations that listwise methods use.
 
-    With ``normalization="loss"`` the utilities are those of the loss: for NDCG the gains divided by
-    the largest DCG of the labels, as Ravikumar, Tewari and Yang (2011) recommend. With ``"own"``
-    they are those that the method used when it was published, whatever the loss normalizes by. It
-    is then not calibrated for NDCG (their proposition 7).
+    With ``normalization="loss"`` the utilities are those of the loss, as Ravikumar et al. (2011)
+    recommend. With ``"own"`` they are those that the method used when it was published, which is
+    not calibrated for NDCG (their proposition 7).
     """
 
     normalization: str

@@ -1,7 +1,6 @@
 """Comparison surrogates: sums over the pairs of documents that the labels prefer in one direction.
 
-They are the usual pairwise comparisons of learning to rank. None of them is order preserving if it
-is averaged over labels that contradict each other.
+None of them is order preserving if it is averaged over labels that contradict each other.
 """
 
 from __future__ import annotations
@@ -119,7 +118,6 @@ class RequiredMargin(ComparisonSurrogate):
     Notes
     -----
     This is equation (13) of Duchi et al. (2013), which their theorem 3 shows to be inconsistent.
-    The time is as in `WeightedComparisons`.
 
     Examples
     --------
@@ -154,11 +152,10 @@ class DifferenceGraph(ComparisonSurrogate):
 
     Notes
     -----
-    This is equation (23) of Duchi et al. (2013). It is consistent for pairwise disagreement if the
-    expected preferences are acyclic and y holds the expected preferences of the query: the
-    judgements of a query must be aggregated first, for example in one array of `preference_labels`,
-    because the mean of the surrogate over single judgements is `WeightedComparisons`. The time is
-    as there.
+    This is equation (23) of Duchi et al. (2013), consistent for pairwise disagreement if the
+    expected preferences are acyclic and y holds the expected preferences of the query: aggregate
+    the judgements of a query first, because the mean of the surrogate over single judgements is
+    `WeightedComparisons`.
 
     Examples
     --------
@@ -205,11 +202,7 @@ class DifferenceGraph(ComparisonSurrogate):
 
 
 class RankSVM(WeightedComparisons):
-    """Hinge of comparisons, as in RankSVM: sum over v_i > v_j of max(0, 1 - (s_i - s_j)).
-
-    References
-    ----------
-    .. [1] T. Joachims (2002). Optimizing search engines using clickthrough data. KDD.
+    """Hinge of comparisons, as in RankSVM (Joachims, 2002): sum over v_i > v_j of max(0, 1 - d_ij).
 
     Examples
     --------
@@ -226,12 +219,7 @@ class RankSVM(WeightedComparisons):
 
 
 class RankNet(WeightedComparisons):
-    """Logistic comparisons, as in RankNet: sum over v_i > v_j of log(1 + e^-(s_i - s_j)).
-
-    References
-    ----------
-    .. [1] C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton and G. Hullender
-       (2005). Learning to rank using gradient descent. ICML.
+    """Logistic comparisons, as in RankNet (Burges et al., 2005): log(1 + e^-d_ij) over v_i > v_j.
 
     Examples
     --------
@@ -248,16 +236,7 @@ class RankNet(WeightedComparisons):
 
 
 class RankBoost(WeightedComparisons):
-    """Exponential comparisons, as in RankBoost: sum over v_i > v_j of e^-(s_i - s_j).
-
-    Notes
-    -----
-    The time is O(r log r) for a query of r documents.
-
-    References
-    ----------
-    .. [1] Y. Freund, R. Iyer, R. E. Schapire and Y. Singer (2003). An efficient boosting algorithm
-       for combining preferences. JMLR 4, 933-969.
+    """Exponential comparisons, as in RankBoost (Freund et al., 2003): e^-d_ij over v_i > v_j.
 
     Examples
     --------

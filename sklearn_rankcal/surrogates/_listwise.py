@@ -44,9 +44,7 @@ class Softmax(ListwiseSurrogate):
 
     References
     ----------
-    .. [1] P. Ravikumar, A. Tewari and E. Yang (2011). On NDCG consistency of listwise ranking
-       methods. AISTATS.
-    .. [2] Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai and H. Li (2007). Learning to rank: from pairwise
+    .. [1] Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai and H. Li (2007). Learning to rank: from pairwise
        approach to listwise approach. ICML.
 
     Examples
@@ -93,10 +91,10 @@ class Cosine(ListwiseSurrogate):
 
     Notes
     -----
-    The length of s does not matter, and every positive multiple of E[v] is a minimiser. At s = 0,
-    where the value has no gradient, -v / 2 is returned. The constant of the regret bound is
-    sqrt(8 ||E[v]||): documents in the wrong order shorten the projection of E[v] on s at least as
-    much as if their utilities were replaced by the mean of the two.
+    Every positive multiple of E[v] is a minimiser. At s = 0, where the value has no gradient,
+    -v / 2 is returned. The constant of the regret bound is sqrt(8 ||E[v]||): documents in the wrong
+    order shorten the projection of E[v] on s at least as much as if their utilities were replaced
+    by the mean of the two.
 
     References
     ----------
@@ -153,9 +151,10 @@ class Cosine(ListwiseSurrogate):
 
 
 class Bregman(PointwiseSurrogate):
-    """Bregman divergence of a sum over documents: B_psi(v || g(s)), with an increasing link g.
+    """Bregman divergence B_psi(v || g(s)), added over documents, with an increasing link g.
 
-    B_psi(v || x) = psi(v) - psi(x) - psi'(x) (v - x), added over documents.
+    B_psi(v || x) = psi(v) - psi(x) - psi'(x) (v - x). If all functions are None, psi(x) = x^2 and
+    g(s) = s.
 
     Parameters
     ----------
@@ -171,13 +170,9 @@ class Bregman(PointwiseSurrogate):
 
     Notes
     -----
-    If all functions are None, psi(x) = x^2 and g(s) = s, which is `PointwiseSquared`. The expected
-    value is least where g(s) = E[v], whatever psi is (Calauzènes et al., 2013, section 3.1 and
-    theorem 5.3). It is a convex function of s only for some pairs of psi and g, for example where
-    psi' is the inverse of g; `convex` is False, since this is not known. The curvature that
-    `evaluate` returns leaves out the term with v - g(s), so that it is never negative (the
-    approximation of Gauss and Newton). `Softmax` and `Cosine` belong to the divergences that are
-    not sums over documents.
+    The expected value is least where g(s) = E[v], whatever psi is (Calauzènes et al., 2013, section
+    3.1 and theorem 5.3). `convex` is False unless psi is None, since it is not known. The curvature
+    leaves out the term with v - g(s), so that it is never negative (Gauss and Newton).
 
     Examples
     --------
@@ -258,22 +253,18 @@ class Bregman(PointwiseSurrogate):
 
 
 class GeneralizedKullbackLeibler(PointwiseSurrogate):
-    """Generalised Kullback-Leibler divergence with the link e^s, as in Poisson regression.
-
-    psi(v, s) = sum_i v_i log(v_i / e^s_i) - v_i + e^s_i
+    """Generalised Kullback-Leibler divergence: sum_i v_i log(v_i / e^s_i) - v_i + e^s_i.
 
     Notes
     -----
-    This is the Bregman divergence of x log x - x. The minimiser is log E[v]. The constant of the
-    regret bound is 2 sqrt(max_i E[v_i]): between documents with utilities u and w in the wrong
-    order, the least surrogate regret is that of equal scores, at least (u - w)^2 / (2 (u + w)).
+    It is the loss of Poisson regression. The minimiser is log E[v], and the constant of the regret
+    bound is 2 sqrt(max_i E[v_i]), by the argument of `Softmax`.
 
     Examples
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import GeneralizedKullbackLeibler
-    >>> surrogate = GeneralizedKullbackLeibler()
-    >>> surrogate.value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
+    >>> GeneralizedKullbackLeibler().value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
     [1.0]
     """
 
@@ -321,12 +312,10 @@ class DuchiMackeyJordan(PointwiseSurrogate):
 
     Notes
     -----
-    For pairwise disagreement, v_i = sum_j (y_ij - y_ji) is the net preference for document i, which
-    ``loss="pd_by_scores"`` divides by the number of documents, and the first sum is
-    sum_ij y_ij (s_j - s_i). This is the surrogate of Duchi, Mackey and Jordan (2010), in the
-    notation of Ramaswamy et al. (2013), section 7.1. With lambda(z) = z^2 and nu = 1/2 it is least
-    squares on v up to a constant and a factor (their theorem 6). The minimiser solves
-    nu lambda'(s_i) = E[v_i].
+    With v_i = sum_j (y_ij - y_ji), as of ``loss="pd_by_scores"``, this is the surrogate of Duchi,
+    Mackey and Jordan (2010), in the notation of Ramaswamy et al. (2013), section 7.1. With
+    lambda(z) = z^2 and nu = 1/2 it is least squares on v up to a constant and a factor (their
+    theorem 6). The minimiser solves nu lambda'(s_i) = E[v_i].
 
     References
     ----------

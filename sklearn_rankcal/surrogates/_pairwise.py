@@ -20,10 +20,9 @@ class PairwiseSquared(Surrogate):
 
     Notes
     -----
-    With D = v - s this is r sum_i (D_i - mean D)^2 for a query of r documents: the squared error of
-    scores and utilities that are both centred in the query, of which a query weighs r. The time is
-    O(r). The minimiser is E[v], and the constant of the regret bound is sqrt(2 / r). Calauzènes et
-    al. (2013), table 2, state 1, which is the same for r = 2.
+    This is r times the squared error of scores and utilities that are both centred in the query of
+    r documents. The minimiser is E[v], and the constant of the regret bound is sqrt(2 / r), where
+    Calauzènes et al. (2013), table 2, state 1.
 
     Examples
     --------
@@ -70,11 +69,9 @@ class PairwiseMargin(Surrogate):
     -----
     This is the template of Zhang (2004, theorem 5), which Duchi et al. (2013), section 3.3, use for
     NDCG and ERR: it is order preserving if phi decreases, is convex and differentiable, and
-    phi'(0) < 0. For ERR this leads to the best ranking if labels of different documents are
-    independent (their lemma 1). Differences from the usual pairwise comparisons (`RankNet`): every
-    pair counts in both directions, each with the utility of one document.
-
-    The time is O(r^2) for a query of r documents, and O(r) with exponential margins.
+    phi'(0) < 0. Other than in `RankNet`, every pair counts in both directions, each with the
+    utility of one document. The time is O(r^2) for a query of r documents, and O(r) with
+    exponential margins.
 
     References
     ----------
@@ -133,13 +130,12 @@ class PairwiseMargin(Surrogate):
 
 
 class PairwiseLogistic(PairwiseMargin):
-    """Logistic margins: sum_{i<j} v_i log(1 + e^-(s_i - s_j)) + v_j log(1 + e^(s_i - s_j)).
+    """`PairwiseMargin` with the logistic margin log(1 + e^-d).
 
     Notes
     -----
     The minimiser is log E[v], and the constant of the regret bound is 2 sqrt(max_i E[v_i])
-    (Calauzènes et al., 2013, table 2). The time is O(r^2) for a query of r documents, with one
-    exponential for each document.
+    (Calauzènes et al., 2013, table 2). It takes one exponential for each document.
 
     Examples
     --------
@@ -156,13 +152,13 @@ class PairwiseLogistic(PairwiseMargin):
 
 
 class PairwiseExponential(PairwiseMargin):
-    """Exponential margins: sum_{i<j} v_i e^-(s_i - s_j) + v_j e^(s_i - s_j).
+    """`PairwiseMargin` with the exponential margin e^-d.
 
     Notes
     -----
-    The sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i, so that the time is O(r) for a query of
-    r documents. The minimiser is log(E[v]) / 2, and the constant of the regret bound is
-    2 sqrt(max_i E[v_i]) (Calauzènes et al., 2013, table 2).
+    The sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i, in O(r) time. The minimiser is
+    log(E[v]) / 2, and the constant of the regret bound is 2 sqrt(max_i E[v_i]) (Calauzènes et al.,
+    2013, table 2).
 
     Examples
     --------
@@ -181,8 +177,7 @@ class PairwiseExponential(PairwiseMargin):
 def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:
     """Evaluate exponential margins by logarithms of sums of exponentials.
 
-    The score s_k has the derivative e^s_k sum_i v_i e^-s_i - v_k e^-s_k sum_j e^s_j: the terms of
-    i = k and j = k cancel.
+    The terms of i = k and j = k cancel in the derivative by s_k.
     """
     with np.errstate(divide="ignore"):
         log_v = np.log(v)

@@ -42,18 +42,13 @@ class PointwiseSurrogate(Surrogate):
 
 
 class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
-    """Squared error: psi(v, s) = sum_i (v_i - s_i)^2.
+    """Squared error: psi(v, s) = sum_i (v_i - s_i)^2, which `CalibratedRanker` minimises.
 
     Parameters
     ----------
     normalization : {"loss", "own"}, default="loss"
         "loss" uses the utilities of the loss. "own" uses its gains without any normalization, as
         regression did before Ravikumar et al. (2011).
-
-    Notes
-    -----
-    `CalibratedRanker` minimises this surrogate with any regressor. The minimiser of the expected
-    value is E[v].
 
     Examples
     --------
@@ -131,12 +126,9 @@ class PointwiseLogistic(_BoundedPointwise):
 
     Notes
     -----
-    With utilities 0 and 1 and ``eta=1`` this is the negative log-likelihood of logistic regression.
     ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises it, with the largest utility
-    as eta (`models.DocumentModel`).
-
-    The minimiser is log(E[v] / (eta - E[v])), and the constant of the regret bound is sqrt(eta)
-    (Calauzènes et al., 2013, table 2).
+    as eta (`models.DocumentModel`). The minimiser is log(E[v] / (eta - E[v])), and the constant of
+    the regret bound is sqrt(eta) (Calauzènes et al., 2013, table 2).
 
     Examples
     --------
@@ -168,7 +160,7 @@ class PointwiseExponential(_BoundedPointwise):
     Parameters
     ----------
     eta : float, default=None
-        A number that no utility exceeds, as in `PointwiseLogistic`.
+        As in `PointwiseLogistic`.
 
     Notes
     -----
@@ -206,17 +198,15 @@ class PointwiseSquaredHinge(_BoundedPointwise):
     Parameters
     ----------
     eta : float, default=None
-        A number that no utility exceeds, as in `PointwiseLogistic`.
+        As in `PointwiseLogistic`.
     t : float, default=1.0
         The largest score that is worth something, a positive number.
 
     Notes
     -----
-    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` minimises it, with the largest utility as eta
-    (`models.DocumentModel`). The decision function of `LinearSVC` is 2 s / t - 1.
-
-    The minimiser is t E[v] / eta, and the constant of the regret bound is sqrt(2 eta) / t
-    (Calauzènes et al., 2013, table 2).
+    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` minimises it, with the largest utility as eta,
+    and the decision function 2 s / t - 1. The minimiser is t E[v] / eta, and the constant of the
+    regret bound is sqrt(2 eta) / t (Calauzènes et al., 2013, table 2).
 
     Examples
     --------
@@ -257,15 +247,14 @@ class PointwiseSmoothHinge(_BoundedPointwise):
     Parameters
     ----------
     eta : float, default=None
-        A number that no utility exceeds, as in `PointwiseLogistic`.
+        As in `PointwiseLogistic`.
     width : float, default=1.0
         The length on which the corner of the hinge is rounded off, a positive number.
 
     Notes
     -----
     The constant of the regret bound is 2 sqrt(eta max(width, 1 / width)). Calauzènes et al. (2013),
-    table 2, state 4 sqrt(eta / width) for width < eta / 2, which is twice as much for a width of at
-    most 1, and which the regret can exceed for a width above 2.
+    table 2, state 4 sqrt(eta / width), which the regret can exceed for a width above 2.
 
     Examples
     --------
