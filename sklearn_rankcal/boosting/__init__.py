@@ -1,10 +1,6 @@
 """Surrogates as objectives of LightGBM and XGBoost, and measures as their metrics.
 
 labels, scores -> **gradient and curvature of a surrogate** -> the trees of a library
-
-`lightgbm_objective` and `lightgbm_metric` are for `lightgbm.LGBMRanker`, and `xgboost_objective`
-and `xgboost_metric` for `xgboost.train` and `xgboost.XGBRegressor`. None of them imports the
-library.
 """
 
 from sklearn_rankcal.boosting._lightgbm import lightgbm_metric, lightgbm_objective

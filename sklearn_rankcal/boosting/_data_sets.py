@@ -19,9 +19,7 @@ _N_KEPT = 4  # data sets; a metric is called for the training set and some valid
 
 
 class Kept(Generic[_Value]):
-    """Values that were computed from the arrays of the last few data sets, compared by their
-    entries.
-    """
+    """Values computed from the arrays of the last few data sets, which are compared by entries."""
 
     def __init__(self, make: Callable[..., _Value]) -> None:
         self._make = make
@@ -114,10 +112,7 @@ class Objective(KeepingFunction):
 
 
 class Metric(KeepingFunction):
-    """Base class of the metrics of a library: the mean over queries of the measure of a loss.
-
-    Queries count as in `score` of a ranker (`Loss.query_weight`).
-    """
+    """Base class of the metrics of a library: the mean that `score` of a ranker reports."""
 
     def __init__(self, loss: str | Loss) -> None:
         super().__init__()

@@ -23,17 +23,13 @@ _LARGEST_START = 50.0  # a constant score at which no exponential overflows
 class Derivatives:
     """Gradients and curvatures of a surrogate for the documents of one data set.
 
-    The value of a leaf is the sum of the gradients over the sum of the curvatures, and penalties of
-    libraries are compared with these sums. So both are multiplied by a number for which the mean
-    curvature is 1 at the start, as for half the squared error: the defaults of the libraries then
-    mean the same for every surrogate and unit.
-
-    A curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is
-    0, as for the hinge, it is at least the mean absolute gradient of the query at the start, so
-    that steps have a length of about 1. Both are cut off at 1e12, as sums of exponentials need it.
-    `weight` (n_queries,) is larger than 0. Boosting starts at the constant score `start` that
-    minimises the surrogate: 0 if none does, and 1 for surrogates of the direction of the scores,
-    which have no derivatives at 0.
+    Both are multiplied by a number for which the mean curvature is 1 at the start, as for half the
+    squared error: the defaults of the libraries then mean the same for every surrogate and unit. A
+    curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is 0,
+    as for the hinge, it is at least the mean absolute gradient of the query, so that steps have a
+    length of about 1. `weight` (n_queries,) is larger than 0. Boosting starts at the constant score
+    `start` that minimises the surrogate: 0 if none does, and 1 for surrogates of the direction of
+    the scores, which have no derivatives at 0.
     """
 
     def __init__(
@@ -62,9 +58,7 @@ class Derivatives:
         return gradient, curvature
 
     def __call__(self, scores: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Compute gradient and curvature (n_documents,) at the predictions of the library plus
-        `start`.
-        """
+        """Compute gradient and curvature (n_documents,) where predictions are relative to `start`."""
         gradient, curvature = self._evaluate(np.asarray(scores, dtype=np.float64))
         gradient = np.clip(gradient * self._factor, -_LARGEST, _LARGEST)
         curvature = np.clip(curvature * self._factor, self._least, _LARGEST)

@@ -41,8 +41,7 @@ def lightgbm_objective(
 ) -> _LightGBMObjective:
     """Make an objective for ``LGBMRanker(objective=...)`` that minimises a surrogate.
 
-    LightGBM does all the rest: categories, missing values, constraints, sampling. `BoostedRanker`
-    does the same as an estimator of this package, with context columns and query ids.
+    `BoostedRanker` does the same as an estimator of this package, with context columns and ids.
 
     Parameters
     ----------
@@ -56,8 +55,8 @@ def lightgbm_objective(
     objective : callable
         ``objective(y_true, y_pred, weight, group)`` returns the gradient and the curvature, two
         arrays of shape (n_documents,). The weight of a query is the mean of the weights of its
-        rows. Copies and pickles contain no data. It raises ValueError if the query sizes do not add
-        up to the number of rows, or if the surrogate does not take the labels.
+        rows. Copies and pickles contain no data. ValueError is raised for wrong query sizes, or if
+        the surrogate does not take the labels.
 
     Raises
     ------
@@ -68,11 +67,8 @@ def lightgbm_objective(
     -----
     Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
     start, so that ``min_child_weight`` and ``reg_lambda`` mean what they mean for regression.
-    Predicted scores are relative to the best constant score.
-
-    LightGBM's own metric NDCG, which `LGBMRanker` computes by default, refuses labels other than
-    whole numbers up to 30. Pass ``metric="None"`` then, and ``eval_metric=lightgbm_metric(...)`` to
-    its `fit`.
+    Predicted scores are relative to the best constant score. LightGBM's own metric NDCG refuses
+    labels other than whole numbers up to 30: pass ``metric="None"`` then.
 
     Examples
     --------
@@ -97,8 +93,8 @@ def lightgbm_objective(
 def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     """Make a metric for ``LGBMRanker.fit(eval_metric=...)``: the mean of the measure of a loss.
 
-    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG at 1 to 5, and early stopping
-    then takes the first metric that stops improving.
+    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG, and early stopping takes the
+    first metric that stops improving.
 
     Parameters
     ----------
@@ -110,11 +106,6 @@ def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     metric : callable
         ``metric(y_true, y_pred, weight, group)`` returns the name, the value and whether larger is
         better. Ties and weights count as in the metric functions.
-
-    Raises
-    ------
-    ValueError
-        If the loss is unknown.
 
     Examples
     --------

@@ -95,10 +95,8 @@ def xgboost_objective(
 
     Parameters
     ----------
-    surrogate : str or Surrogate, default="softmax"
-        A key of `surrogates.SURROGATES`, or an object.
-    loss : str or Loss, default="ndcg"
-        The loss, whose utilities the surrogate is a function of.
+    surrogate, loss
+        As in `lightgbm_objective`.
     groups : array-like of shape (n_documents,), default=None
         Query id of each training row, in any order. None takes the queries from
         ``DMatrix(..., qid=...)``, which only `xgboost.train` passes on.
@@ -108,13 +106,7 @@ def xgboost_objective(
     objective : callable
         ``objective(y_true, y_pred, sample_weight=None)``, or ``objective(y_pred, matrix)`` with a
         `DMatrix`, returns the gradient and the curvature, as `lightgbm_objective` describes them.
-        Weights are those of queries, or of rows. Scores are relative to the best constant score, so
-        that ``base_score=0`` is the right start.
-
-    Raises
-    ------
-    ValueError
-        If the surrogate or the loss is unknown.
+        Weights are those of queries, or of rows. Pass ``base_score=0`` to XGBoost.
 
     Examples
     --------
@@ -139,7 +131,7 @@ def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
-        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+        The loss, as in `lightgbm_metric`.
     groups : array-like of shape (n_documents,), default=None
         Query id of each row of the one validation set, or None as in `xgboost_objective`.
 
@@ -148,11 +140,6 @@ def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -
     metric : callable
         ``metric(y_true, y_pred, sample_weight=None)`` returns the mean over queries of the measure
         of the loss; ``metric(y_pred, matrix)`` with a `DMatrix` returns its name and this mean.
-
-    Raises
-    ------
-    ValueError
-        If the loss is unknown.
 
     Examples
     --------

@@ -36,19 +36,9 @@ class Measure:
     non_negative: ClassVar[bool] = False
 
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
-        """The value of every query, NaN where the measure is undefined.
+        """The value of every query, NaN where the measure is undefined, of shape (n_queries,).
 
-        Parameters
-        ----------
-        ranking : Ranking
-            The rows of every query, best first. Where it has ties, the value is the mean over all
-            orders that the ties allow.
-        labels : ndarray of shape (n_documents,), or Preferences
-            Relevance of every row, or the preferences between rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_queries,)
+        Where the ranking has ties, the value is the mean over all orders that the ties allow.
         """
         raise NotImplementedError
 
@@ -73,10 +63,7 @@ class Measure:
 class BinaryMeasure(Measure):
     """Base class of measures of binary relevance.
 
-    Parameters
-    ----------
-    threshold : float, default=None
-        A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
+    A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
     """
 
     threshold: float | None = None

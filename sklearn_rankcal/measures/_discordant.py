@@ -23,16 +23,11 @@ def discordant_weight(
 ) -> NDArray[np.float64]:
     """Total weight of the discordant pairs of every query. A pair that is tied counts half.
 
-    Pairs are counted in integers and are never formed. If there are at most `_FEW_LEVELS` distinct
-    labels, called levels, each level takes one pass over the rows. Otherwise a radix partition
-    counts the pairs in O(n log(number of levels)).
-
-    If `graded`, a weight y_i - y_j is the sum of the gaps between neighbouring labels of the query
-    from y_j up to y_i. The total weight is therefore the sum over the gaps of the query of the gap
-    times the number of discordant pairs across it. The counts are exact, no term is negative, and
-    the terms of each query are added up separately, in ascending order of its labels. Hence the
-    value of a query does not depend on the other queries by a single bit, and it never exceeds
-    `preference_weight`.
+    Pairs are counted in integers and never formed, with one pass over the rows for each of at most
+    `_FEW_LEVELS` distinct labels, or else by a radix partition in O(n log(number of labels)). If
+    `graded`, the weight is the sum over the gaps between neighbouring labels of a query of the gap
+    times the number of discordant pairs across it, in ascending order. So it does not depend on
+    other queries by a single bit, and never exceeds `preference_weight`.
     """
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
@@ -48,8 +43,8 @@ def _discordant_by_level(
 ) -> NDArray[np.float64]:
     """`discordant_weight` with one pass per level.
 
-    For each level the pass counts the pairs of a lower label that stands above this level or, if
-    `graded`, above any label from this level on. The latter are the pairs across the gap below it.
+    The pass counts the pairs of a lower label that stands above this level or, if `graded`, above
+    any label from this level on: the pairs across the gap below it.
     """
     queries = ranking.queries
     total = np.zeros(queries.n_queries)
@@ -76,10 +71,7 @@ def _discordant_by_level(
 
 
 class _Gaps:
-    """The gap between the current level and the next lower label of each query.
-
-    `up_to` is called with ascending levels.
-    """
+    """The gap between the current level and the next lower label of each query, going up."""
 
     def __init__(self, n_queries: int) -> None:
         self.below = np.zeros(n_queries)  # the largest label of each query so far
@@ -102,9 +94,8 @@ def _sum_of_gaps(
 ) -> NDArray[np.float64]:
     """The sum over the gaps of each query of the gap times the number of pairs across it.
 
-    `ascending` has the labels of each query in ascending order, and `across` has the number of
-    pairs across the gap that follows each label. Terms are added one after the other, as with
-    `_Gaps`, so that both ways give the same bits.
+    `ascending` has the labels of each query in ascending order, and `across` the number of pairs
+    across the gap that follows each. Terms are added in the order of `_Gaps`, for the same bits.
     """
     gap = np.zeros(len(ascending))
     inner = np.ones(len(ascending), dtype=bool)  # no gap follows the last label of a query
@@ -145,13 +136,10 @@ def _partition(
     """Labels of each query in ascending order, and the discordant pairs of each row, without ties.
 
     For each row it returns the number of lower labels above it and, with `both_sides`, the number
-    of higher labels below it (otherwise 0).
-
-    Labels are replaced by their numbers in ascending order. Rows are partitioned by the bits of
-    these numbers, from the highest bit to the lowest. Invariant: the rows whose higher bits are
-    equal form a group, in the order of the ranking. The two rows of a discordant pair fall into
-    different parts at exactly one bit, the highest at which their numbers differ, and the pair is
-    counted at this bit.
+    of higher labels below it (otherwise 0). Rows are partitioned by the bits of the numbers of
+    their labels, from the highest bit to the lowest. Invariant: the rows whose higher bits are
+    equal form a group, in the order of the ranking. A discordant pair is counted at the one bit
+    where its rows fall into different parts.
     """
     queries = ranking.queries
     levels, codes = np.unique(relevance, return_inverse=True)

@@ -95,11 +95,8 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
     Raises
     ------
-    ValueError
-        If the name is unknown, if it has a cutoff but the measure has no `k`, or if it lacks a
-        cutoff that the measure needs.
-    TypeError
-        If the measure lacks one of the parameters, or if two cutoffs contradict each other.
+    ValueError, TypeError
+        If the name, a cutoff or a parameter is unknown, not valid or missing.
 
     Examples
     --------

@@ -7,14 +7,9 @@ therefore adds
 
     V = sum over t = 1 .. T of (E_(t-1) - E_t) / (k0 + t)
 
-to the measure. T is m, or less if a cutoff ends inside the block. Three functions compute V:
-
-* `by_documents` adds one document after the other to E_0 .. E_T. It costs O(m T), for any T.
-* `by_places` computes E_1, E_2, .. in turn, each from the means of the block without one document.
-  It costs O(m T) as well, but in T vectorised steps. Its rounding errors can grow like
-  exp(T^2 / m), so it is used for T^2 <= m.
-* `by_quadrature` computes V for T = m. It costs O(m) times a number of nodes that does not depend
-  on m.
+to the measure. T is m, or less if a cutoff ends inside the block. `by_documents` computes V in
+O(m T); `by_places` in T vectorised steps, with rounding errors that can grow like exp(T^2 / m), so
+that it is used for T^2 <= m; and `by_quadrature`, for T = m, in O(m) times a fixed number of nodes.
 
 The formula of `by_quadrature` is derived as follows. Let the documents arrive at independent
 uniform times, and let the order of arrival be their order. Write 1 / (k0 + 1 + N) as the integral
@@ -28,10 +23,9 @@ of -B'(y) K(y), with B(y) = prod_j (1 - y R_j) and
 
     K(y) = integral over w > 0 of (1 + (e^w - 1) / y)^(-k0) / (y + e^w - 1) e^(-m w) dw.
 
-Every factor is positive, so nothing cancels. The substitutions y = 1 / (1 + e^-q) and w = e^p turn
-both integrals into integrals over the real line. Their integrands are analytic and bounded where
-the imaginary parts of q and p are below pi / 2, because |1 - y R| <= 1 and
-|y / (y + e^w - 1)| <= 1 there. The trapezoidal rule with step h then has an
+Every factor is positive, so nothing cancels. With y = 1 / (1 + e^-q) and w = e^p both integrands
+are analytic and bounded where the imaginary parts of q and p are below pi / 2, because
+|1 - y R| <= 1 and |y / (y + e^w - 1)| <= 1 there. The trapezoidal rule with step h then has an
 error of about exp(-pi^2 / h), below 1e-21 of the size of the integrand.
 """
 

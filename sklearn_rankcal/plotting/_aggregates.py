@@ -19,16 +19,14 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     group : object, default=None
         The id of the query to plot. It can be left out if there is only one.
     ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made, which is as high as the number of items
-        needs.
+        The axes to draw on. If None, a new figure is made, as high as the items need.
 
     Returns
     -------
     ax : matplotlib axes
-        A dot for the score of each item, best on top, and a line for its interval, with an arrow
-        where the interval has no end. On the right is
-        the rank of each item, or its interval if there are resamples. Items without a score have no
-        dot. If no comparisons connect some items, a dashed line separates the parts.
+        A dot for each item with a score, best on top, and a line for its interval, with an arrow
+        where the interval has no end. On the right are the ranks, or their intervals. A dashed line
+        separates items that no comparisons connect.
 
     Raises
     ------
@@ -93,25 +91,21 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     ----------
     aggregate : Aggregate
         The result of `aggregate` with ``n_resamples``.
-    group : object, default=None
-        The id of the query to plot. It can be left out if there is only one.
-    ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made.
+    group, ax
+        As in `plot_aggregate`.
 
     Returns
     -------
     ax : matplotlib axes
         The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
-        15 items, the probabilities are written in percent. They are bold where the order is clear:
-        one item is above the other in at least (1 + confidence_level) / 2 of the resamples. Pairs
-        that no comparisons connect are left empty.
+        15 items, the probabilities are written in percent, in bold where one item is above the
+        other in at least (1 + confidence_level) / 2 of the resamples. Pairs that no comparisons
+        connect are left empty.
 
     Raises
     ------
-    ValueError
-        If there are no resamples or no such query, or if there are several and none is given.
-    ImportError
-        If matplotlib is not installed.
+    ValueError, ImportError
+        If there are no resamples, and as in `plot_aggregate`.
     """
     matrix = aggregate.probability_matrix(group)
     rows = aggregate._rows_by_part(group)

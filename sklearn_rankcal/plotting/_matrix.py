@@ -23,16 +23,14 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
         A matrix of differences of preferences, or a symmetric matrix, such as
         `CalibratedRanker.predict_preferences` returns.
     ranks : array-like of shape (r,), default=None
-        The position of each document, 1 = top. If u is antisymmetric, a red entry above the
-        diagonal is a preference with which the ranking agrees, and a blue one is a preference that
-        it contradicts. If None, the documents keep their order.
+        The position of each document, 1 = top. If u is antisymmetric, the ranking agrees with a red
+        entry above the diagonal and contradicts a blue one. If None, documents keep their order.
     ax : matplotlib axes, default=None
         The axes to draw on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
-        The axes with the plot.
 
     Raises
     ------

@@ -26,7 +26,8 @@ class MetricAtKDisplay:
     """The mean of a metric over queries against its cutoff k, with an interval.
 
     Use `from_estimator` or `from_predictions` to make one. To compare several rankers, pass the
-    ``ax_`` of the first display as ``ax`` to the others.
+    ``ax_`` of the first display as ``ax`` to the others. Whether one ranker is better than another
+    is shown by `QueryDifferencesDisplay`, and not by the intervals.
 
     Parameters
     ----------
@@ -49,12 +50,6 @@ class MetricAtKDisplay:
     ax_, figure_, line_, interval_
         The axes of matplotlib, their figure, the curve and the band of the intervals.
 
-    Notes
-    -----
-    The interval of each cutoff says how much the mean would change with other queries of the same
-    kind, and not whether one ranker is better than another. For that, use
-    `QueryDifferencesDisplay` or `sklearn_rankcal.metrics.compare_rankings`.
-
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
@@ -62,17 +57,12 @@ class MetricAtKDisplay:
     >>> from sklearn_rankcal.datasets import make_ranking
     >>> from sklearn_rankcal.plotting import MetricAtKDisplay
     >>> data = make_ranking(n_queries=60, random_state=0)
-    >>> train, test = data.groups < 40, data.groups >= 40
-    >>> ranker = CalibratedRanker(Ridge()).fit(data.X[train], data.y[train], data.groups[train])
-    >>> X, y, groups = data.X[test], data.y[test], data.groups[test]
-    >>> display = MetricAtKDisplay.from_estimator(ranker, X, y, groups, k=5, name="ridge")
-    >>> display.k.tolist(), display.n_queries
-    ([1, 2, 3, 4, 5], 20)
-
-    A second ranking on the same axes:
-
+    >>> ranker = CalibratedRanker(Ridge()).fit(data.X, data.y, data.groups)
+    >>> display = MetricAtKDisplay.from_estimator(
+    ...     ranker, data.X, data.y, data.groups, k=5, name="ridge"
+    ... )
     >>> second = MetricAtKDisplay.from_predictions(
-    ...     y, X[:, 0], groups=groups, k=5, name="first column", ax=display.ax_
+    ...     data.y, data.X[:, 0], groups=data.groups, k=5, name="first column", ax=display.ax_
     ... )
     >>> [text.get_text() for text in second.ax_.get_legend().get_texts()]
     ['ridge', 'first column']

@@ -32,43 +32,33 @@ def plot_preference_graph(
     Parameters
     ----------
     preferences : array-like of shape (r, r)
-        Preference weights or differences of them. The plot depends on
-        ``preferences - preferences.T`` only. Each arrow points from the preferred document to the
-        other one. Its width is proportional to the difference, and stronger ones are darker.
+        Preference weights or differences of them. Each arrow points from the preferred document to
+        the other one. Its width is proportional to ``preferences - preferences.T``.
     ranks : array-like of shape (r,), default=None
         The position of each document, 1 = top. The documents are then a list with the best one on
-        top. The arrows on the left, in grey, are the preferences with which the ranking agrees.
-        Those on the right, in orange, are the ones that it contradicts. If None, the documents
-        stand on a circle, the first one on top and the others clockwise.
+        top, with the preferences that agree with the ranking on the left, and those that it
+        contradicts on the right, in orange. If None, the documents stand on a circle.
     names : array-like of shape (r,), default=None
         The names of the documents. If None, they are the numbers 0 to r - 1.
     max_edges : int, default=None
-        The largest number of arrows. With `ranks`, this is the number of those of each kind:
-        agreeing and contradicted. The strongest are drawn, and the picture says of how many. If
-        None, all are drawn up to 10 documents. Of more documents, the r strongest are drawn, but
-        up to 2 r of those that the ranking contradicts.
+        The largest number of arrows, or with `ranks` of arrows on each side. The strongest are
+        drawn. If None, all are drawn up to 10 documents; of more documents, the r strongest, but up
+        to 2 r of those that the ranking contradicts.
     ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made, which is as high as the number of
-        documents needs.
+        The axes to draw on, whose size decides that of the letters. If None, a new figure is made,
+        which is as high as the number of documents needs.
 
     Returns
     -------
     ax : matplotlib axes
-        The axes with the plot.
 
     Raises
     ------
     ValueError
-        If `preferences` is not a square matrix of finite numbers, if `ranks` is not a ranking of
-        its documents, if there is not a name for each document, or if `max_edges` is not a whole
-        number >= 1.
+        If `preferences` is not a square matrix of finite numbers, or if `ranks`, `names` or
+        `max_edges` do not fit it.
     ImportError
         If matplotlib is not installed.
-
-    Notes
-    -----
-    Letters are as large as the room between the documents allows, from 10 points down to 5. The
-    size of the figure at the time of the call counts.
 
     Examples
     --------

@@ -45,8 +45,8 @@ class QueryDifferencesDisplay:
     Attributes
     ----------
     won, tied, lost : int
-        The number of queries on which the first ranking is better, equally good, and worse.
-        Differences of at most 1e-9 of the larger value count as ties.
+        The number of queries on which the first ranking is better, equally good (up to 1e-9 of the
+        larger value), and worse.
     ax_, figure_, bars_, line_
         The axes of matplotlib, their figure, the bars of the queries on which the first ranking is
         better and those of the others, and the line at the mean difference.
@@ -58,9 +58,7 @@ class QueryDifferencesDisplay:
     >>> rng = np.random.default_rng(0)
     >>> groups, y = np.repeat(np.arange(50), 10), rng.integers(0, 3, size=500)
     >>> good, noise = y + rng.normal(size=500), rng.normal(size=500)
-    >>> display = QueryDifferencesDisplay.from_predictions(
-    ...     y, good, noise, groups=groups, names=("good", "noise")
-    ... )
+    >>> display = QueryDifferencesDisplay.from_predictions(y, good, noise, groups=groups)
     >>> display.won + display.tied + display.lost, display.comparison.low > 0
     (50, True)
 

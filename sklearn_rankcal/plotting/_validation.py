@@ -22,8 +22,7 @@ def plot_validation_scores(ranker: Any, *, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib axes
-        A line for ``ranker.validation_scores_``, and a dashed line at ``ranker.n_iter_``, the
-        number of iterations that the regressor keeps.
+        ``ranker.validation_scores_``, and a dashed line at the iteration ``ranker.n_iter_``.
 
     Raises
     ------
