@@ -58,7 +58,7 @@ class Derivatives:
         return gradient, curvature
 
     def __call__(self, scores: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Compute gradient and curvature (n_documents,) where predictions are relative to `start`."""
+        """Compute gradient and curvature where predictions are relative to `start`."""
         gradient, curvature = self._evaluate(np.asarray(scores, dtype=np.float64))
         gradient = np.clip(gradient * self._factor, -_LARGEST, _LARGEST)
         curvature = np.clip(curvature * self._factor, self._least, _LARGEST)
