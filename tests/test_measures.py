@@ -165,7 +165,7 @@ def test_get_measure_passes_parameters():
     assert get_measure("ndcg", gain="linear") == MEASURES["ndcg"](gain="linear")
     assert get_measure("eru", neutral=1, half_life=3) == MEASURES["eru"](neutral=1, half_life=3)
     assert get_measure("err", max_relevance=4) == MEASURES["err"](max_relevance=4)
-    with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'threshold'\. Parameters of"):
+    with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'threshold'\. Its parameters"):
         get_measure("ndcg", threshold=1)
     with pytest.raises(TypeError, match=r"'spearman' has no parameter 'k'.*has no parameters"):
         get_measure("spearman", k=3)

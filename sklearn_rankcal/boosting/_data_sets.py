@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,57 +13,39 @@ from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 
 Floats = NDArray[np.float64]
-_Value = TypeVar("_Value")
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
 
 
-class Kept(Generic[_Value]):
-    """Values computed from the arrays of the last few data sets, which are compared by entries."""
-
-    def __init__(self, make: Callable[..., _Value]) -> None:
-        self._make = make
-        self._entries: tuple[tuple[tuple[Any, ...], _Value], ...] = ()
-
-    def __call__(self, *arrays: NDArray[Any] | None) -> _Value:
-        """Return what ``make(*arrays)`` returns, which is called if the arrays are new."""
-        entries = self._entries  # threads may share this object
-        for known, value in entries:
-            if all(map(_same, known, arrays)):
-                return value
-        copies = tuple(None if one is None else one.copy() for one in arrays)
-        value = self._make(*copies)
-        self._entries = ((copies, value), *entries[: _N_KEPT - 1])
-        return value
-
-
-def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
-
-
 class KeepingFunction:
-    """Base class of objectives and metrics, whose copies and pickles do not contain data."""
+    """Base class of objectives and metrics, which keep what they made of the last few data sets.
 
-    def __init__(self) -> None:
-        self._kept: Kept[Any] = Kept(self._prepare)
+    Data sets are compared by their entries. Copies and pickles do not contain data.
+    """
+
+    _entries: tuple[tuple[tuple[Any, ...], Any], ...] = ()
 
     def _prepare(self, *arrays: Any) -> Any:
         raise NotImplementedError
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_kept"}
+    def _kept(self, *arrays: Any) -> Any:
+        """Return what `_prepare` returns, which is called if the arrays are new."""
+        entries = self._entries  # threads may share this object
+        for known, value in entries:
+            if all(map(np.array_equal, known, arrays)):
+                return value
+        copies = tuple(None if one is None else one.copy() for one in arrays)
+        value = self._prepare(*copies)
+        self._entries = ((copies, value), *entries[: _N_KEPT - 1])
+        return value
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._kept = Kept(self._prepare)
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_entries"}
 
 
 class Objective(KeepingFunction):
     """Base class of the objectives of a library."""
 
     def __init__(self, surrogate: str | Surrogate, loss: str | Loss) -> None:
-        super().__init__()
         get_surrogate(surrogate), get_loss(loss)  # unknown names are errors
         self.surrogate = surrogate
         self.loss = loss
@@ -115,7 +96,6 @@ class Metric(KeepingFunction):
     """Base class of the metrics of a library: the mean that `score` of a ranker reports."""
 
     def __init__(self, loss: str | Loss) -> None:
-        super().__init__()
         self.loss = loss
         self.greater_is_better = get_loss(loss).measure.greater_is_better
         # XGBoost reads the name of a function

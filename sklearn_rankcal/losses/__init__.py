@@ -29,7 +29,7 @@ from sklearn_rankcal.losses._positional import (
 )
 from sklearn_rankcal.measures._registry import split_cutoff
 from sklearn_rankcal.targets import Space
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
 #: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 LOSSES: dict[str, type[Loss]] = {
@@ -137,13 +137,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     _, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
     kind = LOSSES[base]
-    known = tuple(inspect.signature(kind).parameters)
-    for parameter in parameters:
-        if parameter not in known:
-            raise TypeError(
-                f"Loss {loss!r} has no parameter {parameter!r}. "
-                + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
-            )
+    check_parameters(f"Loss {loss!r}", parameters, list(inspect.signature(kind).parameters))
     if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:

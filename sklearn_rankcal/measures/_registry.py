@@ -11,7 +11,7 @@ from sklearn_rankcal.measures._cascade import ERR
 from sklearn_rankcal.measures._pairs import KendallTau, PairwiseDisagreement
 from sklearn_rankcal.measures._positional import AUC, DCG, ERU, NDCG, Precision, Recall, Spearman
 from sklearn_rankcal.measures._relevant_places import AveragePrecision, ReciprocalRank
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
 #: The measures by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 MEASURES: dict[str, type[Measure]] = {
@@ -106,11 +106,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     """
     kind, cutoff = find_measure(name)
     base, known = name.partition("@")[0], parameters_of(kind)
-    for parameter in parameters:
-        if parameter not in known:
-            raise TypeError(
-                f"Metric {name!r} has no parameter {parameter!r}. {_described(name, kind)}"
-            )
+    check_parameters(f"Metric {name!r}", parameters, known)
     if cutoff is not None:
         if "k" not in known:
             raise ValueError(f"Metric {base!r} has no cutoff; got {name!r}.")

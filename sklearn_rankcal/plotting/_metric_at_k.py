@@ -213,13 +213,17 @@ class MetricAtKDisplay:
     ) -> Self:
         """Make a display from the values of each query; all cutoffs have the same samples."""
         measures[0].check(labels)
-        found = []
-        for measure in measures:
-            values = measure.per_query(ranking, labels)
-            options = {"n_resamples": 2000, "confidence_level": confidence_level}
-            found.append(
-                paired_bootstrap(values, np.zeros_like(values), weight=weight, **options)  # type: ignore[arg-type]
+        values = [measure.per_query(ranking, labels) for measure in measures]
+        found = [
+            paired_bootstrap(
+                each,
+                np.zeros_like(each),
+                weight=weight,
+                n_resamples=2000,
+                confidence_level=confidence_level,
             )
+            for each in values
+        ]
         return cls(
             cutoffs,
             [each.first for each in found],

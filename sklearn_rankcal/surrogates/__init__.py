@@ -53,7 +53,7 @@ from sklearn_rankcal.surrogates._pointwise import (
     PointwiseSquared,
     PointwiseSquaredHinge,
 )
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
 #: The surrogates by name.
 SURROGATES: dict[str, type[Surrogate]] = {
@@ -167,10 +167,5 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
         )
     kind = SURROGATES[surrogate]
     known = list(inspect.signature(kind).parameters)
-    for name in parameters:
-        if name not in known:
-            raise TypeError(
-                f"Surrogate {surrogate!r} has no parameter {name!r}. "
-                + (f"Its parameters: {', '.join(known)}." if known else "It has no parameters.")
-            )
+    check_parameters(f"Surrogate {surrogate!r}", parameters, known)
     return kind(**parameters)

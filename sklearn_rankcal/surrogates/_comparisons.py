@@ -118,13 +118,6 @@ class RequiredMargin(ComparisonSurrogate):
     Notes
     -----
     This is equation (13) of Duchi et al. (2013), which their theorem 3 shows to be inconsistent.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import RequiredMargin
-    >>> RequiredMargin().value([3.0, 1.0], [2.0, 0.0], Queries.single(2)).tolist()
-    [1.0]
     """
 
     theorem = _INCONSISTENT.format(3)
@@ -202,15 +195,7 @@ class DifferenceGraph(ComparisonSurrogate):
 
 
 class RankSVM(WeightedComparisons):
-    """Hinge of comparisons, as in RankSVM (Joachims, 2002): sum over v_i > v_j of max(0, 1 - d_ij).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import RankSVM
-    >>> RankSVM().value([2.0, 1.0, 0.0], [0.0, 0.0, 0.0], Queries.single(3)).tolist()
-    [3.0]
-    """
+    """Hinges of comparisons, as in RankSVM (Joachims, 2002): max(0, 1 - d_ij) over v_i > v_j."""
 
     margin, weight = "hinge", "binary"
 
@@ -219,15 +204,7 @@ class RankSVM(WeightedComparisons):
 
 
 class RankNet(WeightedComparisons):
-    """Logistic comparisons, as in RankNet (Burges et al., 2005): log(1 + e^-d_ij) over v_i > v_j.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import RankNet
-    >>> RankNet().gradient([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
-    [-0.5, 0.5]
-    """
+    """Logistic comparisons of RankNet (Burges et al., 2005): log(1 + e^-d_ij) over v_i > v_j."""
 
     margin, weight = "logistic", "binary"
 
@@ -236,15 +213,7 @@ class RankNet(WeightedComparisons):
 
 
 class RankBoost(WeightedComparisons):
-    """Exponential comparisons, as in RankBoost (Freund et al., 2003): e^-d_ij over v_i > v_j.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import RankBoost
-    >>> RankBoost().value([2.0, 1.0, 0.0], [0.0, 0.0, 0.0], Queries.single(3)).tolist()
-    [3.0]
-    """
+    """Exponential comparisons, as in RankBoost (Freund et al., 2003): e^-d_ij over v_i > v_j."""
 
     margin, weight = "exponential", "binary"
 

@@ -259,13 +259,6 @@ class GeneralizedKullbackLeibler(PointwiseSurrogate):
     -----
     It is the loss of Poisson regression. The minimiser is log E[v], and the constant of the regret
     bound is 2 sqrt(max_i E[v_i]), by the argument of `Softmax`.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import GeneralizedKullbackLeibler
-    >>> GeneralizedKullbackLeibler().value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
-    [1.0]
     """
 
     theorem = (

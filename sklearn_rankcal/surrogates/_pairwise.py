@@ -136,13 +136,6 @@ class PairwiseLogistic(PairwiseMargin):
     -----
     The minimiser is log E[v], and the constant of the regret bound is 2 sqrt(max_i E[v_i])
     (Calauzènes et al., 2013, table 2). It takes one exponential for each document.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PairwiseLogistic
-    >>> PairwiseLogistic().value([1.0, 0.0], [0.0, 0.0], Queries.single(2)).round(4).tolist()
-    [0.6931]
     """
 
     margin = "logistic"
@@ -159,13 +152,6 @@ class PairwiseExponential(PairwiseMargin):
     The sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i, in O(r) time. The minimiser is
     log(E[v]) / 2, and the constant of the regret bound is 2 sqrt(max_i E[v_i]) (Calauzènes et al.,
     2013, table 2).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PairwiseExponential
-    >>> PairwiseExponential().value([1.0, 1.0], [0.0, 0.0], Queries.single(2)).tolist()
-    [2.0]
     """
 
     margin = "exponential"

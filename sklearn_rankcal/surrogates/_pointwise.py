@@ -49,13 +49,6 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
     normalization : {"loss", "own"}, default="loss"
         "loss" uses the utilities of the loss. "own" uses its gains without any normalization, as
         regression did before Ravikumar et al. (2011).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseSquared
-    >>> PointwiseSquared().value([1.0, 0.0], [0.5, 0.0], Queries.single(2)).tolist()
-    [0.25]
     """
 
     takes_negative = True
@@ -105,9 +98,12 @@ class _BoundedPointwise(PointwiseSurrogate):
     def _with_defaults(self, targets: Any) -> Self:
         if self.eta is not None:
             return self
-        largest = float(targets.max(initial=0.0))
-        # Twice the largest utility keeps the best scores finite, and is 1 if all utilities are 0.
-        return clone(self).set_params(eta=2 * largest if largest > 0 else 1.0)
+        # Twice the largest utility keeps the best scores finite.
+        eta = self._eta_of(float(targets.max(initial=0.0)))
+        return clone(self).set_params(eta=eta if eta > 0 else 1.0)
+
+    def _eta_of(self, largest: float) -> float:
+        return 2 * largest if self.eta is None else self.eta
 
     @property
     def _eta(self) -> float:
@@ -150,8 +146,8 @@ class PointwiseLogistic(_BoundedPointwise):
         return np.log(expected) - np.log(self._eta - expected)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(eta); an `eta` of None is twice `largest`."""
-        return float(np.sqrt(2 * largest if self.eta is None else self.eta))
+        """Return sqrt(eta)."""
+        return float(np.sqrt(self._eta_of(largest)))
 
 
 class PointwiseExponential(_BoundedPointwise):
@@ -166,13 +162,6 @@ class PointwiseExponential(_BoundedPointwise):
     -----
     The minimiser is log(E[v] / (eta - E[v])) / 2, and the constant of the regret bound is sqrt(eta)
     (Calauzènes et al., 2013, table 2).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseExponential
-    >>> PointwiseExponential(eta=1.0).value([0.5], [0.0], Queries.single(1)).tolist()
-    [1.0]
     """
 
     def __init__(self, eta: float | None = None) -> None:
@@ -188,8 +177,8 @@ class PointwiseExponential(_BoundedPointwise):
         return (np.log(expected) - np.log(self._eta - expected)) / 2
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(eta); an `eta` of None is twice `largest`."""
-        return float(np.sqrt(2 * largest if self.eta is None else self.eta))
+        """Return sqrt(eta)."""
+        return float(np.sqrt(self._eta_of(largest)))
 
 
 class PointwiseSquaredHinge(_BoundedPointwise):
@@ -234,9 +223,8 @@ class PointwiseSquaredHinge(_BoundedPointwise):
         return self.t * expected / self._eta
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(2 eta) / t; an `eta` of None is twice `largest`."""
-        eta = 2 * largest if self.eta is None else self.eta
-        return float(np.sqrt(2 * eta) / self.t)
+        """Return sqrt(2 eta) / t."""
+        return float(np.sqrt(2 * self._eta_of(largest)) / self.t)
 
 
 class PointwiseSmoothHinge(_BoundedPointwise):
@@ -255,13 +243,6 @@ class PointwiseSmoothHinge(_BoundedPointwise):
     -----
     The constant of the regret bound is 2 sqrt(eta max(width, 1 / width)). Calauzènes et al. (2013),
     table 2, state 4 sqrt(eta / width), which the regret can exceed for a width above 2.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseSmoothHinge
-    >>> PointwiseSmoothHinge(eta=2.0).minimizer([1.0, 0.5], Queries.single(2)).tolist()
-    [0.5, 0.25]
     """
 
     def __init__(self, eta: float | None = None, width: float = 1.0) -> None:
@@ -300,6 +281,5 @@ class PointwiseSmoothHinge(_BoundedPointwise):
         return np.where(2 * expected <= eta, score, 1.0 - score)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return 2 sqrt(eta max(width, 1 / width)); an `eta` of None is twice `largest`."""
-        eta = 2 * largest if self.eta is None else self.eta
-        return float(2 * np.sqrt(eta * max(self.width, 1 / self.width)))
+        """Return 2 sqrt(eta max(width, 1 / width))."""
+        return float(2 * np.sqrt(self._eta_of(largest) * max(self.width, 1 / self.width)))

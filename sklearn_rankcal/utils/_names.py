@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -87,6 +87,14 @@ def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | No
 
 def _joined(name: str, cutoff: str) -> str:
     return name if "@" in name else name + cutoff
+
+
+def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) -> None:
+    """Raise TypeError for a parameter that an object with a name does not have."""
+    for name in parameters:
+        if name not in known:
+            listed = f"Its parameters: {', '.join(known)}." if known else "It has no parameters."
+            raise TypeError(f"{who} has no parameter {name!r}. {listed}")
 
 
 def checks_keywords(function: _Function) -> _Function:
