@@ -49,7 +49,7 @@ def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
     `xgboost.train` passes (scores, matrix), and estimators pass (labels, scores).
     """
     if not hasattr(other, "get_label"):
-        return np.asarray(one), np.asarray(other), None if weight is None else weight, None
+        return np.asarray(one), np.asarray(other), weight, None
     return other.get_label(), np.asarray(one), other.get_weight(), other
 
 
