@@ -121,9 +121,16 @@ def looks_like_positions(
     """
     if not has_positions(scores, queries):
         return False
-    lost = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
-    lost = lost[~np.isnan(lost)]  # of queries with pairs of unequal relevance
+    lost = contradicted_shares(scores, relevance, queries)
     return bool(len(lost) and lost.mean() >= 0.5)
+
+
+def contradicted_shares(
+    scores: NDArray[np.float64], relevance: NDArray[np.float64], queries: Queries
+) -> NDArray[np.float64]:
+    """The share of pairs of unequal relevance that the scores contradict, in queries with pairs."""
+    share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
+    return share[~np.isnan(share)]
 
 
 def warn_of_positions(positions_as: str) -> None:
