@@ -36,15 +36,12 @@ def make_clicks(
 ) -> Bunch:
     """Generate clicks on rankings of documents whose relevance is known.
 
-    Each session draws a query, with equal probabilities. It shows the first `n_shown` documents of
-    a ranking of this query. A document of relevance y has the probability of attraction
-
-        gamma = noise + (1 - noise) (2^y - 1) / (2^y_max - 1),
-
-    where y_max is the largest relevance of all rows. With ``model="position"``, the user examines
-    position k with probability theta_k, and clicks on every examined document with probability
-    gamma. With ``model="cascade"``, the user examines documents from the top, clicks with
-    probability gamma, and stops after the first click.
+    Each session draws a query and shows the first `n_shown` documents of a ranking of it. A
+    document of relevance y has the probability of attraction gamma = noise + (1 - noise) (2^y - 1)
+    / (2^y_max - 1), where y_max is the largest relevance of all rows. With ``model="position"``,
+    position k is examined with probability theta_k, and every examined document clicked with
+    probability gamma. With ``model="cascade"``, documents are examined from the top until the first
+    click.
 
     Parameters
     ----------
@@ -80,8 +77,7 @@ def make_clicks(
           the session and whether it was clicked, for each document that was shown, in the form that
           `click_labels` takes.
         - ``y``, of shape (n_documents,): the labels of `click_labels`.
-        - ``probabilities``, of shape (n_documents,): gamma of each row. This is the relevance in
-          the position-based model, and the probability of satisfaction in the cascade model.
+        - ``probabilities``, of shape (n_documents,): gamma of each row.
         - ``propensities``, of shape (n_shown,): theta, or None for ``model="cascade"``.
 
     Raises

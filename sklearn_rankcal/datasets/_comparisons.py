@@ -62,21 +62,10 @@ def make_comparisons(
     ValueError
         If a number is out of range, if lengths differ, or if no query has two documents.
 
-    See Also
-    --------
-    make_preferences : Generate features and judgements together.
-
-    Notes
-    -----
-    Documents with equal relevance are compared like the others, and each of them wins with
-    probability 1/2. The order of the relevance is the best ranking of each query for pairwise
-    disagreement.
-
     References
     ----------
     J. C. Duchi, L. Mackey and M. I. Jordan: The asymptotics of ranking algorithms. Annals of
-    Statistics 41, 2013, section 6.2: equation (26) for the probabilities and (27) for the
-    asymptotic scores, both with noise 1.
+    Statistics 41, 2013, equations (26) and (27), both with noise 1.
 
     Examples
     --------
@@ -84,11 +73,6 @@ def make_comparisons(
     >>> data = make_comparisons([2, 0, 1, 3], ["a", "a", "a", "b"], 1000, random_state=0)
     >>> data.pairs.shape, data.scores.tolist()
     ((1000, 2), [1.5, -1.5, 0.0, 0.0])
-
-    The only document of query "b" is in no comparison:
-
-    >>> [len(rows) for rows in data.y["wins"]][3]
-    0
     """
     values = read_numbers(relevance, "relevance")
     if values.ndim != 1:

@@ -45,16 +45,11 @@ def make_label_ranking(
     kind : {"mallows", "plackett_luce", "btl", "cyclic"}, default="mallows"
         How a sample's judgement is drawn:
 
-        - ``"mallows"``: an order, with probability proportional to exp(-d / noise), where d is
-          the number of pairs that it orders otherwise than s does;
-        - ``"plackett_luce"``: an order whose labels are chosen from the top with odds
-          exp(s / noise);
-        - ``"btl"``: independent comparisons of all pairs (Bradley, Terry, Luce). Label i is
-          preferred to j with probability 1 / (1 + exp(-(s_i - s_j) / noise)). The result is not an
-          order, so Y contains preference weights;
-        - ``"cyclic"``: an order around a circle. The labels are placed on the circle at equal
-          distances and then shifted by s. The order begins at a random place (Condorcet's
-          paradox). With probability 1 - tanh(1 / (2 noise)) it is a uniformly random order.
+        - ``"mallows"`` and ``"plackett_luce"``: an order, as in `make_preferences`;
+        - ``"btl"``: comparisons of all pairs, as there, so that Y contains preference weights;
+        - ``"cyclic"``: an order around a circle, on which the labels have equal distances and are
+          shifted by s. It begins at a random place (Condorcet's paradox). With probability
+          1 - tanh(1 / (2 noise)) it is a uniformly random order.
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     missing : float, default=0.0
@@ -83,11 +78,6 @@ def make_label_ranking(
     ------
     ValueError
         If a number is out of range or the kind is unknown.
-
-    Notes
-    -----
-    `decode_preferences` computes the Bayes ranking of ``"cyclic"`` from the probabilities. It is
-    proved optimal for up to 16 labels.
 
     Examples
     --------
@@ -146,10 +136,9 @@ def make_label_ranking(
 def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3) -> Ints:
     """Rank the classes of each sample of a classification problem by naive Bayes.
 
-    The usual benchmarks of label ranking were made in this way [1]_: the classes of a sample are
-    ordered by the probabilities that a Gaussian naive Bayes classifier of all data predicts, and
-    equal probabilities by class number. For iris and wine the function reproduces 98 and 99 of 100
-    rankings of the benchmark.
+    The usual benchmarks of label ranking were made in this way [1]_, by a Gaussian naive Bayes
+    classifier of all data. For iris and wine the function reproduces 98 and 99 of 100 of their
+    rankings.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def load_letor(
     dtype: Any = np.float32,
     sparse: bool = False,
 ) -> Bunch:
-    """Read ranking data in the SVMlight format with ``qid:`` (LETOR, MSLR, Yahoo, Istella).
+    r"""Read ranking data in the SVMlight format with ``qid:`` (LETOR, MSLR, Yahoo, Istella).
 
     Parameters
     ----------
@@ -74,8 +74,7 @@ def load_letor(
         If a line has another format or no ``qid:``, if its features do not ascend from 1 or exceed
         `n_features`, or if a number is not in range: the error names the line. If a compressed file
         is damaged, if a qid occurs in several files, or if a dense ``X`` does not fit in memory or
-        would be nearly empty: more than 2^24 cells, of which the files contain less than one in
-        1,000, unless `n_features` is passed.
+        would be nearly empty and `n_features` is not passed.
 
     Examples
     --------
@@ -83,15 +82,10 @@ def load_letor(
     >>> from sklearn_rankcal.datasets import load_letor
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "train.txt")
-    ...     _ = file.write_text("2 qid:7 1:0.5 2:1 # docid = a\\n0 qid:7 2:0.25\\n")
+    ...     _ = file.write_text("2 qid:7 1:0.5 2:1 # docid = a\n0 qid:7 2:0.25\n")
     ...     data = load_letor(file)
     >>> data.X.tolist(), data.y.tolist(), data.groups.tolist()
     ([[0.5, 1.0], [0.0, 0.25]], [2.0, 0.0], [7, 7])
-
-    The second line has no document id.
-
-    >>> data.document_ids is None
-    True
     """
     kind = check_options(n_features, dtype)
     paths = [path] if isinstance(path, (str, PathLike)) else list(path)

@@ -47,16 +47,14 @@ def make_preferences(
     kind : {"btl", "plackett_luce", "mallows", "cyclic"}, default="btl"
         How a judgement of a query is drawn:
 
-        - ``"btl"``: independent comparisons of all pairs (Bradley, Terry, Luce). Document i is
-          preferred to j with probability 1 / (1 + exp(-(s_i - s_j) / noise));
-        - ``"plackett_luce"``: an order whose documents are chosen from the top with odds
-          exp(s / noise). Pairs have the probabilities of ``"btl"``, but are not independent;
+        - ``"btl"``: comparisons of all pairs (Bradley, Terry, Luce), in which i is preferred to j
+          with probability 1 / (1 + exp(-(s_i - s_j) / noise));
+        - ``"plackett_luce"``: an order, chosen from the top with odds exp(s / noise);
         - ``"mallows"``: an order, with probability proportional to exp(-d / noise), where d is
-          the number of pairs that it orders otherwise than s does;
-        - ``"cyclic"``: independent comparisons of all pairs. Document i is preferred to j with
-          probability (1 + a sin(angle_i - angle_j)) / 2, where a = tanh(1 / (2 noise)). The first
-          two features are the cosine and the sine of the angle, so that the expected net
-          preference a (x_i1 x_j0 - x_i0 x_j1) is bilinear and skew-symmetric in the features.
+          the number of pairs that it orders otherwise than s does (Mallows, 1957);
+        - ``"cyclic"``: comparisons of all pairs, in which i is preferred to j with probability
+          (1 + a sin(angle_i - angle_j)) / 2, where a = tanh(1 / (2 noise)). The first two features
+          are the cosine and the sine of the angle.
     n_judgements : int, default=1
         Number of judgements of each query.
     judged : float, default=1.0
@@ -64,7 +62,7 @@ def make_preferences(
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. Data of different seeds can serve for training and testing.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -89,16 +87,10 @@ def make_preferences(
 
     Notes
     -----
-    The Bayes ranking of ``"cyclic"`` has a closed form, although the problem is NP-hard in general.
-    sin(angle_i - angle_j) is the cross product of the unit vectors of j and i. Their sum over all i
-    placed before j is minus twice the signed area of the polygon whose sides are these vectors in
-    the order of the ranking, and a last side that closes it. The convex clockwise order of given
-    sides has the largest area of this sign. The best order therefore goes clockwise around the
-    circle, and it begins after the direction that is opposite to the sum of the vectors.
-
-    References
-    ----------
-    C. Mallows: Non-null ranking models I. Biometrika 44, 1957.
+    The Bayes ranking of ``"cyclic"`` has a closed form: it goes clockwise around the circle, and
+    begins after the direction that is opposite to the sum of the unit vectors of the documents. A
+    sum of cross products of these vectors is minus twice the area of a polygon with these sides,
+    and the convex clockwise order has the largest one.
 
     Examples
     --------

@@ -28,15 +28,14 @@ def make_ranking(
 ) -> Bunch:
     """Generate graded relevance whose best possible ranking is known.
 
-    The features of a document are the sum of its own features and a shift that all documents of
-    its query share, as real data have them. The grades follow an ordered logit model,
-    P(y >= g) = 1 / (1 + exp(-(s + offset - cut_g) / noise)), where s is a nonlinear function of the
-    document's own features and the offset belongs to the query.
+    The features of a document are the sum of its own features and a shift that all documents of its
+    query share, as real data have them. The grades follow an ordered logit model, P(y >= g) = 1 /
+    (1 + exp(-(s + offset - cut_g) / noise)), where s is a nonlinear function of the document's own
+    features and the offset belongs to the query.
 
-    Given s, grades are independent, and a larger s makes them larger in the likelihood ratio order.
-    Sorting by s is therefore optimal for every measure of this package. This order is the Bayes
-    ranking. A ranker only sees the shifted features, so that with a large `query_effect` it may
-    need many documents per query to come close to the optimum.
+    Given s, larger s make grades larger in the likelihood ratio order, so that sorting by s, the
+    Bayes ranking, is optimal for every measure of this package. A ranker only sees the shifted
+    features.
 
     Parameters
     ----------

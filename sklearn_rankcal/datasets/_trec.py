@@ -54,7 +54,7 @@ def read_run(path: str | PathLike[str]) -> Any:
 
 
 def read_qrels(path: str | PathLike[str]) -> Any:
-    """Read a qrels file of TREC, which contains the relevance of judged documents.
+    r"""Read a qrels file of TREC, which contains the relevance of judged documents.
 
     Parameters
     ----------
@@ -74,15 +74,14 @@ def read_qrels(path: str | PathLike[str]) -> Any:
 
     Examples
     --------
-    Metrics score the documents that are in both tables. To count documents of the run that were not
-    judged as irrelevant, merge with ``how="right"`` and replace the missing relevance by 0.
+    Metrics score the documents that are in both tables:
 
     >>> import pathlib, tempfile
     >>> from sklearn_rankcal.datasets import read_qrels
     >>> from sklearn_rankcal.metrics import ndcg_score, to_run
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "qrels.txt")
-    ...     _ = file.write_text("301 0 a 1\\n301 0 b 0\\n")
+    ...     _ = file.write_text("301 0 a 1\n301 0 b 0\n")
     ...     qrels = read_qrels(file)
     >>> run = to_run([0.5, 2.0], groups=["301", "301"], document_ids=["a", "b"])
     >>> both = qrels.merge(run, on=["query_id", "doc_id"])

@@ -34,6 +34,7 @@ def to_run(
     """Convert scores or positions to a run, the table of rankings that tools of TREC take.
 
     Tools such as ir_measures and ranx compute measures from a run and from qrels (`to_qrels`).
+    PyTerrier calls the columns of ids ``qid`` and ``docno``.
 
     Parameters
     ----------
@@ -64,15 +65,6 @@ def to_run(
         the same text, or if a document occurs twice in a query.
     ImportError
         If pandas is not installed.
-
-    Warns
-    -----
-    PositionsAsScoresWarning
-        If the scores are integers, and those of every query are the numbers 1 to r.
-
-    Notes
-    -----
-    For PyTerrier, write ``run.rename(columns={"query_id": "qid", "doc_id": "docno"})``.
 
     Examples
     --------
