@@ -23,7 +23,8 @@ from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
 from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets import RedrawnTargets, Space
+from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 

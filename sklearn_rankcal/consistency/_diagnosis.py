@@ -13,7 +13,8 @@ from sklearn_rankcal.consistency._conditions import reinforce_violations, score_
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.plotting._axes import make_axes, place_legend
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import Space, flat_targets
+from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]

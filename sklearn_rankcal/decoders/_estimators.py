@@ -21,7 +21,8 @@ from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, Space
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_array
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,8 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
 from sklearn_rankcal.decoders._sort import Sort
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, get_space
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
+from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
 #: The decoders by the space of the predictions that they take and their name.

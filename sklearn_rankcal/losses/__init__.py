@@ -28,7 +28,7 @@ from sklearn_rankcal.losses._positional import (
     Spearman,
 )
 from sklearn_rankcal.measures._registry import split_cutoff
-from sklearn_rankcal.targets import Space
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
 #: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.

@@ -13,7 +13,9 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.measures._base import BinaryMeasure, inverse
 from sklearn_rankcal.measures._registry import MEASURES, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.targets._space import Space
 
 Floats = NDArray[np.float64]
 

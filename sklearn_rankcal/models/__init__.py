@@ -15,7 +15,8 @@ from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
 from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
 from sklearn_rankcal.models._stacked import StackedModel, default_members
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
+from sklearn_rankcal.targets._space import Space
 
 __all__ = [
     "BilinearPairs",

@@ -18,7 +18,8 @@ from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._sums import PairSums
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -84,7 +85,7 @@ class BilinearPairs(BaseEstimator):
     __reduce__ = reduce_with_versions
 
     @property
-    def space(self) -> PairSpace:
+    def space(self) -> Space:
         """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 

@@ -27,7 +27,9 @@ from sklearn_rankcal.models._stochastic import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.surrogates._base import check_positive
-from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag
 from sklearn_rankcal.utils._pickles import reduce_with_versions

@@ -17,7 +17,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.models._tables import stored_columns
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
-from sklearn_rankcal.targets import RedrawnTargets
+from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]

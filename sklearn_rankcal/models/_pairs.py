@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal.models._document import default_regressor, weight_arguments
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairSpace, PairTargets
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -78,7 +79,7 @@ class PairModel(BaseEstimator):
     __reduce__ = reduce_with_versions
 
     @property
-    def space(self) -> PairSpace:
+    def space(self) -> Space:
         """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
@@ -278,7 +279,7 @@ def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uin
     return of_query
 
 
-def pair_rows(queries: Queries, space: PairSpace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pair_rows(queries: Queries, space: Space) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows of the pairs of every query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     counts = space.n_entries(queries.sizes)

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal.models._sums import PairSums, solve_ridge
 from sklearn_rankcal.models._tables import numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, PairSpace, PairTargets, RelevanceDifferences
+from sklearn_rankcal.targets import PAIRS, PairTargets, RelevanceDifferences
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
@@ -62,7 +63,7 @@ class PairwiseRidge(BaseEstimator):
     array([1.])
     """
 
-    space: PairSpace = PAIRS
+    space: Space = PAIRS
 
     def __init__(self, alpha: float = 1e-3) -> None:
         self.alpha = alpha

@@ -14,14 +14,9 @@ from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._pairwise_ridge import score_differences
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import (
-    PAIRS,
-    SCORES,
-    SYMMETRIC_PAIRS,
-    PairSpace,
-    PairTargets,
-    Residuals,
-)
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
+from sklearn_rankcal.targets._pairs import Residuals
+from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
@@ -34,7 +29,7 @@ _PENALTY_TIMES_QUERIES = 3000.0
 class _ResidualModel(BaseEstimator):
     """Fit scores, fit pairs to the residuals of the scores, and predict the sum of both."""
 
-    space: PairSpace
+    space: Space
 
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores

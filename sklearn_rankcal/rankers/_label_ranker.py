@@ -24,7 +24,8 @@ from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._reports import predicts_pairs
-from sklearn_rankcal.targets import PAIRS, flat_targets
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit

@@ -146,13 +146,10 @@ def get_space(space: str) -> Space:
 
     Examples
     --------
-    >>> from sklearn_rankcal.targets import get_space
+    >>> from sklearn_rankcal.targets._space import get_space
     >>> get_space("pairs").n_entries(4)
     6
     """
     if space not in SPACES:
         raise ValueError(f"Unknown space {space!r}. Known: {', '.join(map(repr, SPACES))}.")
     return SPACES[space]
-
-
-PairSpace = Space
