@@ -9,6 +9,7 @@ measure under the distributions that `Loss.calibrated_over` describes.
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
@@ -137,11 +138,12 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     _, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
     kind = LOSSES[base]
-    check_parameters(f"Loss {loss!r}", parameters, list(inspect.signature(kind).parameters))
+    known = _parameters_of(kind)
+    check_parameters(f"Loss {loss!r}", parameters, known)
     if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
-        if "k" not in kind().get_params():
+        if "k" not in known:
             raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
         if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
@@ -149,3 +151,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
             )
         parameters = {**parameters, "k": cutoff}
     return kind(**parameters)
+
+
+@cache
+def _parameters_of(kind: Any) -> list[str]:
+    return list(inspect.signature(kind).parameters)
