@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.aggregation._propensities import check_propensities, fit_propensities, ratio
+from sklearn_rankcal.aggregation._propensities import fit_propensities, ratio
 from sklearn_rankcal.labels import Clicks
+from sklearn_rankcal.labels._click_log import check_propensities
 from sklearn_rankcal.utils._parameters import check_number
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,6 @@ from sklearn.utils import check_array
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels import Clicks, read_clicks
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 
 Floats = NDArray[np.float64]
@@ -155,24 +154,6 @@ def estimate_propensities(
             f"{', ...' if len(never) > 5 else ''}. Cut the sessions above them."
         )
     return estimate
-
-
-def check_propensities(propensities: Any) -> Floats:
-    """Check that propensities are a 1-D array of numbers in (0, 1], and return float64."""
-    values = read_numbers(propensities, "propensities")
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(
-            "propensities must be a 1-D array with one number for each position; it has shape "
-            f"{values.shape}."
-        )
-    wrong = ~((values > 0) & (values <= 1))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise ValueError(
-            f"propensities must be in (0, 1], because they are probabilities by which clicks are "
-            f"divided; that of position {k + 1} is {values[k]}."
-        )
-    return values
 
 
 def fit_propensities(

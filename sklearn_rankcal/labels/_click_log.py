@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import read_numbers
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -177,3 +178,21 @@ class Clicks:
         """Let a part have the positions of its impressions in the whole sessions."""
         part.position, part.last_click = self.position[impressions], self.last_click[sessions]
         return part
+
+
+def check_propensities(propensities: Any) -> Floats:
+    """Check that propensities are a 1-D array of numbers in (0, 1], and return float64."""
+    values = read_numbers(propensities, "propensities")
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(
+            "propensities must be a 1-D array with one number for each position; it has shape "
+            f"{values.shape}."
+        )
+    wrong = ~((values > 0) & (values <= 1))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ValueError(
+            f"propensities must be in (0, 1], because they are probabilities by which clicks are "
+            f"divided; that of position {k + 1} is {values[k]}."
+        )
+    return values

@@ -138,7 +138,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     _, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
     kind = LOSSES[base]
-    known = _parameters_of(kind)
+    known = _parameters_of(base)
     check_parameters(f"Loss {loss!r}", parameters, known)
     if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
@@ -154,5 +154,5 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
 
 @cache
-def _parameters_of(kind: Any) -> list[str]:
-    return list(inspect.signature(kind).parameters)
+def _parameters_of(base: str) -> list[str]:
+    return list(inspect.signature(LOSSES[base]).parameters)
