@@ -388,6 +388,9 @@ def test_read_letor_refuses(tmp_path):
     two.write_text("0 qid:1 1:1\n")
     with pytest.raises(ValueError, match=r"two\.txt had 33 bytes when .* has 12 now"):
         frame.compute()
+    two.write_text("0 qid:1 1:1\n" * 3)
+    with pytest.raises(ValueError, match=r"two\.txt had 33 bytes when .* has 36 now"):
+        frame.compute()
 
 
 MQ2008 = Path(__file__).parents[2] / "shared" / "data" / "letor" / "mq2008"

@@ -338,6 +338,7 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
         (lambda: get_loss("ndcg@ten"), ValueError, "cutoff in 'ndcg@ten'"),
         (lambda: get_loss("auc@3"), ValueError, "has no cutoff"),
         (lambda: get_loss("precision"), ValueError, "needs a cutoff"),
+        (lambda: get_loss("recall"), ValueError, "needs a cutoff"),
         (lambda: get_loss(3), TypeError, "must be a name or a Loss object"),
         (lambda: get_loss(NDCG(), k=3), TypeError, "Set the parameters of this object"),
         (lambda: get_loss("ndcg", gian="exp2"), TypeError, "gian"),

@@ -66,7 +66,9 @@ def test_parts_add_up_to_the_whole(part_of, seed, weighted, model):
     whole = clone(model).fit(X, whole_targets, whole_queries, weight if weighted else None)
     model = clone(model)
     if isinstance(model, PairwiseRidge):
-        model.solve(reduce(add, [model.sums(*part) for part in data]))
+        added = reduce(add, [model.sums(*part) for part in data])
+        np.testing.assert_array_equal(added.largest, np.abs(X).max(axis=0))
+        model.solve(added)
         assert relative_error(model.coef_, whole.coef_) < 1e-9
         return
     model.set_features(reduce(add, [model.spread(x, q, v) for x, _, q, v in data]))
