@@ -34,11 +34,9 @@ def permutation_importance(
 ) -> Bunch:
     """Measure how much worse a ranking gets if a column is shuffled inside every query.
 
-    A ranking only compares documents of the same query, so that values are only shuffled between
-    these. A column that is constant inside every query therefore has importance 0, although a
-    regressor may use it together with other columns. Columns with the same information share their
-    importance, because the others remain if one is shuffled. Use queries that the ranker was not
-    fitted on.
+    Values are shuffled between documents of the same query only, which a ranking compares. A column
+    that is constant inside every query therefore has importance 0, and columns with the same
+    information share theirs. Use queries that the ranker was not fitted on.
 
     Parameters
     ----------
@@ -82,10 +80,6 @@ def permutation_importance(
     ValueError
         If there are no query ids; if the metric is unknown, or needs relevance although `y`
         contains preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
-
-    See Also
-    --------
-    sklearn.inspection.permutation_importance : Shuffles over all rows, for estimators with scorers.
 
     Notes
     -----

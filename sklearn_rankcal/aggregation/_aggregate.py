@@ -100,24 +100,15 @@ def aggregate(
     Notes
     -----
     The methods take time linear in the number of compared pairs, times the number of iterations,
-    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. :ref:`votes`
-    explains the intervals. Those of scores are bias-corrected percentile intervals (Efron). That of
-    a rank begins after all items that are above in a share of at least (1 + confidence_level) / 2
-    of the resamples, and ends before all that are below in as many. In each resample, a share 1 -
-    U^(1/n) of n unanimous comparisons is turned round, with U uniform on (0, 1): the interval of
-    Clopper and Pearson for the share of judgements that disagree. Where only a penalty or a
-    smoothing bounds a score, its interval is infinite. A resample whose comparisons do not connect
-    two items counts one half in the probability of this pair; one that compares an item with no
-    other is left out of the interval of its score.
+    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. Intervals of
+    scores are bias-corrected percentile intervals (Efron, 1981), and those of ranks state which
+    items are above or below in a share of at least (1 + confidence_level) / 2 of the resamples.
+    Resamples turn a share of unanimous comparisons round, as in the interval of Clopper and Pearson
+    (1934). :ref:`votes` explains this, and what happens to items that few comparisons connect.
 
     References
     ----------
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.
-
-    Efron (1981), Nonparametric standard errors and confidence intervals, Canadian J. of Statistics
-    9(2).
-
-    Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
 
     Examples
     --------

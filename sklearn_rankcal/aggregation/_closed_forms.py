@@ -167,19 +167,15 @@ class LogOdds(ComparisonStructure):
     The scores are s_j = (1 / (r - 1)) sum over l != j of the log-odds of j against l, for a query
     of r items. A pair that was never compared contributes 0.
 
-    Assume comparisons of the Bradley-Terry-Luce model, and that all pairs are compared. As
-    judgements become more, the scores with ``"counts"`` converge to r / (r - 1) times the centred
-    parameters, however unequally often the pairs are compared; a c of 1/2 leaves a bias of order 1
-    / n^2 in the log-odds of n comparisons (Haldane). With the other two, the log-odds are shrunk.
-    With ``"conditional"`` the order is still right in the limit, and the log-odds of a pair are at
-    most log(3), also for few comparisons, which suits the subsets of `AggregatedLoss`. With
-    ``"fractions"`` the order can be wrong if pairs are not compared equally often.
+    If all pairs are compared and judgements become more, the scores with ``"counts"`` converge to r
+    / (r - 1) times the centred parameters of the Bradley-Terry-Luce model; a c of 1/2 leaves a bias
+    of order 1 / n^2 (Haldane, 1956). With ``"conditional"`` the order is right in the limit, and
+    the log-odds of a pair are at most log(3), which suits the subsets of `AggregatedLoss`. With
+    ``"fractions"`` it can be wrong if pairs are not compared equally often.
 
     References
     ----------
     Duchi et al. (2013), sections 5.1 and 6.2, with the limit in equation (27).
-
-    Haldane (1956), The estimation and significance of the logarithm of a ratio of frequencies.
 
     Examples
     --------

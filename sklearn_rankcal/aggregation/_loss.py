@@ -78,13 +78,8 @@ class AggregatedLoss(Loss):
     -----
     If the wrapped loss is calibrated for labels that are certain, and the score of the structure
     tends to a limit as k grows (assumption A), the ranker is consistent if k grows more slowly than
-    the square root of the number n of judgements (theorem 4: k = o(sqrt(n)) for a fixed class of
-    functions).
-
-    Surrogates that compare utilities in pairs, such as ``"ranknet"``, are not affine in the
-    targets. Rankers refuse them, unless ``subset_size="all"``, where there is no mean. The mean is
-    exact if k is 1 or at least the number of judgements of a query, or if there are at most
-    `n_subsets` subsets. Otherwise `mean_targets` states its standard error.
+    the square root of the number of judgements (theorem 4). Surrogates that compare utilities in
+    pairs, such as ``"ranknet"``, need ``subset_size="all"``.
 
     `score` and validation queries aggregate all judgements of each query. Documents without a score
     have weight 0 in `fit`, and gain 0 in `score`.

@@ -66,10 +66,9 @@ def estimate_propensities(
 
     The document i at position k is clicked with probability theta_k gamma_i. The E-step computes
     for every impression the probabilities that its position was examined and that its document is
-    relevant. The M-step averages the former over each position, and the latter over each document,
-    or it fits a classifier to them that predicts gamma_i from features. A classifier shares what it
-    learns between documents, and so works with few clicks per document. :doc:`/clicks` compares the
-    two.
+    relevant. The M-step averages them over positions and documents, or fits a classifier to the
+    latter that predicts gamma_i from features, which works with few clicks per document.
+    :doc:`/clicks` compares the two.
 
     Parameters
     ----------
@@ -97,18 +96,10 @@ def estimate_propensities(
         another number of rows, or if X is None and the clicks do not determine the propensities,
         for example because every query has a single ranking.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` iterations are not enough.
-
     Notes
     -----
-    The clicks determine propensities and relevance up to a common factor, which is chosen such that
-    theta_1 = 1. Without features, iterations never decrease the likelihood, and with few sessions
-    per document the estimates of low positions are too large. With features, the classifier is
-    fitted to a relevant and an irrelevant copy of each document, weighted by the expected numbers
-    of impressions.
+    theta_1 is 1, since the clicks determine propensities and relevance up to a common factor. With
+    few sessions per document and no features, the estimates of low positions are too large.
 
     References
     ----------

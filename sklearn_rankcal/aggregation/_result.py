@@ -74,8 +74,7 @@ class Aggregate:
         In how many resamples the comparisons do not connect some items that the data connect.
     n_unbounded : ndarray of shape (n_queries,) or None
         In how many resamples some items never lost to others that they are connected with, so that
-        the likelihood of `BradleyTerry` and `PlackettLuce` has no finite maximum, and a penalty
-        decides.
+        only a penalty bounds their scores.
 
     Examples
     --------

@@ -58,9 +58,8 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
 
     Notes
     -----
-    The rows move every time that the result is computed. If it is used several times, persist it
-    (``grouped.persist()``), or write it to files by `write_queries`. Pass ``whole_queries=True`` to
-    what uses it. The number of the partition of a query is a hash of its id.
+    The rows move every time that the result is computed: persist it, or write it to files by
+    `write_queries`. Pass ``whole_queries=True`` to what uses it.
 
     Examples
     --------
@@ -154,8 +153,7 @@ def write_queries(
     Notes
     -----
     If an error stops the writing, the new files are deleted, and old ones stay. The index is not
-    written. At the end the query ids are read from the files, and compared: rows can move although
-    `whole_queries` is True, if a series of another frame is added as a column.
+    written. At the end the query ids are read from the files, and compared.
 
     Examples
     --------
@@ -263,8 +261,7 @@ def read_queries(
     Notes
     -----
     ``dask.dataframe.read_parquet`` can cut queries, because by default it makes several partitions
-    of large files, and it merges partitions of few columns, to which `DataFrame.assign` then cannot
-    add an array. ``frame.categorize()`` finds the categories of all files.
+    of large files.
 
     Examples
     --------

@@ -45,10 +45,9 @@ def click_labels(
 ) -> NDArray[Any]:
     """Make click labels, which can be used as `y` anywhere in scikit-learn.
 
-    A session is a list of documents of one query that was shown to one user, with the clicks of
-    this user. The entry of each row contains the sessions that showed it. The array can be sliced,
-    permuted and split together with the rows of X; `fit` refuses a query if a splitter has kept
-    only a part of it.
+    The entry of each row contains the sessions that showed it, so that the array can be sliced,
+    permuted and split together with the rows of X; `fit` refuses a query of which a splitter has
+    kept only a part.
 
     Parameters
     ----------
@@ -84,11 +83,6 @@ def click_labels(
         If a list is empty; if a session shows a document twice, a row that does not exist, or
         documents of different queries; if a clicked position lies outside its list or is repeated;
         if lengths differ; or if a count is negative, NaN, infinite or not between 1e-50 and 1e50.
-
-    See Also
-    --------
-    sklearn_rankcal.aggregation.InversePropensity : Relevance from clicks with position bias.
-    sklearn_rankcal.aggregation.CascadeSatisfaction : Probabilities of satisfaction from clicks.
 
     Examples
     --------

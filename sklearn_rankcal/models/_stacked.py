@@ -85,10 +85,8 @@ class StackedModel(_BaseComposition):
     Notes
     -----
     If one of the members converges to the conditional expectation of the centred targets, the stack
-    is consistent for the loss, whatever the others are: the weights minimise the mean squared error
-    of the centred combination plus a penalty of order 1 / n for n queries, and the error of that
-    member alone is the smallest that any function can have. A member that ranks perfectly, with
-    other scores, is not enough (:doc:`/theory` has an example).
+    is consistent for the loss, whatever the others are. A member that ranks perfectly, with other
+    scores, is not enough (:doc:`/theory` has an example).
 
     The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
 
