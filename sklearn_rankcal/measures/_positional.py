@@ -212,10 +212,10 @@ def apply_gain(relevance: Floats, gain: Gain) -> Floats:
         gains = relevance
     else:
         raise ValueError(f"gain must be 'exp2', 'linear' or a callable; got {gain!r}.")
-    if gains.size and gains.max() > LARGEST:
+    if gains.size and gains.max() > LARGEST**2:
         remedy = f"{LINEAR_GAIN} Or rescale" if gain == "exp2" else "Rescale"
         raise ValueError(
-            f"gain={gain!r} exceeds {LARGEST:g}: the largest relevance is {relevance.max():g}. "
+            f"gain={gain!r} exceeds {LARGEST**2:g}: the largest relevance is {relevance.max():g}. "
             f"{remedy} the labels."
         )
     if gains.size and gains.min() < 0:
