@@ -59,7 +59,6 @@ from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.dask._documents import read_collections
-from sklearn_rankcal.dask._learners import _read, _sums
 from sklearn_rankcal.dask._tasks import add_up
 from sklearn_rankcal.dask._training import Counts, Plan, extremes
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
@@ -378,14 +377,18 @@ def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespa
         Counts.of(part, plan.loss)
         plan.largest(part, True)
 
+    def rows(frame: pd.DataFrame) -> tuple[Any, ...]:
+        part = plan.data(frame)
+        return part.X, plan.targets(part), part.queries, part.weight
+
     def learn(frame: pd.DataFrame) -> None:
-        table, targets, *_ = _read(frame, plan, local.model_)
+        table, targets, *_ = local.model_.read(*rows(frame))
         sgd.partial_fit(table, targets)
 
     stages: dict[str, Callable[[pd.DataFrame], Any]] = {
         "reductions over labels": labels,
-        "targets and context": lambda frame: _read(frame, plan, local.model_),
-        "targets, context and moments": lambda frame: _sums(frame, plan, local.model_),
+        "targets and context": lambda frame: local.model_.read(*rows(frame)),
+        "targets, context and moments": lambda frame: local.model_.sums(*rows(frame)),
         "targets, context and partial_fit": learn,
         "predict": lambda frame: local.predict(data.form.table(frame)),
     }
