@@ -194,6 +194,10 @@ class BilinearPairs(BaseEstimator):
             z[some, 1:] = (table[listed[some]] - self._center) @ self._axes
         return z.reshape(*rows.shape, -1)
 
+    def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
+        """Return the score 0 of each document if all predictions are 0, and None otherwise."""
+        return None if self.symmetric or self.matrix_.any() else np.zeros(queries.n_rows)
+
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict u_ij for the pairs i < j of every query, or i <= j if symmetric.
 

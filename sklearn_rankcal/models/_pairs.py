@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.linear_model._base import LinearModel
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._document import default_regressor, weight_arguments
-from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
+from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
@@ -187,6 +188,19 @@ class PairModel(BaseEstimator):
         first, second, target, drawn = (np.concatenate(part) for part in zip(*parts, strict=True))
         kept = np.lexsort((target, drawn))[:wanted]
         return first[kept], second[kept], target[kept], drawn[kept]
+
+    def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
+        """Predict scores whose differences are the predictions, if the regressor is linear.
+
+        If it predicts w'x_i + v'x_j + b for a pair, half the difference of its predictions for both
+        orders is s_i - s_j with s = (w - v)'x / 2. For any other regressor, the result is None.
+        """
+        if self.symmetric or not isinstance(self.regressor_, LinearModel):
+            return None
+        table, coef = numeric_table(X), np.ravel(self.regressor_.coef_)
+        w, v = coef[: table.shape[1]], coef[table.shape[1] :]
+        blocks = row_blocks(*table.shape)
+        return np.concatenate([table[rows] @ (w - v) for rows in blocks]) / 2 * self._unit
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the targets of all pairs of every query.

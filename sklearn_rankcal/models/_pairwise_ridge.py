@@ -119,8 +119,12 @@ class PairwiseRidge(BaseEstimator):
         self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
         return self
 
-    def predict_scores(self, X: Any) -> Floats:
-        """Predict the score w'x of each document, of shape (n_documents,)."""
+    def predict_scores(self, X: Any, queries: Queries | None = None) -> Floats:
+        """Predict the score w'x of each document, of shape (n_documents,).
+
+        The prediction for a pair is the difference of its scores, so that sorting by them decodes
+        the predictions of all pairs, in O(n d + n log r) time for n documents in queries of r.
+        """
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 

@@ -145,6 +145,13 @@ class ResidualPairModel(_ResidualModel):
 
     space = PAIRS
 
+    def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
+        """Predict scores whose differences are the predictions, or None if there are none."""
+        if not hasattr(self.pairs_, "predict_scores"):
+            return None
+        residual = self.pairs_.predict_scores(X, queries)
+        return None if residual is None else self.scores_.predict(X, queries) + residual
+
     def _default_pairs(self, queries: Queries) -> Any:
         return BilinearPairs()
 

@@ -16,7 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders import Sort, get_decoder
+from sklearn_rankcal.decoders._estimators import PREFERENCE_DECODERS
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.measures._base import check_cutoff
@@ -302,9 +303,12 @@ class CalibratedLabelRanker(BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
-        result = self.decoder_.decode(u.ravel(), queries, **parallel)
-        return result.ranks.reshape(-1, self.n_labels_)
+        if self.cyclic_weight_ == 0 and isinstance(self.decoder_, tuple(PREFERENCE_DECODERS)):
+            ranks = Sort().decode(_net_scores(u, self.n_labels_).ravel(), queries).ranks
+        else:
+            parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
+            ranks = self.decoder_.decode(u.ravel(), queries, **parallel).ranks
+        return ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:
         check_is_fitted(self)

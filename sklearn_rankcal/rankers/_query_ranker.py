@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
+from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
@@ -196,10 +197,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
         return mean_over_queries(values, queries, weight, name, factor)
 
     def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
-        if not self.loss_.space.is_pairwise:
-            started = time.perf_counter()
-            u = self.model_.predict(X, queries)
-            ranks = self.decoder_.decode(u, queries, lambda rows: hash_rows(X, rows)).ranks
+        started = time.perf_counter()
+        scores = _reports.sufficient_scores(self, X, queries)
+        if scores is not None:
+            decoder = Sort() if self.loss_.space.is_pairwise else self.decoder_
+            ranks = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
             print_progress(
                 self, f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started
             )

@@ -16,6 +16,7 @@ from sklearn_rankcal.consistency._diagnosis import (
     squared_errors,
 )
 from sklearn_rankcal.decoders import GreedyDAG
+from sklearn_rankcal.decoders._estimators import PREFERENCE_DECODERS
 from sklearn_rankcal.labels._labels import read_any_labels, take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
@@ -82,6 +83,20 @@ def predicted_pairs(
         print_progress(
             ranker, f"{done} of {queries.n_queries} queries predicted and decoded", started
         )
+
+
+def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float64] | None:
+    """Return scores by which to sort, or None if the decoder needs the predictions for pairs.
+
+    If a model of preferences predicts nothing but differences of scores, its preferences have no
+    cycle, and every decoder of preferences returns the order of the scores.
+    """
+    if not ranker.loss_.space.is_pairwise:
+        return ranker.model_.predict(X, queries)
+    decodes_order = isinstance(ranker.decoder_, tuple(PREFERENCE_DECODERS))
+    if decodes_order and hasattr(ranker.model_, "predict_scores"):
+        return ranker.model_.predict_scores(X, queries)
+    return None
 
 
 def predict_preferences(ranker: Any, X: Any, queries: Queries) -> list[NDArray[np.float64]]:
