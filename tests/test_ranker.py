@@ -27,7 +27,7 @@ from sklearn_rankcal import (
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
-from sklearn_rankcal.models import DocumentModel, PairwiseRidge, default_regressor
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, default_regressor
 from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.rankers._input import read_queries
 
@@ -267,7 +267,7 @@ def test_verbose_says_what_takes_long(capsys, monkeypatch):
     for verbose, of_bag, of_ridge in ((2, 1, 0), (3, 2, 1)):
         regressor = CalibratedRanker(bag, verbose=verbose).fit(X, Y, groups=G).model_.regressor_
         assert (regressor.verbose, regressor.estimator[-1].verbose) == (of_bag, of_ridge)
-    pairs = CalibratedRanker(PairwiseRidge(), loss="pd", verbose=1).fit(X, Y, groups=G)
+    pairs = CalibratedRanker(BilinearPairs(), loss="pd", verbose=1).fit(X, Y, groups=G)
     capsys.readouterr()
     monkeypatch.setattr(_reports, "_PAIRS_AT_A_TIME", 2000)
     pairs.predict(X, groups=G)
