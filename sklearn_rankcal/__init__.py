@@ -26,6 +26,7 @@ from sklearn_rankcal.rankers import (
     RankerMixin,
     RelevanceRegressor,
     ScoreRegressor,
+    distill,
     predict_order,
     predict_scores,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "context_columns",
+    "distill",
     "make_cost_scorer",
     "mean_cost_loss",
     "order_to_ranks",

@@ -1,7 +1,8 @@
 """Models are fitted to targets, and their predictions are decoded to rankings.
 
-`DocumentModel`, `BoostedModel`, `LinearModel` and `StackedModel` predict a score for each document,
-and the others predict pairs of documents. `BlendedRegressor` is a regressor for label ranking.
+`DocumentModel`, `BoostedModel`, `LinearModel`, `StackedModel` and `DistilledModel` predict a score
+for each document, and the others predict pairs of documents. `BlendedRegressor` is a regressor for
+label ranking.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._boosted import BoostedModel
+from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._linear import LinearModel
 from sklearn_rankcal.models._pairs import PairModel
@@ -22,6 +24,7 @@ __all__ = [
     "BilinearPairs",
     "BlendedRegressor",
     "BoostedModel",
+    "DistilledModel",
     "DocumentModel",
     "LinearModel",
     "PairModel",
@@ -32,6 +35,7 @@ __all__ = [
     "default_members",
     "default_model",
     "default_regressor",
+    "default_student",
     "is_model",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +169,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         sample_weight: NDArray[np.float64] | None = None,
         validation: Validation | None = None,
         graded_targets: bool = False,
-    ) -> DocumentModel:
+    ) -> Self:
         """Fit the regressor.
 
         Parameters
@@ -205,11 +205,26 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
             regressor = clone(self.regressor)
         if validation is not None:
             check_stops_early(regressor)
+        self._choose_columns(X, queries)
+        return self._fit_regressor(
+            regressor, X, targets, queries, sample_weight, validation, graded_targets
+        )
+
+    def _fit_regressor(
+        self,
+        regressor: Any,
+        X: Any,
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None,
+        validation: Validation | None = None,
+        graded_targets: bool = False,
+    ) -> Self:
+        """Fit a regressor to the table of X with the context columns that were chosen."""
         rows, fitted, weight = self._encode(
             regressor, targets, queries, sample_weight, graded_targets
         )
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        self._choose_columns(X, queries)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, slopes = self._table(X, queries)
@@ -232,7 +247,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         self.regressor_, self._inverse_scale = regressor, slopes
         return self
 
-    def prepare(self, X: Any, columns: list[Any], largest: float) -> DocumentModel:
+    def prepare(self, X: Any, columns: list[Any], largest: float) -> Self:
         """Set what all data together determine, before parts of them are read one by one.
 
         X is a table of the form of all parts, which may have no rows, `columns` are those that
@@ -260,7 +275,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         slopes = Slopes(mean * queries.n_queries, queries.n_queries)
         return table, targets / self._unit, slopes
 
-    def finish(self, regressor: Any, slopes: Slopes) -> DocumentModel:
+    def finish(self, regressor: Any, slopes: Slopes) -> Self:
         """Predict from now on by a regressor that was fitted to what `read` returned."""
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
@@ -281,7 +296,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         documents = DocumentSums.of(numeric_table(table), targets, sample_weight)
         return ClosedFormSums(documents, slopes)
 
-    def solve(self, sums: ClosedFormSums) -> DocumentModel:
+    def solve(self, sums: ClosedFormSums) -> Self:
         """Fit the regressor in closed form to the queries of the sums."""
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 

@@ -90,9 +90,9 @@ def hash_queries(
 Floats = NDArray[np.float64]
 
 
-# scikit-learn's trees read float32, and refuse infinity and numbers above 3e38. They also add up
+#: scikit-learn's trees read float32, and refuse infinity and numbers above 3e38. They also add up
 # all numbers of a table, and 10^8 numbers up to this limit do not overflow.
-_LARGEST = 1e30
+LARGEST = 1e30
 
 
 class ClippedExtraTrees(ExtraTreesRegressor):
@@ -114,14 +114,14 @@ class ClippedExtraTrees(ExtraTreesRegressor):
 def _clipped(X: Any) -> Any:
     """Return the numbers of X within the limits, and NaN as it is."""
     values = column_values(X, list(X.columns)) if is_dataframe(X) else X
-    return values if suits_forests(values) else np.clip(values, -_LARGEST, _LARGEST)
+    return values if suits_forests(values) else np.clip(values, -LARGEST, LARGEST)
 
 
 def suits_forests(values: Any) -> bool:
     """Whether all numbers of an array are between -1e30 and 1e30, or NaN."""
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
         return True  # the largest integers are far smaller
-    return not (np.abs(values) > _LARGEST).any()
+    return not (np.abs(values) > LARGEST).any()
 
 
 def without_sparse_columns(X: Any) -> Any:

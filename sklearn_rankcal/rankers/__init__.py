@@ -2,6 +2,7 @@
 
 from sklearn_rankcal.rankers._boosted import BoostedRanker
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
+from sklearn_rankcal.rankers._distill import distill
 from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
 from sklearn_rankcal.rankers._linear import LinearRanker
 from sklearn_rankcal.rankers._order import QueryOrder
@@ -18,6 +19,7 @@ __all__ = [
     "RankerMixin",
     "RelevanceRegressor",
     "ScoreRegressor",
+    "distill",
     "predict_order",
     "predict_scores",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,7 +17,7 @@ from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
-from sklearn_rankcal.utils._features import check_features, split_column
+from sklearn_rankcal.utils._features import check_features, split_column, used_categories
 from sklearn_rankcal.utils._messages import warn
 
 
@@ -25,7 +26,8 @@ def read_table(
 ) -> tuple[Any, Queries | None]:
     """Return the table without `group_column`, and the queries of `groups` or of that column."""
     table = check_features(X)
-    validate_data(ranker, X=table, reset=reset, skip_check_array=True)
+    if reset or not _fits_at_a_glance(ranker, table):
+        validate_data(ranker, X=table, reset=reset, skip_check_array=True)
     queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
     name = ranker.group_column
     if name is not None:
@@ -37,7 +39,15 @@ def read_table(
         if queries is not None and not queries.same_partition(of_column):
             raise ValueError(f"groups and the column {name!r} put the rows in different queries.")
         queries = of_column
+    if reset:
+        ranker._categories = used_categories(table)
     return ranker._check_table(table), queries
+
+
+def _fits_at_a_glance(ranker: Any, table: Any) -> bool:
+    """Whether a table has what `validate_data` checks, which takes as long as a small query."""
+    named = hasattr(ranker, "feature_names_in_")
+    return type(table) is np.ndarray and not named and table.shape[1] == ranker.n_features_in_
 
 
 def read_queries(
@@ -48,7 +58,8 @@ def read_queries(
     Without groups all rows are one query, unless query ids are `required` (default: if `fit` had
     them).
     """
-    check_is_fitted(ranker)
+    if not hasattr(ranker, "model_"):  # which is faster than the tags that check_is_fitted reads
+        check_is_fitted(ranker)
     X, queries = read_table(ranker, X, groups)
     if queries is None:
         if ranker.grouped_ if required is None else required:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models import (
+    DistilledModel,
     DocumentModel,
     PairModel,
     StackedModel,
@@ -24,7 +25,7 @@ from sklearn_rankcal.utils._features import column_values, numeric_columns
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
-NAMES = ("boosting", "stacked")
+NAMES = ("boosting", "distilled", "stacked")
 # The stack is the default between these limits. Below, there is not a query of several documents
 # for each fold. Above, its fit takes more than five times as long as that of LambdaMART. The user
 # guide has the measurements under "Stacking".
@@ -59,7 +60,8 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
     if space.is_pairwise and not named:
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
-    if regressor == "stacked" or (regressor is None and not stops_early and _pays(ranker, data)):
+    pays = regressor is None and not stops_early and _pays(ranker, data)
+    if pays or (named and regressor in ("distilled", "stacked")):
         members = default_members(
             relevance=isinstance(data.labels, np.ndarray),
             borda=not isinstance(loss, PD | PDByScores) and loss.takes == "relevance",
@@ -70,6 +72,8 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
         )
         n_folds = 5 if data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS else 3
         documents: Any = StackedModel(members, cv=n_folds, n_jobs=ranker.n_jobs)
+        if regressor == "distilled":
+            documents = DistilledModel(documents, context=context)
     else:
         if named:
             regressor = default_regressor(data.X.shape[0], stops_early=stops_early)

@@ -7,6 +7,7 @@ the column names and dtypes that the user passed.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
@@ -94,6 +95,25 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
     return X.drop(columns=name), X[name]
 
 
+def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
+    """Return the data frame `X` with the column `name` of another one at a place."""
+    if _is_polars(X):
+        return X.clone().insert_column(place, source[name])
+    table = X.copy()
+    table.insert(place, name, source[name].array)
+    return table
+
+
+def used_categories(X: Any) -> dict[Any, set[Any]]:
+    """Return the categories that occur in each column of categories of a data frame."""
+    if _is_polars(X):
+        kinds = {name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))}
+        return {name: set(X[name].drop_nulls().unique()) for name in kinds}
+    if not hasattr(X, "iloc"):
+        return {}
+    return {name: set(X[name].dropna().unique()) for name in X.select_dtypes("category").columns}
+
+
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Take rows of `X`, in a container of the same type."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
@@ -119,6 +139,36 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
     table.indices[stored] = goes_to[table.indices[stored]]
     table.has_sorted_indices = False
     return table.tocsr()
+
+
+def take_cells(X: Any, rows: Callable[[int], NDArray[np.int64]]) -> Any:
+    """Return a table of the type of `X` whose column j holds the values of the rows ``rows(j)``."""
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        columns = [X.iloc[:, j].iloc[rows(j)].reset_index(drop=True) for j in range(X.shape[1])]
+        return pd.concat(columns, axis=1)
+    if is_dataframe(X):
+        return X.select([X[name][rows(j)] for j, name in enumerate(X.columns)])
+    if sparse.issparse(X):
+        table = X.tocsc()
+        return sparse.hstack([table[:, [j]][rows(j)] for j in range(X.shape[1])]).tocsr()
+    columns = [X[rows(j), j] for j in range(X.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def stack_rows(tables: list[Any]) -> Any:
+    """Put tables with the same columns one below the other."""
+    first = tables[0]
+    if hasattr(first, "iloc"):
+        import pandas as pd
+
+        return pd.concat(tables, ignore_index=True)
+    if is_dataframe(first):
+        import polars as pl
+
+        return pl.concat(tables)
+    return sparse.vstack(tables).tocsr() if sparse.issparse(first) else np.concatenate(tables)
 
 
 def numeric_columns(X: Any) -> list[Any]:

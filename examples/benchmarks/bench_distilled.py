@@ -1,0 +1,126 @@
+"""One regressor that has learned the scores of the stack, against the stack and single models.
+
+On MQ2008 (five folds) and on the generated worlds of `_worlds.py` (one division), new with each
+shuffle. A query's value is the mean over the shuffles, and intervals are paired over queries. The
+last row is the mean over all collections, each of which counts the same.
+
+    python examples/benchmarks/bench_distilled.py --data ../shared/data
+    python examples/benchmarks/bench_distilled.py --rows
+
+The second command compares students that score one row at a time, as most search engines do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import mean
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
+
+import numpy as np
+from _harness import print_table
+from _worlds import WORLDS
+from bench_mq2008 import FILES, REPOSITORY
+from bench_stacking import calibrated, lightgbm, measure, peer, read_all, shuffled_folds, take
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import CalibratedRanker, distill
+
+Folds = list[tuple[Bunch, Bunch]]
+Values = dict[str, np.ndarray]
+METRIC = "NDCG@10"
+
+
+def row_student(train: Bunch, test: Bunch, context: object) -> tuple[np.ndarray, float]:
+    """A student of the columns of X alone, of a stack with or without context columns."""
+    teacher = CalibratedRanker("stacked", context=context)
+    teacher.fit(train.X, train.y, groups=train.groups)
+    student = distill(teacher, train.X, train.groups, context=None)
+    return student.decision_function(test.X, groups=test.groups), 0.0
+
+
+def methods(rows: bool) -> dict[str, Callable[[Bunch, Bunch], tuple[np.ndarray, float]]]:
+    """The stack first, with which the others are compared."""
+    found = {"stack": partial(calibrated, regressor="stacked")}
+    found["student"] = partial(calibrated, regressor="distilled")
+    if rows:
+        found["rows, of the stack"] = partial(row_student, context="auto")
+        found["rows, of a stack of rows"] = partial(row_student, context=None)
+        found["boosting of rows"] = partial(calibrated, regressor="boosting", context=None)
+        return found
+    found["boosting"] = partial(calibrated, regressor="boosting")
+    if find_spec("lightgbm") is not None:
+        options = {"objective": "lambdarank", "leaves": 7, "context": False}
+        found["lambdarank, 7 leaves"] = partial(peer, make=lightgbm, **options)
+    return found
+
+
+def collections(folder: Path, shuffles: range) -> Iterator[tuple[str, Folds]]:
+    """Name and (train, test) pairs of each collection."""
+    if all((folder / name).is_file() for name in FILES):
+        yield "MQ2008", list(shuffled_folds(read_all(folder), len(shuffles)))
+    else:
+        print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: left out.")
+    for name, world in WORLDS.items():
+        folds = []
+        for seed in shuffles:
+            X, y, groups = world.make(seed)
+            ids = np.random.default_rng(seed).permutation(np.unique(groups))
+            trains = np.isin(groups, ids[: int(world.train * len(ids))])
+            # queries of other draws are other queries
+            data = Bunch(X=X, y=y, groups=groups + 1_000_000 * (seed - shuffles[0]))
+            folds.append((take(data, trains), take(data, ~trains)))
+        yield name, folds
+
+
+def interval(center: float, error: float) -> str:
+    """A difference with its 95 % interval, with * if it does not hold 0."""
+    low, high = center - 1.96 * error, center + 1.96 * error
+    return f"{center:+.4f} [{low:+.4f}, {high:+.4f}]{'*' if low > 0 or high < 0 else ''}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=REPOSITORY / ".." / "shared" / "data",
+        help="folder that contains letor/mq2008/S1.txt.gz .. S5.txt.gz",
+    )  # fmt: skip
+    parser.add_argument("--shuffles", type=int, default=3, help="(default: 3)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first world (default: 0)")
+    parser.add_argument("--rows", action="store_true", help="compare students of rows instead")
+    arguments = parser.parse_args()
+    folder = arguments.data / "letor" / "mq2008"
+    shuffles = range(arguments.seed, arguments.seed + arguments.shuffles)
+    tried = methods(arguments.rows)
+    rows, pooled = [], {name: [] for name in list(tried)[1:]}
+    for collection, folds in collections(folder, shuffles):
+        values = {name: measure(method, folds)[0][METRIC] for name, method in tried.items()}
+        stack = values.pop("stack")
+        row = [collection, f"{np.nanmean(stack):.4f}"]
+        for name, others in values.items():
+            difference = (others - stack)[~np.isnan(stack)]
+            error = difference.std(ddof=1) / np.sqrt(len(difference))
+            pooled[name].append((difference.mean(), error))
+            row.append(interval(difference.mean(), error))
+        rows.append(row)
+        print(*row, flush=True)
+    means = ["mean", ""]
+    for found in pooled.values():
+        error = np.sqrt(sum(error**2 for _, error in found)) / len(found)
+        means.append(interval(mean(center for center, _ in found), float(error)))
+    print_table(
+        f"{METRIC} of the stack, and the differences of others from it with 95 % intervals",
+        ["collection", "stack", *(f"{name} minus it" for name in pooled)],
+        [*rows, means],
+    )
+
+
+if __name__ == "__main__":
+    main()

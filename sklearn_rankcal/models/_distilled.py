@@ -1,0 +1,299 @@
+"""A model that learns the scores of another: one fast regressor in the place of a stack."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._folds import (
+    LARGEST,
+    hash_queries,
+    part_of_table,
+    without_sparse_columns,
+)
+from sklearn_rankcal.models._stacked import StackedModel
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import (
+    column_values,
+    numeric_columns,
+    stack_rows,
+    take_cells,
+)
+from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._parameters import check_count, check_methods, check_number
+from sklearn_rankcal.utils._row_hashes import hash_rows
+
+Floats = NDArray[np.float64]
+# The student's table has at most so many rows; of more rows, fewer copies are drawn, down to none.
+_MOST_ROWS = 200_000
+# Above so many rows, a drawn copy is scored by the models of one fold of a stack, whose errors are
+# others in each copy, and not by those of all folds. This takes a part of the time.
+_ROWS_OF_ALL_FOLDS = 5_000
+_COPIES, _MOST_COPIES, _DRAWN_ROWS = 5, 40, 20_000  # how many are drawn if not given
+_ROWS_OF_LEAF = 30  # among which the cells of a row are exchanged
+_BINS = 128  # with 255, the thresholds of the bins would be a third of a saved ranker
+
+
+class DistilledModel(DocumentModel):
+    """Fit a regressor to the scores of a fitted model, its teacher, and forget the teacher.
+
+    The regressor, the student, replaces many models by one [1]_. It is fitted to the scores that
+    the teacher predicts on the training rows and on drawn rows, centred in each query. Drawn rows
+    are copies of the training queries in which some cells have the value of another row. The
+    teacher has not been fitted to them, and they cost no labels.
+
+    Parameters
+    ----------
+    teacher : model, default=None
+        A model of scores. It is cloned and fitted to the targets first. None means
+        `StackedModel`.
+    regressor : estimator, default=None
+        The student: a regressor of any library. None means `default_student`.
+    context : None, "auto", str or list of str, default="auto"
+        Context columns of the student, as in `DocumentModel`. None makes a student that can score
+        one row at a time.
+    n_copies : int, default=None
+        How many copies of each training query are drawn. None draws 5, of fewer than 4,000 rows so
+        many that there are 20,000 drawn rows, but at most 40. There are always fewer if the student
+        would be fitted to more than 200,000 rows.
+    swap : float, default=0.3
+        The probability with which a cell of a copy has the value of another row.
+    random_state : int, default=0
+        Seed of the draw. The draw does not depend on the order of the rows.
+    verbose : int, default=0
+        If positive, `fit` prints what it does and how long it takes.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+        The fitted student.
+    unexplained_ : float
+        The share of the variance of the teacher's scores inside queries that the student does not
+        explain, on one copy of the training queries that it was not fitted to. The student repeats
+        the teacher if it is 0.
+    n_drawn_ : int
+        The number of drawn rows.
+    shares_ : dict of str to float
+        The `shares_` of a `StackedModel` as the teacher.
+    context_
+        As in `DocumentModel`.
+
+    Notes
+    -----
+    By the triangle inequality, the distance between the student's scores and the conditional
+    expectations of the targets is at most that between student and teacher plus that between
+    teacher and expectations. So the regret bounds of :doc:`/theory` hold with the sum, and the
+    first part can be measured without labels. If the teacher is consistent and the regressor can
+    express its limit, the student is consistent.
+
+    The cost of `fit` is that of the teacher, its prediction of the drawn rows, and one fit of the
+    student to all rows.
+
+    References
+    ----------
+    .. [1] C. Bucila, R. Caruana and A. Niculescu-Mizil (2006). Model compression. KDD.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import DistilledModel
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> ranker = CalibratedRanker(DistilledModel()).fit(data.X, data.y, groups=data.groups)
+    >>> type(ranker.model_.regressor_).__name__
+    'HistGradientBoostingRegressor'
+    """
+
+    space = SCORES
+
+    def __init__(
+        self,
+        teacher: Any = None,
+        regressor: Any = None,
+        *,
+        context: str | Sequence[str] | None = "auto",
+        n_copies: int | None = None,
+        swap: float = 0.3,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(regressor, context=context)
+        self.teacher = teacher
+        self.n_copies = n_copies
+        self.swap = swap
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(  # type: ignore[override]  # a student cannot stop early
+        self,
+        X: Any,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+        labels: Any = None,
+    ) -> Self:
+        """Fit the teacher to the targets, and then the student to the teacher.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `DocumentModel.fit`. The student's rows have the weights of the rows that they
+            are copies of.
+        labels : ndarray of shape (n_documents,) or Preferences, default=None
+            The labels, for a teacher that takes them, as `StackedModel`.
+
+        Returns
+        -------
+        self : DistilledModel
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or if the teacher predicts NaN or infinity.
+        TypeError
+            If the student is a classifier, or if the teacher is not a model of scores.
+        """
+        self._check()
+        if self.teacher is not None and getattr(self.teacher, "space", None) != SCORES:
+            raise TypeError(
+                "teacher must be a model of scores, such as StackedModel() or "
+                f"DocumentModel(regressor); got {self.teacher!r}. The function distill takes "
+                "rankers that are already fitted."
+            )
+        started = time.perf_counter()
+        X = part_of_table(without_sparse_columns(X), slice(None))
+        teacher = StackedModel() if self.teacher is None else clone(self.teacher)
+        extra = {"labels": labels} if has_fit_parameter(teacher, "labels") else {}
+        teacher.fit(X, targets, queries, sample_weight, **extra)
+        print_progress(self, f"fitted the teacher {type(teacher).__name__}", started)
+        by_fold = isinstance(teacher, StackedModel) and queries.n_rows > _ROWS_OF_ALL_FOLDS
+
+        def scores(table: Any, copy: int | None) -> Floats:
+            if by_fold and copy is not None:
+                return teacher.predict(table, queries, fold=copy % teacher.cv)
+            return teacher.predict(table, queries)
+
+        return self.learn(scores, X, queries, sample_weight)
+
+    def _check(self) -> None:
+        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
+        if self.regressor is not None and is_classifier(self.regressor):
+            raise TypeError(
+                "The student learns scores, which are real numbers, and "
+                f"{type(self.regressor).__name__} is a classifier. Pass a regressor."
+            )
+        if self.n_copies is not None and (isinstance(self.n_copies, bool) or self.n_copies != 0):
+            check_count(self.n_copies, "n_copies", or_none=True)
+        check_number(self.swap, "swap", positive=False)
+        if self.swap > 1:
+            raise ValueError(f"swap is a probability; got {self.swap!r}.")
+
+    def learn(
+        self,
+        scores: Callable[[Any, int | None], Floats],
+        X: Any,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+    ) -> Self:
+        """Fit the student to the scores of a function, for X and for drawn copies of X.
+
+        `scores` receives a table with the queries of X, and the number of the copy or None. It
+        returns the teacher's score of each row.
+        """
+        self._check()
+        started = time.perf_counter()
+        own = _checked(scores(X, None), queries)
+        n_copies = self.n_copies
+        if n_copies is None:
+            n_copies = min(_MOST_COPIES, max(_COPIES, _DRAWN_ROWS // queries.n_rows))
+        n_copies = min(n_copies, max(0, _MOST_ROWS // queries.n_rows - 1))
+        drawing = _Drawing(X, own, queries, self.swap, self.random_state)
+        copies = [drawing.copy(number) for number in range(n_copies)]
+        learned = [own, *(_checked(scores(c, i), queries) for i, c in enumerate(copies))]
+        print_progress(self, f"the teacher scored {n_copies} drawn copies", started)
+        self._choose_columns(X, queries)  # drawn rows would hide what differs between queries
+        table = stack_rows([X, *copies])
+        codes = [queries.codes + copy * queries.n_queries for copy in range(n_copies + 1)]
+        repeated = Queries.from_groups(np.concatenate(codes))
+        weight = None if sample_weight is None else np.tile(sample_weight, n_copies + 1)
+        student = default_student() if self.regressor is None else clone(self.regressor)
+        self._fit_regressor(student, table, np.concatenate(learned), repeated, weight)
+        self.n_drawn_ = n_copies * queries.n_rows
+        test = drawing.copy(n_copies)
+        wanted = queries.center(_checked(scores(test, None), queries))
+        missed = wanted - queries.center(self.predict(test, queries))
+        self.unexplained_ = float(missed @ missed / ((wanted @ wanted) or 1.0))
+        return self
+
+
+def default_student() -> HistGradientBoostingRegressor:
+    """Return the regressor of `DistilledModel` if none is given: 100 trees of 31 leaves.
+
+    Its settings are for targets without noise, which the scores of a model are.
+    """
+    return HistGradientBoostingRegressor(
+        max_iter=100, max_leaf_nodes=31, learning_rate=0.1, min_samples_leaf=5,
+        max_bins=_BINS, early_stopping=False, random_state=0,
+    )  # fmt: skip
+
+
+class _Drawing:
+    """Draws copies of a table in which some cells have the value of a similar row.
+
+    Rows are similar if a regression tree of the teacher's scores puts them into the same leaf. Each
+    copy has a tree of its own.
+    """
+
+    def __init__(self, X: Any, scores: Floats, queries: Queries, swap: float, seed: int) -> None:
+        self._X, self._swap, self._seed = X, swap, seed
+        # The draw is of rows in the order of their contents, not in that of the user.
+        rows = np.arange(queries.n_rows)
+        per_query, _ = hash_queries(X, queries.gather(rows), queries)
+        self._rows = np.lexsort((hash_rows(X, rows), per_query[queries.codes]))
+        columns = numeric_columns(X)
+        self._numbers = None
+        if columns:
+            numbers = np.asarray(column_values(X, columns)[self._rows], dtype=np.float64)
+            self._numbers = np.clip(numbers, -LARGEST, LARGEST)
+        self._scores = scores[self._rows]
+
+    def copy(self, number: int) -> Any:
+        """Return a copy with the columns of X and the same queries."""
+        random = np.random.default_rng((self._seed, number))
+        n_rows = len(self._rows)
+        leaf_of = np.zeros(n_rows, dtype=np.int64)
+        if self._numbers is not None:
+            tree = DecisionTreeRegressor(
+                min_samples_leaf=_ROWS_OF_LEAF, max_features=0.3, random_state=number
+            )
+            leaf_of = tree.fit(self._numbers, self._scores).apply(self._numbers)
+        by_leaf = np.argsort(leaf_of, kind="stable")
+        size = np.bincount(leaf_of)
+        first = (np.cumsum(size) - size)[leaf_of]
+
+        def rows_of_cells(column: int) -> NDArray[np.int64]:
+            drawn = by_leaf[first + (random.random(n_rows) * size[leaf_of]).astype(np.int64)]
+            swapped = random.random(n_rows) < self._swap
+            rows = np.empty(n_rows, dtype=np.int64)
+            rows[self._rows] = self._rows[np.where(swapped, drawn, np.arange(n_rows))]
+            return rows
+
+        return take_cells(self._X, rows_of_cells)
+
+
+def _checked(scores: Any, queries: Queries) -> Floats:
+    """Return the scores of a teacher, centred in each query."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise ValueError("The teacher predicts NaN or infinity.")
+    return queries.center(scores)

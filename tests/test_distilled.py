@@ -1,0 +1,391 @@
+"""One regressor in the place of a ranker: `DistilledModel` and `distill`."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from sklearn_rankcal import (
+    CalibratedRanker,
+    LinearRanker,
+    QueryKFold,
+    distill,
+    predict_scores,
+    relevance_labels,
+)
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.losses import DCG, PDByScores
+from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.models import (
+    DistilledModel,
+    DocumentModel,
+    PairwiseRidge,
+    StackedModel,
+    default_student,
+)
+from sklearn_rankcal.models._distilled import _Drawing
+from sklearn_rankcal.queries import Queries
+from tests.few_trees import few_trees  # noqa: F401
+
+#: With these columns, the centred scores of linear models of z-scores are linear.
+BOTH = ["zscore", "difference"]
+DATA = make_ranking(n_queries=40, n_documents=12, n_features=6, random_state=0)
+
+
+def linear_stack():
+    linear = DocumentModel(Ridge(), context="zscore")
+    return StackedModel([("targets", None, linear), ("labels", "labels", linear)])
+
+
+def fitted(regressor, **parameters):
+    ranker = CalibratedRanker(regressor, **parameters)
+    return ranker.fit(DATA.X, DATA.y, groups=DATA.groups)
+
+
+@pytest.fixture(scope="module")
+def stack():
+    return fitted(linear_stack())
+
+
+# -------------------------------------------------------------------- the model
+
+
+def test_the_fitted_model_is_one_regressor_with_all_that_a_single_model_has(few_trees):  # noqa: F811
+    ranker = fitted("distilled")
+    model = ranker.model_
+    assert type(model.regressor_) is type(default_student())
+    table = ranker.transform_table(DATA.X, groups=DATA.groups)
+    assert list(ranker.get_feature_names_out())[:6] == [f"x{i}" for i in range(6)]
+    assert table.shape[1] == len(ranker.get_feature_names_out())
+    scores = ranker.decision_function(DATA.X, groups=DATA.groups)
+    assert np.abs(model.regressor_.predict(table) * model._unit - scores).max() < 1e-9
+    assert model.n_drawn_ == 40 * len(DATA.y)
+    assert 0 <= model.unexplained_ < 0.5
+    teacher = fitted("stacked")
+    assert len(pickle.dumps(ranker)) < len(pickle.dumps(teacher)) / 5
+
+
+def test_a_linear_student_repeats_a_linear_teacher():
+    teacher = fitted(linear_stack())
+    student = fitted(DistilledModel(linear_stack(), Ridge(1e-8), context=BOTH))
+    given = [r.decision_function(DATA.X, groups=DATA.groups) for r in (teacher, student)]
+    centred = [Queries.from_groups(DATA.groups).center(scores) for scores in given]
+    assert np.abs(centred[0] - centred[1]).max() < 1e-6
+    assert student.model_.unexplained_ < 1e-9
+    assert (student.predict(DATA.X, DATA.groups) == teacher.predict(DATA.X, DATA.groups)).all()
+
+
+def test_what_the_student_cannot_express_is_reported(stack):
+    constant = distill(stack, DATA.X, DATA.groups, DecisionTreeRegressor(max_depth=1), context=None)
+    deep = distill(stack, DATA.X, DATA.groups)
+    assert constant.model_.unexplained_ > 1.5 * deep.model_.unexplained_ > 0
+
+
+def test_the_models_of_one_fold_average_to_the_stack(stack):
+    queries = Queries.from_groups(DATA.groups)
+    folds = [stack.model_.predict(DATA.X, queries, fold=fold) for fold in range(5)]
+    assert np.abs(np.mean(folds, axis=0) - stack.model_.predict(DATA.X, queries)).max() < 1e-12
+    assert np.abs(folds[0] - folds[1]).max() > 1e-6
+
+
+def test_many_rows_are_scored_by_one_fold_for_each_copy(monkeypatch):
+    asked = []
+    predict = StackedModel.predict
+    monkeypatch.setattr(
+        StackedModel, "predict", lambda *a, fold=None: (asked.append(fold), predict(*a, fold))[1]
+    )
+    monkeypatch.setattr("sklearn_rankcal.models._distilled._ROWS_OF_ALL_FOLDS", 100)
+    fitted(DistilledModel(linear_stack(), Ridge(), n_copies=6))
+    assert asked == [None, 0, 1, 2, 3, 4, 0, None]
+
+
+def test_fewer_copies_are_drawn_of_many_rows(monkeypatch, stack):
+    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 3 * len(DATA.y))
+    assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 2 * len(DATA.y)
+    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 100_000)
+    for n_rows, n_copies in ((20_000, 41), (2_000, 5), (4_000, 8)):
+        monkeypatch.setattr("sklearn_rankcal.models._distilled._DRAWN_ROWS", n_rows)
+        n_drawn = distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_
+        assert n_drawn == min(40, n_copies) * len(DATA.y)
+    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 1)
+    assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 0
+
+
+def test_weights_reach_the_teacher_and_the_student():
+    weight = np.where(DATA.groups < 20, 1.0, 0.0)
+    kept = weight > 0
+    model = DistilledModel(DocumentModel(Ridge()), Ridge(), context=None)
+    weighted = CalibratedRanker(model).fit(DATA.X, DATA.y, DATA.groups, sample_weight=weight)
+    part = CalibratedRanker(model).fit(DATA.X[kept], DATA.y[kept], DATA.groups[kept])
+    coefficients = [ranker.model_.regressor_.coef_ for ranker in (weighted, part)]
+    assert np.abs(coefficients[0] - coefficients[1]).max() < 1e-9
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    order = np.random.default_rng(1).permutation(len(DATA.y))
+    model = DistilledModel(linear_stack(), DecisionTreeRegressor(max_leaf_nodes=20, random_state=0))
+    one = fitted(model)
+    other = CalibratedRanker(model).fit(DATA.X[order], DATA.y[order], DATA.groups[order])
+    scores = [ranker.decision_function(DATA.X, groups=DATA.groups) for ranker in (one, other)]
+    assert np.abs(scores[0] - scores[1]).max() < 1e-9
+
+
+def test_it_is_a_model_for_losses_on_pairs_too(few_trees):  # noqa: F811
+    ranker = fitted("distilled", loss="pd")
+    assert isinstance(ranker.model_.scores_, DistilledModel)
+    assert ranker.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
+
+
+def test_parameters_are_set_in_a_search():
+    grid = {"regressor__n_copies": [0, 1], "regressor__regressor__alpha": [0.1]}
+    ranker = CalibratedRanker(DistilledModel(linear_stack(), Ridge()))
+    search = GridSearchCV(
+        ranker, grid, cv=QueryKFold(2), scoring=get_ranking_scorer("ndcg@10"), error_score="raise"
+    )
+    search.fit(DATA.X, relevance_labels(DATA.y, DATA.groups))
+    assert search.best_estimator_.model_.regressor_.alpha == 0.1
+    assert clone(ranker).regressor.get_params()["n_copies"] is None
+
+
+def test_progress_is_printed_if_asked(capsys):
+    fitted(DistilledModel(linear_stack(), Ridge(), n_copies=2, verbose=1))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" (")[0] for line in lines] == [
+        "[DistilledModel] fitted the teacher StackedModel",
+        "[DistilledModel] the teacher scored 2 drawn copies",
+    ]
+
+
+# -------------------------------------------------------------------- regret
+
+
+def test_the_regret_is_bounded_by_the_distance_to_the_teacher_and_that_of_the_teacher():
+    # Theorem 3 of Ramaswamy et al. (2013) bounds the regret of decoded scores by a constant times
+    # their distance to the expected targets, and the triangle inequality divides the distance.
+    rng, r, loss = np.random.default_rng(0), 4, DCG()
+    constant = loss.regret_constant(r)
+    discount = 1 / np.log2(np.arange(r) + 2)
+    shares = []
+    for _ in range(300):
+        expected = rng.random(r) * 3
+        teacher = expected + rng.normal(0, 0.7, r)
+        student = teacher + rng.normal(0, 0.7, r)
+        values = {
+            order: float(discount @ expected[list(order)])
+            for order in itertools.permutations(range(r))
+        }
+        regret = max(values.values()) - values[tuple(np.argsort(-student))]
+        bound = np.linalg.norm(student - teacher) + np.linalg.norm(teacher - expected)
+        assert regret <= constant * bound + 1e-12
+        shares.append(regret / (constant * np.linalg.norm(student - teacher)))
+    assert max(shares) > 1  # the distance to the teacher alone bounds nothing
+
+
+def world(n_queries, seed):
+    """Queries of three documents whose features say everything, and labels 0, 1 or 2 at random.
+
+    Each feature is one of four values. The expected linear gain grows neither with the feature nor
+    with its square.
+    """
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 4, (n_queries, 3))
+    chances = np.array([[0.2, 0.5, 0.3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], [0.5, 0.3, 0.2]])
+    y = (rng.random((n_queries, 3, 1)) > np.cumsum(chances, axis=1)[kinds]).sum(axis=2)
+    return kinds.reshape(-1, 1).astype(float), y.ravel(), np.repeat(np.arange(n_queries), 3)
+
+
+def best_order_is_found(regressor, n_queries):
+    X, y, groups = world(n_queries, seed=n_queries)
+    teacher = DocumentModel(DecisionTreeRegressor(), center=False)
+    ranker = CalibratedRanker(
+        DistilledModel(teacher, regressor, context=None), loss=DCG(gain="linear")
+    ).fit(X, y, groups=groups)
+    order = np.argsort(-ranker.decision_function(np.arange(4.0)[:, None], groups=np.zeros(4)))
+    return order.tolist() == [2, 0, 3, 1]  # expected labels 1.6, 1.1, .7 and .4
+
+
+def test_a_student_that_can_express_the_limit_of_its_teacher_is_consistent():
+    found = [best_order_is_found(DecisionTreeRegressor(), n) for n in (500, 1000, 2000, 4000)]
+    assert all(found)
+
+
+def test_a_student_that_cannot_express_it_is_not():
+    found = [best_order_is_found(Ridge(), n) for n in (500, 1000, 2000, 4000)]
+    assert not any(found)
+
+
+# -------------------------------------------------------------------- drawn rows
+
+
+def drawing(X, swap=0.3, seed=0):
+    queries = Queries.uniform(len(DATA.groups) // 12, 12)
+    return _Drawing(X, DATA.X[:, 0], queries, swap, seed)
+
+
+def test_each_cell_is_of_its_column_and_few_are_changed():
+    copy = drawing(DATA.X).copy(0)
+    changed = copy != DATA.X
+    assert 0.2 < changed.mean() < 0.35
+    assert changed.all(axis=1).mean() < 0.01
+    for column in range(6):
+        assert np.isin(copy[:, column], DATA.X[:, column]).all()
+    assert (drawing(DATA.X).copy(1) != copy).any()
+    assert (drawing(DATA.X, seed=1).copy(0) != copy).any()
+    assert (drawing(DATA.X).copy(0) == copy).all()
+    assert (drawing(DATA.X, swap=0.0).copy(0) == DATA.X).all()
+
+
+def test_cells_come_from_rows_that_the_teacher_scores_alike():
+    copy = drawing(DATA.X, swap=1.0).copy(0)
+    # the teacher of `drawing` scores by the first column
+    assert np.corrcoef(copy[:, 0], DATA.X[:, 0])[0, 1] > 0.5
+    assert abs(np.corrcoef(copy[:, 1], DATA.X[:, 1])[0, 1]) < 0.4
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "sparse"])
+def test_all_containers_have_the_same_copies(kind):
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "sparse": sparse.csr_matrix}[kind]
+    copy = drawing(make(DATA.X)).copy(2)
+    assert type(copy) is type(make(DATA.X)) or sparse.issparse(copy)
+    dense = copy.toarray() if kind == "sparse" else np.asarray(copy)
+    if kind == "sparse":  # which has no tree: any row may give a cell
+        assert 0.2 < (dense != DATA.X).mean() < 0.35
+    else:
+        assert (dense == drawing(DATA.X).copy(2)).all()
+
+
+def test_rows_with_missing_values_infinity_and_categories_are_drawn():
+    X = pd.DataFrame(DATA.X)
+    X[1] = X[1].where(X[1] > 0)
+    X.loc[3, 2] = np.inf
+    X["brand"] = pd.Categorical(np.where(DATA.X[:, 0] > 0, "a", "b"))
+    copy = drawing(X).copy(0)
+    assert copy.dtypes.equals(X.dtypes)
+    assert copy[1].isna().mean() == pytest.approx(X[1].isna().mean(), abs=0.1)
+
+
+# -------------------------------------------------------------------- distill
+
+
+def test_a_ranker_in_a_pipeline_is_distilled():
+    pipe = make_pipeline(StandardScaler(), CalibratedRanker(linear_stack(), loss="pd_by_scores"))
+    pipe.fit(DATA.X, relevance_labels(DATA.y, DATA.groups))
+    student = distill(pipe, DATA.X, DATA.groups, Ridge(1e-8), context=BOTH)
+    ranks = student.predict(DATA.X, groups=DATA.groups)
+    teacher = predict_scores(pipe, DATA.X, DATA.groups)
+    scores = student.decision_function(DATA.X, groups=DATA.groups)
+    assert np.corrcoef(teacher, scores)[0, 1] > 0.999
+    assert isinstance(student.loss_, PDByScores)
+    assert ranks.min() == 1
+    assert student.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
+
+
+def test_rows_without_labels_teach(stack):
+    more = make_ranking(n_queries=30, n_documents=7, n_features=6, random_state=5)
+    student = distill(stack, more.X, more.groups, Ridge(1e-8), context=BOTH, n_copies=0)
+    wanted = stack.predict(DATA.X, groups=DATA.groups)
+    assert (student.predict(DATA.X, groups=DATA.groups) == wanted).mean() > 0.99
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_the_column_of_query_ids_stays_one(make):
+    columns = {f"c{i}": DATA.X[:, i] for i in range(3)} | {"qid": [f"q{g}" for g in DATA.groups]}
+    frame = make(columns | {f"c{i}": DATA.X[:, i] for i in range(3, 6)})
+    teacher = CalibratedRanker(linear_stack(), group_column="qid").fit(frame, DATA.y)
+    student = distill(teacher, frame, regressor=Ridge(1e-8), context=BOTH)
+    assert (student.predict(frame) == teacher.predict(frame)).all()
+    assert student.model_.unexplained_ < 1e-9
+    assert "qid" not in student.get_feature_names_out()
+    assert student.coef_[3] == 0.0
+
+
+def test_other_rankers_teach():
+    linear = LinearRanker("softmax").fit(DATA.X, DATA.y, groups=DATA.groups)
+    student = distill(linear, DATA.X, DATA.groups, Ridge(1e-8), context="difference")
+    same = student.predict(DATA.X, DATA.groups) == linear.predict(DATA.X, DATA.groups)
+    assert same.mean() > 0.99
+
+
+def test_a_ranker_of_lightgbm_teaches():
+    lightgbm = pytest.importorskip("lightgbm")
+    teacher = lightgbm.LGBMRanker(n_estimators=10, verbose=-1, n_jobs=1)
+    teacher.fit(DATA.X, DATA.y.astype(int), group=np.full(40, 12))
+    student = distill(teacher, DATA.X, DATA.groups, context=None)
+    assert student.model_.unexplained_ < 0.5
+    assert student.calibrated_over_.startswith("no distributions")
+
+
+def test_a_saved_student_predicts_the_same(stack):
+    student = distill(stack, DATA.X, DATA.groups)
+    again = pickle.loads(pickle.dumps(student))
+    assert (again.predict(DATA.X, DATA.groups) == student.predict(DATA.X, DATA.groups)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"regressor": LogisticRegression()}, TypeError, "is a classifier"),
+        ({"regressor": RandomForestClassifier()}, TypeError, "is a classifier"),
+        ({"regressor": CalibratedRanker()}, TypeError, "is a ranker"),
+        ({"regressor": "ridge"}, TypeError, "regressor must be None or a regressor"),
+        ({"n_copies": -1}, ValueError, "n_copies must be a whole number"),
+        ({"swap": 1.5}, ValueError, "swap is a probability"),
+        ({"X": DATA.X[:, :5]}, ValueError, "expecting 6 features"),
+        ({"context": "level"}, ValueError, "Unknown context"),
+    ],
+)
+def test_bad_input_is_refused(stack, change, error, words):
+    arguments = {"X": DATA.X, "groups": DATA.groups} | change
+    with pytest.raises(error, match=words):
+        distill(stack, **arguments)
+
+
+def test_a_teacher_without_scores_or_without_a_fit_is_refused():
+    pairs = fitted(PairwiseRidge(), loss="pd")
+    with pytest.raises(TypeError, match="has no scores"):
+        distill(pairs, DATA.X, DATA.groups)
+    with pytest.raises(NotFittedError):
+        distill(CalibratedRanker(), DATA.X, DATA.groups)
+    with pytest.raises(TypeError, match="teacher must be a model of scores"):
+        fitted(DistilledModel(Ridge()))
+    with pytest.raises(TypeError, match="cannot stop early"):
+        fitted(DistilledModel(linear_stack()), validation_queries=0.2)
+
+
+def test_a_teacher_that_predicts_nan_is_refused(stack):
+    class Broken(CalibratedRanker):
+        def decision_function(self, X, groups=None):
+            return np.full(len(X), np.nan)
+
+    broken = Broken(Ridge()).fit(DATA.X, DATA.y, groups=DATA.groups)
+    with pytest.raises(ValueError, match="predicts NaN or infinity"):
+        distill(broken, DATA.X, DATA.groups)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_unknown_categories_are_refused(kind, few_trees):  # noqa: F811
+    names = np.array(["a", "b", "c"])[np.arange(len(DATA.y)) % 3]
+
+    def frame(values):
+        if kind == "pandas":
+            return pd.DataFrame(DATA.X).add_prefix("x").assign(brand=pd.Categorical(values))
+        table = pl.DataFrame(DATA.X, schema=[f"x{i}" for i in range(6)])
+        return table.with_columns(pl.Series("brand", values).cast(pl.Categorical))
+
+    teacher = CalibratedRanker("boosting").fit(frame(names), DATA.y, groups=DATA.groups)
+    student = distill(teacher, frame(names), DATA.groups)
+    assert student.model_.unexplained_ < 0.6
+    with pytest.raises(ValueError, match=r"categories that the teacher was not fitted to.*'d'"):
+        distill(teacher, frame(np.where(names == "c", "d", names)), DATA.groups)
