@@ -148,6 +148,15 @@ def test_it_is_a_model_for_losses_on_pairs_too(few_trees):  # noqa: F811
     assert ranker.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
 
 
+def test_sparse_tables_are_made_dense_for_the_default_teacher(few_trees):  # noqa: F811
+    X = sparse.csr_matrix(np.where(DATA.X > 0, DATA.X, 0))
+    ranker = CalibratedRanker(DistilledModel(regressor=Ridge())).fit(X, DATA.y, DATA.groups)
+    dense = CalibratedRanker(DistilledModel(regressor=Ridge())).fit(
+        X.toarray(), DATA.y, DATA.groups
+    )
+    assert (ranker.predict(X, DATA.groups) == dense.predict(X.toarray(), DATA.groups)).all()
+
+
 def test_parameters_are_set_in_a_search():
     grid = {"regressor__n_copies": [0, 1], "regressor__regressor__alpha": [0.1]}
     ranker = CalibratedRanker(DistilledModel(linear_stack(), Ridge()))

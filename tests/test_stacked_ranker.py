@@ -17,6 +17,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import (
+    DistilledModel,
     DocumentModel,
     ResidualPairModel,
     ResidualProductModel,
@@ -42,14 +43,15 @@ def fit(*args, **parameters):
 # -------------------------------------------------------------------- when it is the default
 
 
-def test_the_default_is_the_stack_where_there_are_enough_queries():
-    assert isinstance(fit().model_, StackedModel)
+def test_the_default_is_a_student_of_the_stack_where_there_are_enough_queries():
+    assert isinstance(fit().model_, DistilledModel)
+    assert isinstance(fit("stacked").model_, StackedModel)
     few = np.isin(G, np.unique(G)[:5])
-    assert isinstance(CalibratedRanker().fit(X[few], Y[few], groups=G[few]).model_, StackedModel)
+    assert isinstance(CalibratedRanker().fit(X[few], Y[few], groups=G[few]).model_, DistilledModel)
     some = np.isin(G, np.unique(G)[:4])
     fewer = CalibratedRanker().fit(X[some], Y[some], groups=G[some])
-    assert isinstance(fewer.model_, DocumentModel)
-    np.testing.assert_array_equal(fit().predict(X, G), fit("stacked").predict(X, G))
+    assert type(fewer.model_) is DocumentModel
+    np.testing.assert_array_equal(fit().predict(X, G), fit("distilled").predict(X, G))
 
 
 def test_the_limits_of_the_default():
@@ -60,18 +62,18 @@ def test_the_limits_of_the_default():
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
-    assert isinstance(fit(validation_queries=0.2).model_, DocumentModel)
+    assert type(fit(validation_queries=0.2).model_) is DocumentModel
     with pytest.warns(MissingGroupsWarning):
-        assert isinstance(CalibratedRanker().fit(X, Y).model_, DocumentModel)
+        assert type(CalibratedRanker().fit(X, Y).model_) is DocumentModel
     monkeypatch.setattr("sklearn_rankcal.rankers._models._MAX_ROWS", len(Y))
-    assert isinstance(fit().model_, DocumentModel)
+    assert type(fit().model_) is DocumentModel
 
 
 def test_queries_that_are_left_out_do_not_count():
     few = np.isin(G, np.unique(G)[:5])
     y = np.where(G == G[0], 0, Y)  # NDCG is undefined on the first query
     ranker = CalibratedRanker().fit(X[few], y[few], groups=G[few])
-    assert isinstance(ranker.model_, DocumentModel)
+    assert type(ranker.model_) is DocumentModel
 
 
 def test_queries_of_one_document_do_not_count():
@@ -79,7 +81,7 @@ def test_queries_of_one_document_do_not_count():
     few = np.isin(G, np.unique(G)[:5])
     assert len(np.unique(groups[few])) == 12
     ranker = CalibratedRanker().fit(X[few], Y[few], groups=groups[few])
-    assert isinstance(ranker.model_, DocumentModel)
+    assert type(ranker.model_) is DocumentModel
 
 
 def test_the_default_for_preferences_is_one_model():
@@ -87,14 +89,14 @@ def test_the_default_for_preferences_is_one_model():
     first = np.flatnonzero(np.append(True, G[1:] != G[:-1]))
     labels = preference_labels(np.column_stack([first, first + 1]), G)
     ranker = CalibratedRanker(loss="pd_by_scores").fit(X, labels)
-    assert isinstance(ranker.model_, DocumentModel)
+    assert type(ranker.model_) is DocumentModel
     same = CalibratedRanker("boosting", loss="pd_by_scores").fit(X, labels)
     np.testing.assert_array_equal(ranker.predict(X, G), same.predict(X, G))
 
 
 def test_the_stack_and_the_single_model_can_be_requested():
     assert list(fit("stacked").model_.weights_) == ALL
-    assert isinstance(fit("boosting").model_, DocumentModel)
+    assert type(fit("boosting").model_) is DocumentModel
     with pytest.raises(ValueError, match="'regressor' parameter of CalibratedRanker must be"):
         fit("forest")
 

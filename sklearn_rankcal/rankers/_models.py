@@ -26,9 +26,9 @@ from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "distilled", "stacked")
-# The stack is the default between these limits. Below, there is not a query of several documents
-# for each fold. Above, its fit takes more than five times as long as that of LambdaMART. The user
-# guide has the measurements under "Stacking".
+# A student of the stack is the default between these limits. Below, there is not a query of several
+# documents for each fold. Above, the fit of a stack takes more than five times as long as that of
+# LambdaMART. The user guide has the measurements under "Stacking".
 _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
@@ -72,7 +72,7 @@ def make_model(ranker: Any, loss: Loss, data: TrainingData, stops_early: bool) -
         )
         n_folds = 5 if data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS else 3
         documents: Any = StackedModel(members, cv=n_folds, n_jobs=ranker.n_jobs)
-        if regressor == "distilled":
+        if regressor != "stacked":
             documents = DistilledModel(documents, context=context)
     else:
         if named:

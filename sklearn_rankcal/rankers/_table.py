@@ -44,8 +44,7 @@ def _check_has_table(ranker: Any, method: str) -> None:
     if isinstance(model, StackedModel):
         raise TypeError(
             f"{start}, but this one is a stack of {len(model.members_)} models with tables of "
-            "their own, which are in model_.members_. Fit it with regressor='boosting' or with "
-            "a regressor of your own."
+            "their own, which are in model_.members_. distill makes one regressor of it."
         )
     if ranker.loss_.space.is_pairwise:
         raise TypeError(
