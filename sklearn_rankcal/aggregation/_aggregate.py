@@ -24,9 +24,7 @@ from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Ints
 
 #: With fewer judges, intervals from resamples of judges are too short. In the simulations of
 #: examples/benchmarks/bench_leaderboards.py they contain 92 % of the true scores with 15 judges,

@@ -16,10 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class ComparedPairs(NamedTuple):
@@ -152,7 +149,7 @@ class ComparisonGraph:
         return np.asarray(self.parts.max(labels) == self.parts.min(labels))
 
 
-def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) -> Ints:
+def number_parts(labels: Ints, compared: Bools, queries: Queries) -> Ints:
     """Number the components inside each query from 1, larger ones first; 0 if not compared."""
     _, first, number, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.consistency._distributions import (
@@ -22,8 +22,8 @@ from sklearn_rankcal.consistency._distributions import (
 )
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
 from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 TOL = 1e-9
 
 
@@ -57,7 +57,7 @@ class Condition:
         return f"{self.name} fails: {self.meaning} {shown}" + (f" and {more} more" * (more > 0))
 
 
-def _violations(where: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+def _violations(where: Bools) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, np.argwhere(where).tolist()))
 
 
@@ -304,7 +304,7 @@ def is_low_noise(
 
 def reinforce_violations(
     u: Floats, lead_slack: Floats | float, total_slack: Floats | float
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which pairs (i, j) violate P_reinforce, for symmetric matrices (n, r, r).
 
     The slacks of its two inequalities broadcast to the same shape. One pass for each i keeps the
@@ -327,7 +327,7 @@ def reinforce_violations(
 
 def score_violations(
     differences: Floats, scores: Floats, slack: Floats | float, score_slack: Floats | float
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which pairs (i, j) violate P_f, for differences (n, r, r) and scores (n, r)."""
     lead = scores[:, :, None] - scores[:, None, :]
     return (differences > slack) & ~(lead > score_slack)

@@ -13,7 +13,6 @@ import dask
 import numpy as np
 import pandas as pd
 from dask import delayed
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.dask._documents import WEIGHTS, Column, read_columns
@@ -46,8 +45,7 @@ from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._parameters import check_choice, check_flag
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 @checks_keywords

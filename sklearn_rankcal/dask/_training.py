@@ -33,8 +33,7 @@ from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._row_hashes import hash_values
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def read_weight(frame: pd.DataFrame) -> Floats | None:
@@ -73,7 +72,7 @@ class Counts:
     n_rows: int
     sums: LabelSums
     weight: float
-    sample: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[Any]]
+    sample: tuple[NDArray[np.uint64], Ints, NDArray[Any]]
 
     @classmethod
     def of(cls, frame: pd.DataFrame, loss: Loss) -> Counts | None:

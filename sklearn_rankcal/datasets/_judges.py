@@ -10,14 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_rankcal.queries import sizes_to_groups
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def check_kind(kind: Any, known: tuple[str, ...]) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 KINDS = ("mallows", "plackett_luce", "btl", "cyclic")
 _HIDDEN = 8  # number of directions of X on which the scores of the labels depend
 
@@ -201,7 +200,7 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
     return _judges.ranks_of_scores(-np.where(around, (turn - start) % 1.0, any_order))
 
 
-def _ranks_among_judged(ranks: Ints, unjudged: NDArray[np.bool_]) -> Floats:
+def _ranks_among_judged(ranks: Ints, unjudged: Bools) -> Floats:
     """Return the ranks of the judged labels among each other, and NaN for the other labels."""
     pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # put them after all judged labels
     return np.where(unjudged, np.nan, _judges.ranks_of_scores(-pushed))

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Clicks:

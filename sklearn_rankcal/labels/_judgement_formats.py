@@ -28,8 +28,8 @@ from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
+from sklearn_rankcal.utils._typing import Ints
 
-Ints = NDArray[np.int64]
 Arguments = dict[str, Any]
 
 

@@ -16,9 +16,7 @@ from sklearn_rankcal.labels._preferences import Preferences, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Judgements:

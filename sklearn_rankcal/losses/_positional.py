@@ -10,15 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.measures import GainMeasure
 from sklearn_rankcal.measures._positional import Gain, position_scale
 from sklearn_rankcal.measures._positional import Positional as PositionalByUser
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class PositionalLoss(Loss):

@@ -21,8 +21,7 @@ from sklearn_rankcal.metrics._checks import (
 )
 from sklearn_rankcal.queries import mean_over_queries
 from sklearn_rankcal.utils._names import checks_keywords
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 @documented_metric
@@ -311,7 +310,7 @@ def compare_systems(
     }
 
 
-def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
+def _holm(p_value: Floats) -> Floats:
     """Adjust m p-values by Holm's step-down method.
 
     The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then

@@ -19,8 +19,7 @@ from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
-
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Ints
 
 
 @checks_keywords

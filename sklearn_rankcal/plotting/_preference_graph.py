@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.plotting._axes import make_axes, settle, shorten
 from sklearn_rankcal.plotting._matrix import read_matrix
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
 #: Up to this number of documents, all arrows are drawn by default.
 _FEW = 10
 #: Colours of arrows. Vermillion is of Okabe and Ito; colour-blind people can tell it from grey.
@@ -222,7 +222,7 @@ def _overlap(texts: list[Any]) -> bool:
     return bool((~apart.any(axis=2) & ~np.eye(len(texts), dtype=bool)).any())
 
 
-def _strongest(d: Floats, kept: NDArray[np.bool_], most: int) -> tuple[NDArray[np.int64], int]:
+def _strongest(d: Floats, kept: Bools, most: int) -> tuple[Ints, int]:
     """Return the pairs (i, j) of the largest differences, weakest first, and how many there are."""
     pairs = np.argwhere(kept)
     order = np.argsort(d[kept], kind="stable")

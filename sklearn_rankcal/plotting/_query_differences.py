@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.measures import Measure, get_measure
 from sklearn_rankcal.metrics import Comparison, paired_bootstrap
@@ -14,8 +14,8 @@ from sklearn_rankcal.metrics._scorers import predicted_ranking
 from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
 from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 #: Colours of Okabe and Ito, which colour-blind people can tell apart.
 _FIRST, _SECOND, _MEAN = "#0072B2", "#D55E00", "black"
 

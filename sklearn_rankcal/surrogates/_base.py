@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
@@ -14,8 +14,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures import GainMeasure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class Evaluation(NamedTuple):
