@@ -17,7 +17,7 @@ from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
-from sklearn_rankcal.labels import Judgements, PrefLibOrders
+from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
@@ -51,7 +51,7 @@ def aggregate(
     ----------
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
         `Judgements`; pairs of ids (preferred, other), or a data frame with the columns ``winner``
-        and ``loser``; an election of `read_preflib` or preflibtools; or labels of
+        and ``loser``; an election of preflibtools; or labels of
         `preference_labels`. :doc:`/judgements` has all formats.
     method : str or Structure, default="btl"
         A key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or ``"kemeny"``, or a structure
@@ -218,7 +218,7 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     """Make `Judgements` of what a user passed."""
-    preflib = isinstance(judgements, PrefLibOrders) or is_ordinal_instance(judgements)
+    preflib = is_ordinal_instance(judgements)
     labels = isinstance(judgements, np.ndarray) and judgements.dtype.names is not None
     if groups is not None and (preflib or labels or isinstance(judgements, Judgements)):
         raise ValueError(

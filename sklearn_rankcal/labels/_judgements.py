@@ -349,14 +349,15 @@ class Judgements:
     @classmethod
     @checks_keywords
     def from_preflib(
-        cls, instance: Any, *, unlisted: str = "ignore", ties: str = "ignore"
+        cls, source: Any, *, unlisted: str = "ignore", ties: str = "ignore"
     ) -> Judgements:
         """Read an election of PrefLib.
 
         Parameters
         ----------
-        instance : PrefLibOrders or preflibtools.instances.OrdinalInstance
-            What `read_preflib` returns, or an instance of the package preflibtools.
+        source : path or preflibtools.instances.OrdinalInstance
+            A file of the type ``.soc``, ``.soi``, ``.toc`` or ``.toi``, plain or compressed by
+            ``.gz`` or ``.bz2``; or an instance of the package preflibtools.
         unlisted, ties
             As in `from_orders`.
 
@@ -364,8 +365,13 @@ class Judgements:
         -------
         judgements : Judgements
             One query, with all alternatives as its items. `count` is the number of voters.
+
+        Raises
+        ------
+        ValueError
+            If a line is not an order of that format, or an order has an alternative twice.
         """
-        return cls(**formats.from_preflib(instance, unlisted, ties))
+        return cls(**formats.from_preflib(source, unlisted, ties))
 
     @classmethod
     @checks_keywords

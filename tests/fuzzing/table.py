@@ -55,7 +55,7 @@ CALLS = [
     Call(readers.edges, 5, ("read_edges",)),
     Call(readers.bad_edges, 2),
     Call(readers.edge_file, 3),
-    Call(readers.preflib, 3, ("read_preflib", "PrefLibOrders")),
+    Call(readers.preflib, 3),
     Call(readers.letor, 3, ("load_letor",)),
     Call(readers.hostile_file, 4),
     Call(trec.tables, 3, trec.COVERS),
