@@ -17,15 +17,12 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-def is_compressed(path: Path) -> bool:
-    """Whether `open_bytes` decompresses a file, which its name says: ``.gz`` or ``.bz2``."""
-    return os.path.splitext(os.fspath(path))[1] in _OPENERS
-
-
 def open_bytes(path: Path) -> Any:
-    """Open a file for reading bytes, and decompress it if `is_compressed`."""
-    file = _OPENERS.get(os.path.splitext(os.fspath(path))[1], open)(path, "rb")
-    return io.BufferedReader(file) if is_compressed(path) else file  # lines at the speed of C
+    """Open a file for reading bytes, and decompress it if it is called ``.gz`` or ``.bz2``."""
+    opener = _OPENERS.get(os.path.splitext(os.fspath(path))[1])
+    if opener is None:
+        return open(path, "rb")
+    return io.BufferedReader(opener(path, "rb"))  # yields lines at the speed of C
 
 
 def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[int, Any]]:
