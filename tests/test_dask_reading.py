@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
 
-from sklearn_rankcal.dask import group_queries, read_queries, write_queries
+from sklearn_rankcal.dask import group_queries
 
 
 @pytest.fixture(autouse=True)
@@ -127,8 +127,8 @@ def test_group_queries_refuses():
 @pytest.mark.parametrize("npartitions", [None, 2, 12])
 def test_queries_in_files(tmp_path, npartitions):
     frame = table()
-    write_queries(cut(frame), tmp_path / "q", "qid", npartitions=npartitions)
-    queries = read_queries(tmp_path / "q", "qid")
+    group_queries(cut(frame), "qid", npartitions).to_parquet(tmp_path / "q", write_index=False)
+    queries = dd.read_parquet(tmp_path / "q", split_row_groups=False)
     assert len(list((tmp_path / "q").iterdir())) == queries.npartitions == (npartitions or 6)
     parts = parts_of(queries)
     assert is_whole(parts)
@@ -136,19 +136,6 @@ def test_queries_in_files(tmp_path, npartitions):
     read = pd.concat(parts).sort_values("place", ignore_index=True)
     wanted = cut(frame).compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(read, wanted, check_categorical=False, check_dtype=False)
-
-
-def test_columns_of_files(tmp_path):
-    write_queries(cut(table()), tmp_path, "qid", npartitions=5)
-    assert list(read_queries(tmp_path, "qid", columns=["x"]).columns) == ["qid", "x"]
-    assert list(read_queries(str(tmp_path), "qid", columns=["x", "qid"]).columns) == ["x", "qid"]
-    # dask would merge the files of which it needs few columns
-    queries = read_queries(tmp_path, "qid")
-    wide = queries.assign(**{f"x{k}": 0 for k in range(30)})
-    write_queries(wide, tmp_path / "wide", "qid", whole_queries=True)
-    ids = read_queries(tmp_path / "wide", "qid")[["qid"]] + 1
-    parts = dask.compute(ids.to_delayed())[0]
-    assert len(parts) == 5 and is_whole(parts)
 
 
 def test_large_files_are_not_split(tmp_path, monkeypatch):
@@ -159,103 +146,5 @@ def test_large_files_are_not_split(tmp_path, monkeypatch):
     # a file above twice this size is split by default; all files are larger now
     monkeypatch.setattr(ArrowDatasetEngine, "default_blocksize", classmethod(lambda cls: 100))
     assert not is_whole(parts_of(dd.read_parquet(tmp_path)))
-    queries = read_queries(tmp_path, "qid")
+    queries = dd.read_parquet(tmp_path, split_row_groups=False)
     assert queries.npartitions == 3 and is_whole(parts_of(queries))
-
-
-def test_partitions_that_are_said_to_be_whole(tmp_path):
-    frame = table()
-    with pytest.raises(ValueError, match=r"whole_queries=True, but 20 queries are in several part"):
-        write_queries(cut(frame), tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.iterdir()) == []
-    grouped = group_queries(cut(frame), "qid")
-    with pytest.raises(ValueError, match="npartitions has no effect if whole_queries=True"):
-        write_queries(grouped, tmp_path, "qid", whole_queries=True, npartitions=3)
-    write_queries(grouped, tmp_path, "qid", whole_queries=True)
-    for one, two in zip(parts_of(read_queries(tmp_path, "qid")), parts_of(grouped), strict=True):
-        assert one["place"].tolist() == two["place"].tolist()
-
-
-def test_rows_that_dask_moves_to_add_a_column(tmp_path):
-    queries = group_queries(cut(table()), "qid")
-    half = [part["x"] / 2 for part in queries.simplify().to_delayed(optimize_graph=False)]
-    series = dd.from_delayed(half, meta=queries["x"]._meta, verify_meta=True)
-    with pytest.raises(ValueError, match=r"Rows moved between partitions .* files were deleted"):
-        write_queries(queries.assign(half=series), tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.iterdir()) == []
-    added = queries.assign(half=series.to_dask_array(lengths=True))
-    write_queries(added, tmp_path, "qid", whole_queries=True)
-    rows = read_queries(tmp_path, "qid").compute()
-    assert len(rows) == 300 and (rows["half"] == rows["x"] / 2).all()
-
-
-def test_files_that_are_left_over(tmp_path):
-    write_queries(cut(table()), tmp_path, "qid", npartitions=4)
-    with pytest.raises(FileExistsError, match=r"contains 4 parquet files.*overwrite=True"):
-        write_queries(cut(table()), tmp_path, "qid", npartitions=2)
-    write_queries(cut(table()), tmp_path, "qid", npartitions=2, overwrite=True)
-    assert len(read_queries(tmp_path, "qid")) == 300
-
-
-def test_read_queries_refuses(tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        read_queries(tmp_path / "missing", "qid")
-    with pytest.raises(FileNotFoundError, match="contains no parquet file"):
-        read_queries(tmp_path, "qid")
-    cut(table()).to_parquet(tmp_path, write_index=False)
-    with pytest.raises(ValueError, match=r"'qids' is not among the columns .* mean 'qid'"):
-        read_queries(tmp_path, "qids")
-    with pytest.raises(ValueError, match="'y' is not among the columns"):
-        read_queries(tmp_path, "qid", columns=["y"])
-    with pytest.raises(ValueError, match=r"20 queries are in several files of .*write_queries\("):
-        read_queries(tmp_path, "qid")
-
-
-@pytest.mark.parametrize("how", ["read_queries", "whole", "read_parquet"])
-def test_a_folder_can_be_overwritten_with_what_was_read_from_it(how, tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    if how == "read_parquet":
-        read = dd.read_parquet(tmp_path, split_row_groups=False)
-    else:
-        read = read_queries(tmp_path, "qid")
-    changed = read.assign(x=read["x"] + 1)
-    write_queries(changed, tmp_path, "qid", whole_queries=how == "whole", overwrite=True)
-    again = read_queries(tmp_path, "qid").compute().sort_values("x")
-    assert again["x"].tolist() == (frame["x"] + 1).tolist()
-
-
-def test_a_write_that_fails_leaves_the_folder_as_it_was(tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-
-    def failing(part):
-        if part["x"].max() == 39:
-            raise OSError("disk full")
-        return part
-
-    broken = dd.from_pandas(frame, npartitions=5).map_partitions(failing, meta=frame.iloc[:0])
-    with pytest.raises(OSError, match="disk full"):
-        write_queries(broken, tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.glob("*.parquet")) == []
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    before = sorted(tmp_path.glob("*.parquet"))
-    with pytest.raises(OSError, match="disk full"):
-        write_queries(broken, tmp_path, "qid", whole_queries=True, overwrite=True)
-    assert sorted(tmp_path.glob("*.parquet")) == before
-    assert len(read_queries(tmp_path, "qid")) == 40
-
-
-def test_files_in_subfolders_are_refused(tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    (tmp_path / "more").mkdir()
-    frame.assign(qid=frame["qid"] + 100).to_parquet(tmp_path / "more" / "a.parquet")
-    with pytest.raises(ValueError, match="subfolders"):
-        read_queries(tmp_path, "qid")
-
-
-def test_ids_that_are_categories_are_refused_before_anything_is_written(tmp_path):
-    frame = pd.DataFrame({"qid": pd.Categorical(np.arange(40) // 4), "x": np.arange(40.0)})
-    with pytest.raises(TypeError, match="are categories"):
-        write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ except ImportError as error:
     ) from error
 
 from sklearn_rankcal.dask._metrics import compare_rankings, evaluate_rankings
-from sklearn_rankcal.dask._partitions import group_queries, read_queries, write_queries
+from sklearn_rankcal.dask._partitions import group_queries
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 
 __all__ = [
@@ -21,6 +21,4 @@ __all__ = [
     "compare_rankings",
     "evaluate_rankings",
     "group_queries",
-    "read_queries",
-    "write_queries",
 ]
