@@ -36,6 +36,7 @@ class Clicks:
         How often each session occurred. None means once each.
     items : ndarray of shape (n_rows,), default=None
         The id of each document. None means its row number.
+
     Attributes
     ----------
     n_rows, n_judgements : int

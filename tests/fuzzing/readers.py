@@ -170,8 +170,6 @@ def _above(i, j, tiers, unlisted):
 _LETOR = b"2 qid:1 1:0.5 2:1\n0 qid:1 2:0.25\n1 qid:2 1:3\n"
 _PREFLIB = b"# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n2: 1,{2,3}\n1: 3,1\n"
 _EDGES = b"q a b 1\nq b c 2\np a c 0.5\n"
-_RUN = b"1 Q0 a 1 0.5 x\n1 Q0 b 2 0.25 x\n2 Q0 a 1 3 x\n"
-_QRELS = b"1 0 a 1\n1 0 b 0\n2 0 a 3\n"
 #: Files that say one thing and must not be read as another, or that ask for gigabytes.
 _HOSTILE = {
     "preflib": [
@@ -202,23 +200,11 @@ _HOSTILE = {
         b"\xff qid:1 1:1\n",
         b"1 qid:1\n", b"1 qid:9223372036854775808 1:1\n", b"1 qid:1 1:1e999\n", b"1 qid:1 :1\n",
     ],
-    "run": [
-        b"", b"\n", b"1 Q0 a 1 nan x\n", b"1 Q0 a 1 x\n", b"1 Q0 a 1 1 x y\n", b"1,Q0,a,1,1,x\n",
-        b"1 Q0 a 1 1e999 x\n", b"1 Q0 a 1 1 x\n1 Q0 a 2 2 x\n", b"\xff Q0 a 1 1 x\n",
-        b"1 Q0 a 1 1_0 x\n", "1 Q0 a 1 \u0661 x\n".encode(),
-    ],
-    "qrels": [
-        b"", b"\n", b"1 0 a nan\n", b"1 0 a\n", b"1 0 a 1 1\n", b"1,0,a,1\n", b"1 0 a 0.5\n",
-        b"1 0 a 1\n1 0 a 1\n", b"\xff 0 a 1\n", b"1 0 a 1_0\n", b"1 0 a " + b"9" * 5000 + b"\n",
-        "1 0 a \u0661\n".encode(),
-    ],
 }  # fmt: skip
 _READ = {
     "preflib": (_L.Judgements.from_preflib, _PREFLIB, "x.toi"),
     "edges": (_L.read_edges, _EDGES, "x.txt"),
     "letor": (public.datasets.load_letor, _LETOR, "x.txt"),
-    "run": (public.datasets.read_run, _RUN, "x.txt"),
-    "qrels": (public.datasets.read_qrels, _QRELS, "x.txt"),
 }
 #: What may be read after all: the reader has its reasons.
 _LEGAL = {
@@ -227,7 +213,6 @@ _LEGAL = {
     "letor": (b"1 qid:1 0:1\n", b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n",
               b"1 qid:-3 1:1\n", b"1 qid:1 2:1 1:1\n", b"1 qid:1\n", b"1 qid:1 1:1e999\n",
               b"1 qid:1 2000000000:1\n"),
-    "run": (), "qrels": (),
 }  # fmt: skip
 
 

@@ -134,7 +134,6 @@ EXEMPT = {
     "plot_matrix": _PLOT,
     "plot_preference_graph": _PLOT,
     "plot_probability_above": _PLOT,
-    "plot_validation_scores": "draws a picture: tests/test_validation.py",
     "Loss": _BASE,
     "NormalizedLoss": _BASE,
     "PositionalLoss": _BASE,
