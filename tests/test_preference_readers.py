@@ -159,13 +159,11 @@ def test_bad_preflib(tmp_path, text, message):
 EDGES = [("q1", "x", "y"), ("q2", "y", "x"), ("q1", "z", "x"), ("q1", "x", "y")]
 
 
-@pytest.mark.parametrize("separator", [",", ", ", " ", "\t"])
-@pytest.mark.parametrize("packed", [False, True])
-def test_read_edges_file(tmp_path, separator, packed):
-    text = "# who, what\n" + "\n".join(map(separator.join, EDGES)) + "\n\n"
-    path = tmp_path / ("e.csv.gz" if packed else "e.csv")
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    data = read_edges(path)
+def test_edges_of_a_file_that_pandas_read(tmp_path):
+    path = tmp_path / "e.csv.gz"
+    text = "\n".join(map(",".join, EDGES)) + "\n"
+    path.write_bytes(gzip.compress(text.encode()))
+    data = read_edges(pd.read_csv(path, header=None))
     assert data.groups.tolist() == ["q1", "q1", "q2", "q2", "q1"]
     assert data.documents.tolist() == ["x", "y", "y", "x", "z"]
     assert data.pairs.tolist() == [[0, 1], [2, 3], [4, 0], [0, 1]] and data.weight is None
@@ -187,17 +185,13 @@ def test_read_edges_finds_the_rows(data):
     assert len(set(rows)) == len(rows) and alone.weight.tolist() == weight
 
 
-def test_ids_of_edges(tmp_path):
-    path = tmp_path / "edges.txt"
-    path.write_text("1 10 20 0.5\n1 20 7 2\n2 10 20 0\n")
-    data = read_edges(path)
+def test_ids_of_edges():
+    data = read_edges([(1, 10, 20, 0.5), (1, 20, 7, 2), (2, 10, 20, 0)])
     assert data.groups.dtype == data.documents.dtype == np.int64
     assert data.documents.tolist() == [10, 20, 7, 10, 20] and data.weight.tolist() == [0.5, 2, 0]
     table = pd.DataFrame({"q": [2, 1, 2, 1, 1], "d": [20, 7, 10, 10, 20], "x": range(5)})
     X = table.set_index(["q", "d"]).loc[list(zip(data.groups, data.documents, strict=True))]
     assert X["x"].to_numpy()[data.pairs].tolist() == [[3, 4], [4, 1], [2, 0]]
-    path.write_text("1 007 8\n")
-    assert read_edges(path).documents.tolist() == ["007", "8"]
     frame = pd.DataFrame({"q": [1, 1], "a": ["x", "y"], "b": ["y", "z"]})
     assert read_edges(frame).pairs.tolist() == [[0, 1], [1, 2]]
     array = read_edges(np.array([[5, 1, 2], [5, 3, 1]]))
@@ -212,6 +206,10 @@ def test_ids_of_edges(tmp_path):
     ("call", "message"),
     [
         (lambda: read_edges([]), "source has no preferences"),
+        (
+            lambda: read_edges("edges.csv"),
+            r"must be rows of .* got 'edges\.csv'",
+        ),
         (lambda: read_edges([("q", "a")]), "rows of 3 or 4 entries.*rows of 2 entries"),
         (lambda: read_edges([("q", "a", "b"), ("q", "a", "b", 1)]), "rows of 3 or 4 entries"),
         (lambda: read_edges(np.arange(3)), "rows of 3 or 4 entries"),
@@ -221,18 +219,3 @@ def test_ids_of_edges(tmp_path):
 def test_bad_edges(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_bad_edge_files(tmp_path):
-    path = tmp_path / "edges.txt"
-    for text, message in (
-        ("# nothing\n", "has no preferences"),
-        ("q a b\nq a\n", "line 2: 'q a' has 2 entries"),
-        ("q a b 1 2\n", "line 1: 'q a b 1 2' has 5 entries"),
-        ("q a b heavy\n", "weight must be a number"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            read_edges(path)
-    with pytest.raises(FileNotFoundError):
-        read_edges(tmp_path / "none.txt")

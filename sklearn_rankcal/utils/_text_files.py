@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import os
-import re
 import zlib
 from collections.abc import Iterator
 from os import PathLike
@@ -14,7 +13,6 @@ from typing import Any
 
 Path = str | PathLike[str]
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def open_bytes(path: Path) -> Any:
@@ -69,13 +67,3 @@ class LineReader:
             for number, line in numbered_lines(self.path, file, blank=False):
                 self.number = number
                 yield line
-
-
-def parse_number(text: str) -> float:
-    """Convert a plain decimal number; ValueError for "nan", "inf", underscores and overflow."""
-    if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text[:40]!r} is not a decimal number.")
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text[:40]!r} is too large for a number of 64 bits.")
-    return value

@@ -92,33 +92,6 @@ def bad_edges(case):
         case.refuses(public.preference_labels, found.pairs, found.groups, found.weight)
 
 
-def edge_file(case):
-    """A file of edges: separators, comments, blank lines, white space."""
-    separator = case.choose([",", " ", "\t", ", ", "  "])
-    width = case.choose([3, 4])
-    n = case.whole(1, 2 * case.size)
-    lines, wanted = [], []
-    for _ in range(n):
-        i, j = case.rng.permutation(3 * case.size)[:2]
-        name = case.choose(["d{}", "{}", "0{}", "{}e1", "é{}"]) if case.chance(0.2) else "d{}"
-        row = [case.choose(["q", "7"]), name.format(i), name.format(j)]
-        weight = case.choose(["1", "0.5", "1e-3", "2.", "+3"])
-        wanted.append((*row, float(weight)) if width == 4 else tuple(row))
-        lines.append(separator.join([*row, weight][:width]))
-        if case.chance(0.2):
-            lines.append(case.choose(["", "# a comment", "   ", "#"]))
-    content = case.choose(["\n", "\r\n"]).join(lines).encode()
-    name = "edges.txt"
-    if case.chance(0.3):
-        content, name = gzip.compress(content, mtime=0), "edges.txt.gz"
-    found = case.call(_L.read_edges, case.file(name, content))
-    ends = found.documents.tolist()
-    read = [(str(found.groups[i]), str(ends[i]), str(ends[j])) for i, j in found.pairs.tolist()]
-    case.expect(read == [row[:3] for row in wanted], "reads other edges", f"{read} for {wanted}")
-    if width == 4:
-        case.expect(found.weight.tolist() == [row[3] for row in wanted], "reads other weights")
-
-
 # -------------------------------------------------------------------- PrefLib
 
 
@@ -169,7 +142,6 @@ def _above(i, j, tiers, unlisted):
 
 _LETOR = b"2 qid:1 1:0.5 2:1\n0 qid:1 2:0.25\n1 qid:2 1:3\n"
 _PREFLIB = b"# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n2: 1,{2,3}\n1: 3,1\n"
-_EDGES = b"q a b 1\nq b c 2\np a c 0.5\n"
 #: Files that say one thing and must not be read as another, or that ask for gigabytes.
 _HOSTILE = {
     "preflib": [
@@ -185,12 +157,6 @@ _HOSTILE = {
         "1: \u0661,٢\n".encode(),
         "\u0661: 1,2\n".encode(), "1: \u00b2\n".encode(),
     ],
-    "edges": [
-        b"q\ta\t\tb\n", b"q\ta\t\t1\n", b"q a b nan\n", b"q a b inf\n", b"q a b -1\n", b"q a b x\n",
-        b"q a\n", b"q a b 1 2\n", b"q,a,b\nq a b\n", b"", b"#\n", b"\xff\xfeq a b\n", b"q,,b\n",
-        b"q,a,b,\n", b",a,b\n", b"q a a\n", b"q a b 1_0\n", b"q a b 0x10\n", b"q a b 1e999\n",
-        "q a b \u0661\n".encode(), b"q a b 1\0\n",
-    ],
     "letor": [
         b"1 qid:1 2000000000:1\n", b"1 qid:1 99999999999999999999:1\n", b"1 qid:1 0:1\n",
         b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n", b"1 1:1\n", b"1 qid:x 1:1\n",
@@ -203,13 +169,11 @@ _HOSTILE = {
 }  # fmt: skip
 _READ = {
     "preflib": (_L.Judgements.from_preflib, _PREFLIB, "x.toi"),
-    "edges": (_L.read_edges, _EDGES, "x.txt"),
     "letor": (public.datasets.load_letor, _LETOR, "x.txt"),
 }
 #: What may be read after all: the reader has its reasons.
 _LEGAL = {
     "preflib": (),
-    "edges": (b"q a a\n", b"q a b 1\0\n"),
     "letor": (b"1 qid:1 0:1\n", b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n",
               b"1 qid:-3 1:1\n", b"1 qid:1 2:1 1:1\n", b"1 qid:1\n", b"1 qid:1 1:1e999\n",
               b"1 qid:1 2000000000:1\n"),
@@ -227,7 +191,7 @@ def hostile_file(case):
         outcome = case.attempt(function, case.file(name, content))
         if outcome.error is None:
             case.expect(
-                content in _LEGAL[kind] or _refused_later(case, kind, outcome.value),
+                content in _LEGAL[kind],
                 "reads a broken file",
                 f"{content[:60]!r}: {outcome.value}"[:600],
             )
@@ -252,16 +216,6 @@ def hostile_file(case):
         outcome = case.attempt(function, case.file(f"{name}.gz", bytes(content)), words=(name,))
         if outcome.error is None:
             case.expect(way == "corrupt", "reads part of a file")
-
-
-def _refused_later(case, kind, value):
-    """Weights of edges are refused by `preference_labels` at the latest."""
-    if kind != "edges":
-        return False
-    return (
-        case.attempt(public.preference_labels, value.pairs, value.groups, value.weight).error
-        is not None
-    )
 
 
 @functools.cache

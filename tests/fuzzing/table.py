@@ -54,7 +54,6 @@ CALLS = [
     Call(clicks.bad_logs, 3),
     Call(readers.edges, 5, ("read_edges",)),
     Call(readers.bad_edges, 2),
-    Call(readers.edge_file, 3),
     Call(readers.preflib, 3),
     Call(readers.letor, 3, ("load_letor",)),
     Call(readers.hostile_file, 4),
