@@ -1,8 +1,4 @@
-"""The graph of the comparisons of all queries: its pairs and its connected components.
-
-Edges join items of the same query that were compared with positive weight, so that one graph
-contains all queries. Only scores of items of the same component can be compared.
-"""
+"""The graph of the comparisons of all queries: its pairs and its connected components."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean.
-
-A ranker with this loss minimises a U-statistic of the judgements of each query.
-"""
+"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean."""
 
 from __future__ import annotations
 

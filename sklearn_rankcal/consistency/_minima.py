@@ -1,8 +1,4 @@
-"""Minimise expected surrogates, over all scores or over the scores that lead to given rankings.
-
-A formula for the minimiser is used where there is one, then a projected Newton method (Bertsekas,
-1982) for all problems at the same time. Sums of hinges are linear programs.
-"""
+"""Minimise expected surrogates, over all scores or over the scores that lead to given rankings."""
 
 from __future__ import annotations
 

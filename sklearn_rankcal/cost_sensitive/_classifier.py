@@ -1,7 +1,4 @@
-"""LowRankClassifier, which predicts the target of least expected cost for any matrix of costs.
-
-This is the construction of Ramaswamy et al. (2013), theorem 3, for problems that are not rankings.
-"""
+"""LowRankClassifier, which predicts the target of least expected cost for any matrix of costs."""
 
 from __future__ import annotations
 

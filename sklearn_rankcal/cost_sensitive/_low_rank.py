@@ -1,7 +1,4 @@
-"""LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets.
-
-This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit matrix of costs.
-"""
+"""LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets."""
 
 from __future__ import annotations
 

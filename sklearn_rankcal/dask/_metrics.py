@@ -1,7 +1,4 @@
-"""Metrics of rankings in dask collections.
-
-Each metric is computed where the rows of a query are, and one number for each query is gathered.
-"""
+"""Metrics of rankings in dask collections."""
 
 from __future__ import annotations
 

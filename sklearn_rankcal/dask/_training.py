@@ -1,8 +1,4 @@
-"""What `fit` learns from labels alone, and the training data of one partition.
-
-Targets and columns of a query depend on a few numbers of all queries. They are reductions over
-frames that contain labels, query ids and weights, but not the columns of X.
-"""
+"""What `fit` learns from labels alone, and the training data of one partition."""
 
 from __future__ import annotations
 

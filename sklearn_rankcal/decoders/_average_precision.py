@@ -1,8 +1,4 @@
-"""Decode average precision: find the order with the largest expected average precision.
-
-This is a quadratic assignment problem of a special kind: the contribution of the document at place
-k depends only on the set of documents above it.
-"""
+"""Decode average precision: find the order with the largest expected average precision."""
 
 from __future__ import annotations
 

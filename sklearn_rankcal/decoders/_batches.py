@@ -1,7 +1,4 @@
-"""Convert a user's matrices to batches of equal size, decode them, and convert the results back.
-
-A batch is an array of shape (m, r, r): the matrices of m queries with r documents each.
-"""
+"""Convert a user's matrices to batches of equal size, decode them, and convert the results back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Decoders as objects, for the parameter ``decoder`` of a ranker.
-
-A decoder object receives the surrogate predictions of all queries as one flat vector and returns
-the position of each row within its query.
-"""
+"""Decoders as objects, for the parameter ``decoder`` of a ranker."""
 
 from __future__ import annotations
 

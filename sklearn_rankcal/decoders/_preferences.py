@@ -1,8 +1,4 @@
-"""Decode preferences: find the order of the documents that contradicts the least weight.
-
-This is the minimum feedback arc set problem, also called the linear ordering problem. Only the
-differences d_ij = u_ij - u_ji of the matrix u matter.
-"""
+"""Decode preferences: find the order of the documents that contradicts the least weight."""
 
 from __future__ import annotations
 

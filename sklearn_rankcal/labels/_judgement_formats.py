@@ -1,8 +1,4 @@
-"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`.
-
-The constructors of `Judgements` document the formats. Comparisons of two items are in
-`_judgement_pairs`.
-"""
+"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Comparisons of two items as users write them become the arguments of `Judgements`.
-
-`Judgements.from_pairs` and `Judgements.from_votes` document the formats.
-"""
+"""Comparisons of two items as users write them become the arguments of `Judgements`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Judgements: many partial opinions about the items of each query, before they are aggregated.
-
-What comes out for the structures of `aggregation` is the comparisons that each judgement contains.
-"""
+"""Judgements: many partial opinions about the items of each query, before they are aggregated."""
 
 from __future__ import annotations
 

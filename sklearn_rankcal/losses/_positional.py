@@ -1,8 +1,4 @@
-"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i)).
-
-u_i(y) is the utility of document i under the labels y, sigma(i) is its place, and phi is a discount
-of the places. The targets are the utilities: sorting by E[u(Y)] is optimal.
-"""
+"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i))."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference).
-
-A *run* is a table of documents with scores, and *qrels* are a table of judged documents.
-"""
+"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sums over pairs of documents of a convex function of their margin.
-
-The compiled kernel adds them if it was built and knows the functions; otherwise NumPy does.
-"""
+"""Sums over pairs of documents of a convex function of their margin."""
 
 from __future__ import annotations
 
