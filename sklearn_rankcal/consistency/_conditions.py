@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn_rankcal.consistency._distributions import (
 )
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
 from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 TOL = 1e-9
@@ -69,8 +69,7 @@ def _is_distribution(u: Any) -> bool:
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
     """Return the matrix of expected targets and the slack of each entry."""
-    if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
+    check_number(tol, "tol", positive=False)
     if _is_distribution(u):
         matrix, sizes = targets_and_sizes(u, loss)
         return matrix, tol * sizes

@@ -16,12 +16,6 @@ from sklearn_rankcal.queries import sizes_to_groups
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
-def check_kind(kind: Any, known: tuple[str, ...]) -> None:
-    """Check that the kind of judgements is known."""
-    if kind not in known:
-        raise ValueError(f"Unknown kind {kind!r}. Known: {', '.join(map(repr, known))}.")
-
-
 def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
     """Check that noise is finite and > 0, and that each value of (value, least) is >= least."""
     for name, (value, least) in numbers.items():

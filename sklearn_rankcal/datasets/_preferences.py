@@ -11,6 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
@@ -103,7 +104,7 @@ def make_preferences(
     >>> 0.1 < data.bayes_pd < 0.4
     True
     """
-    _judges.check_kind(kind, KINDS)
+    check_choice(kind, "kind", KINDS)
     _judges.check_numbers(
         noise,
         n_queries=(n_queries, 1),
