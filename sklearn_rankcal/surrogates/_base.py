@@ -124,9 +124,8 @@ class Surrogate(BaseEstimator):
         """Raise ValueError if the targets of the loss are means that the surrogate cannot use."""
         if loss.averages_targets and not self.affine:
             raise ValueError(
-                f"{type(self).__name__} is not an affine function of the utilities. So its mean "
-                "over subsets of the judgements is not its value at the mean of the utilities, "
-                f"which {type(loss).__name__} computes. Use a surrogate that is affine, such as "
+                f"{type(self).__name__} is not an affine function of the utilities, whose "
+                f"mean {type(loss).__name__} computes. Use a surrogate that is affine, such as "
                 "'softmax' or 'pairwise_logistic', or subset_size='all', which takes no mean."
             )
 
@@ -154,8 +153,7 @@ class Surrogate(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs utilities >= 0; got {lowest:g}. Use a surrogate "
                 "that takes negative utilities, such as 'pointwise_squared' or 'pairwise_squared', "
-                "or a loss with utilities >= 0. (Adding the same number to all utilities of a "
-                "query changes no best ranking.)"
+                "or a loss with utilities >= 0."
             )
 
     def evaluate(
