@@ -24,7 +24,7 @@ from dask.distributed import Client, LocalCluster
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal.dask import DaskCalibratedRanker, read_queries, write_queries
+from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import ndcg_score
 
@@ -64,8 +64,8 @@ print(f"{len(frame)} documents in {frame.npartitions} partitions")
 # of a query have to be in one partition. The ranker would move them by itself, in every `fit` and
 # in every `predict`. It is faster to do it once, and to write the result.
 
-write_queries(frame, folder / "queries", "qid")
-queries = read_queries(folder / "queries", "qid")
+group_queries(frame, "qid").to_parquet(folder / "queries", write_index=False)
+queries = dd.read_parquet(folder / "queries", split_row_groups=False)
 training, test = queries.partitions[:10], queries.partitions[10:]
 
 # %%

@@ -30,9 +30,9 @@ panels[0].set_title("predicted preferences")
 plt.show()
 
 # %%
-# The orange arrows on the right side of the graph, and the blue cells above the diagonal of the
-# matrix, are the preferences that the ranking contradicts. The exact decoder proves that no ranking
-# contradicts less weight.
+# The documents are in the order of the ranking, clockwise from the top. The orange arrows, and the
+# blue cells above the diagonal of the matrix, are the preferences that the ranking contradicts. The
+# exact decoder proves that no ranking contradicts less weight.
 
 figure, panels = plt.subplots(2, 1, figsize=(5.2, 7.2), layout="constrained")
 plot_preference_graph(differences, ranks, ax=panels[0])

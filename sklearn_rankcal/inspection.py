@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
+from sklearn_rankcal.utils._parameters import check_count
 
 __all__ = ["permutation_importance"]
 
@@ -99,8 +99,7 @@ def permutation_importance(
     >>> result.importances_mean.shape, result.per_query.shape
     ((8,), (8, 20))
     """
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be a whole number >= 1; got {n_repeats!r}.")
+    check_count(n_repeats, "n_repeats")
     X = check_features(X)
     n_rows = X.shape[0]
     group_column = getattr(ranker, "group_column", None)

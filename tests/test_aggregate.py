@@ -13,7 +13,7 @@ from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
-from sklearn_rankcal.labels import Preferences, preference_labels, read_preflib
+from sklearn_rankcal.labels import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
 
 PREFLIB = Path(__file__).parents[2] / "shared" / "data" / "preferences" / "preflib"
@@ -182,7 +182,7 @@ def test_preflib_file(tmp_path):
         "# ALTERNATIVE NAME 2: milk", "# ALTERNATIVE NAME 3: juice", "3: 1,2,3", "2: 2,3,1",
     ]  # fmt: skip
     path.write_text("\n".join(lines) + "\n")
-    result = aggregate(read_preflib(path), "kemeny")
+    result = aggregate(Judgements.from_preflib(path), "kemeny")
     assert result.items[result.rows_of()].tolist() == ["tea", "milk", "juice"]
     assert result.objective.tolist() == [4.0]
 
@@ -191,7 +191,7 @@ def test_preflib_file(tmp_path):
 @pytest.mark.parametrize("method", ["btl", "plackett_luce", "borda", "kemeny"])
 def test_elections_of_preflib_get_error_bars(method):
     for path in sorted(PREFLIB.iterdir()):
-        election = Judgements.from_preflib(read_preflib(path), ties="half")
+        election = Judgements.from_preflib(path, ties="half")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
             result = aggregate(election, method, n_resamples=30)

@@ -282,9 +282,8 @@ def test_predictions_of_a_ranker_on_a_cluster(client):
         metrics=["ndcg@5", "err@5"],
         confidence_level=0.9,
         n_resamples=100,
-        compute=False,
     )
-    means = [interval.mean for interval in of_scores.compute().values()]
+    means = [interval.mean for interval in of_scores.values()]
     assert means == pytest.approx(list(found.values()))
 
 

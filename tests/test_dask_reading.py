@@ -1,8 +1,4 @@
-"""Partitions of whole queries, in memory, in parquet files and from LETOR files."""
-
-import bz2
-import gzip
-from pathlib import Path
+"""Partitions of whole queries, in memory and in parquet files."""
 
 import pytest
 
@@ -15,12 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sklearn_rankcal.dask import group_queries, read_letor, read_queries, write_queries
-from sklearn_rankcal.datasets import load_letor
-from sklearn_rankcal.datasets._letor_blocks import blocks_of_file
+from sklearn_rankcal.dask import group_queries
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +127,8 @@ def test_group_queries_refuses():
 @pytest.mark.parametrize("npartitions", [None, 2, 12])
 def test_queries_in_files(tmp_path, npartitions):
     frame = table()
-    write_queries(cut(frame), tmp_path / "q", "qid", npartitions=npartitions)
-    queries = read_queries(tmp_path / "q", "qid")
+    group_queries(cut(frame), "qid", npartitions).to_parquet(tmp_path / "q", write_index=False)
+    queries = dd.read_parquet(tmp_path / "q", split_row_groups=False)
     assert len(list((tmp_path / "q").iterdir())) == queries.npartitions == (npartitions or 6)
     parts = parts_of(queries)
     assert is_whole(parts)
@@ -144,19 +136,6 @@ def test_queries_in_files(tmp_path, npartitions):
     read = pd.concat(parts).sort_values("place", ignore_index=True)
     wanted = cut(frame).compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(read, wanted, check_categorical=False, check_dtype=False)
-
-
-def test_columns_of_files(tmp_path):
-    write_queries(cut(table()), tmp_path, "qid", npartitions=5)
-    assert list(read_queries(tmp_path, "qid", columns=["x"]).columns) == ["qid", "x"]
-    assert list(read_queries(str(tmp_path), "qid", columns=["x", "qid"]).columns) == ["x", "qid"]
-    # dask would merge the files of which it needs few columns
-    queries = read_queries(tmp_path, "qid")
-    wide = queries.assign(**{f"x{k}": 0 for k in range(30)})
-    write_queries(wide, tmp_path / "wide", "qid", whole_queries=True)
-    ids = read_queries(tmp_path / "wide", "qid")[["qid"]] + 1
-    parts = dask.compute(ids.to_delayed())[0]
-    assert len(parts) == 5 and is_whole(parts)
 
 
 def test_large_files_are_not_split(tmp_path, monkeypatch):
@@ -167,294 +146,5 @@ def test_large_files_are_not_split(tmp_path, monkeypatch):
     # a file above twice this size is split by default; all files are larger now
     monkeypatch.setattr(ArrowDatasetEngine, "default_blocksize", classmethod(lambda cls: 100))
     assert not is_whole(parts_of(dd.read_parquet(tmp_path)))
-    queries = read_queries(tmp_path, "qid")
+    queries = dd.read_parquet(tmp_path, split_row_groups=False)
     assert queries.npartitions == 3 and is_whole(parts_of(queries))
-
-
-def test_partitions_that_are_said_to_be_whole(tmp_path):
-    frame = table()
-    with pytest.raises(ValueError, match=r"whole_queries=True, but 20 queries are in several part"):
-        write_queries(cut(frame), tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.iterdir()) == []
-    grouped = group_queries(cut(frame), "qid")
-    with pytest.raises(ValueError, match="npartitions has no effect if whole_queries=True"):
-        write_queries(grouped, tmp_path, "qid", whole_queries=True, npartitions=3)
-    write_queries(grouped, tmp_path, "qid", whole_queries=True)
-    for one, two in zip(parts_of(read_queries(tmp_path, "qid")), parts_of(grouped), strict=True):
-        assert one["place"].tolist() == two["place"].tolist()
-
-
-def test_rows_that_dask_moves_to_add_a_column(tmp_path):
-    queries = group_queries(cut(table()), "qid")
-    half = [part["x"] / 2 for part in queries.simplify().to_delayed(optimize_graph=False)]
-    series = dd.from_delayed(half, meta=queries["x"]._meta, verify_meta=True)
-    with pytest.raises(ValueError, match=r"Rows moved between partitions .* files were deleted"):
-        write_queries(queries.assign(half=series), tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.iterdir()) == []
-    added = queries.assign(half=series.to_dask_array(lengths=True))
-    write_queries(added, tmp_path, "qid", whole_queries=True)
-    rows = read_queries(tmp_path, "qid").compute()
-    assert len(rows) == 300 and (rows["half"] == rows["x"] / 2).all()
-
-
-def test_files_that_are_left_over(tmp_path):
-    write_queries(cut(table()), tmp_path, "qid", npartitions=4)
-    with pytest.raises(FileExistsError, match=r"contains 4 parquet files.*overwrite=True"):
-        write_queries(cut(table()), tmp_path, "qid", npartitions=2)
-    write_queries(cut(table()), tmp_path, "qid", npartitions=2, overwrite=True)
-    assert len(read_queries(tmp_path, "qid")) == 300
-
-
-def test_read_queries_refuses(tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        read_queries(tmp_path / "missing", "qid")
-    with pytest.raises(FileNotFoundError, match="contains no parquet file"):
-        read_queries(tmp_path, "qid")
-    cut(table()).to_parquet(tmp_path, write_index=False)
-    with pytest.raises(ValueError, match=r"'qids' is not among the columns .* mean 'qid'"):
-        read_queries(tmp_path, "qids")
-    with pytest.raises(ValueError, match="'y' is not among the columns"):
-        read_queries(tmp_path, "qid", columns=["y"])
-    with pytest.raises(ValueError, match=r"20 queries are in several files of .*write_queries\("):
-        read_queries(tmp_path, "qid")
-
-
-# ------------------------------------------------------------------ LETOR files
-
-
-def same_as_load_letor(frame, paths, **options):
-    """Check that a frame has the rows of `load_letor`, and whole queries; return its partitions."""
-    data = load_letor(paths, **options)
-    parts = parts_of(frame)
-    rows = pd.concat(parts)
-    names = [f"f{k}" for k in range(1, data.X.shape[1] + 1)]
-    assert list(frame.columns[: len(names) + 2]) == [*names, "label", "qid"]
-    np.testing.assert_array_equal(rows[names].to_numpy(), data.X)
-    assert (rows.dtypes == frame.dtypes).all() and rows["f1"].dtype == data.X.dtype
-    assert rows["label"].tolist() == data.y.tolist()
-    assert rows["qid"].tolist() == data.groups.tolist()
-    assert rows.index.tolist() == list(range(len(rows)))
-    ends = [*(part.index[0] for part in parts), len(rows) - 1]
-    assert frame.divisions == tuple(ends)
-    assert is_whole(parts)
-    return parts
-
-
-QUERIES = (
-    "2 qid:12 1:0.5 # docid = a\n"
-    "# a comment with qid:3\n"
-    "0 qid:12 2:0.25 # 5 qid:9 1:2 docid = b\n"
-    "\n"
-    "1 qid:7 1:-1e3 3:2 #docid=c\n"
-    "   0   qid:007 2:1.5# docid = \u00e9\n"
-    "0 qid:7 # docid = e\n"
-    "  # a comment\n"
-    "3 qid:-4 1:nan 3:7 # docid = f"
-)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_query_is_whole_wherever_a_block_ends(tmp_path, end):
-    path = tmp_path / "train.txt"
-    text = QUERIES.replace("\n", end).encode()
-    path.write_bytes(text)
-    second, third = text.index(b"1 qid:7"), text.index(b"3 qid:-4")
-    for blocksize in range(1, len(text) + 2):
-        wanted = [0]
-        while later := [start for start in (second, third) if start >= wanted[-1] + blocksize]:
-            wanted.append(later[0])
-        blocks = blocks_of_file(str(path), blocksize)
-        assert [block.start for block in blocks] == wanted
-        assert wanted == [0] or [block.stop for block in blocks] == [*wanted[1:], len(text)]
-    for blocksize in range(1, len(text) + 9, 9):
-        frame = read_letor(path, n_features=3, document_ids=True, blocksize=blocksize)
-        parts = same_as_load_letor(frame, path)
-        assert pd.concat(parts)["document_id"].tolist() == ["a", "b", "c", "\u00e9", "e", "f"]
-
-
-@st.composite
-def letor_texts(draw):
-    """The text of a file with queries of many sizes, comments, blank lines and any line ends."""
-    lines = []
-    for qid, size in enumerate(draw(st.lists(st.integers(1, 6), min_size=1, max_size=8))):
-        for _ in range(size):
-            entries = draw(st.dictionaries(st.integers(1, 5), st.integers(-9, 9), max_size=5))
-            cells = " ".join(f"{k}:{entries[k]}" for k in sorted(entries))
-            lines.append(f"{draw(st.integers(0, 3))} qid:{qid * 7 % 11} {cells}")
-            lines += draw(st.lists(st.sampled_from(["", "  ", "# qid:1 2:3", "#"]), max_size=2))
-    ends = st.sampled_from(["\n", "\r\n"])
-    return "".join(line + draw(ends) for line in lines)
-
-
-@settings(derandomize=True, max_examples=40, deadline=None)
-@given(text=letor_texts(), blocksize=st.integers(1, 300))
-def test_blocks_have_the_rows_of_the_file(tmp_path_factory, text, blocksize):
-    path = tmp_path_factory.mktemp("letor") / "train.txt"
-    path.write_bytes(text.encode())
-    same_as_load_letor(read_letor(path, blocksize=blocksize), path)
-
-
-def test_lines_longer_than_what_is_read_at_a_time(tmp_path):
-    path = tmp_path / "long.txt"
-    comment = "#" + " 5 qid:9" * 40_000  # a part of it would be a row
-    path.write_text("".join(f"1 qid:{k // 3} 1:{k} {comment}\r\n" for k in range(12)))
-    parts = same_as_load_letor(read_letor(path, blocksize=500_000), path)
-    assert [len(part) for part in parts] == [3, 3, 3, 3]
-
-
-def test_queries_longer_than_what_is_read_at_a_time(tmp_path):
-    path = tmp_path / "long.txt"
-    ids = [123456789, 12345678, 1234567, 9]  # a part of an id is another id
-    path.write_text("".join(f"{k % 3} qid:{qid} 1:{k}\n" for qid in ids for k in range(6000)))
-    parts = same_as_load_letor(read_letor(path, n_features=1, blocksize=40_000), path)
-    assert [len(part) for part in parts] == [6000, 6000, 6000, 6000]
-
-
-def test_several_files(tmp_path):
-    for number, name in enumerate(["S2.txt", "S10.txt.gz", "S1.txt.bz2"]):
-        opener = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(name).suffix, open)
-        with opener(tmp_path / name, "wt") as file:
-            file.write("".join(f"{k % 3} qid:{9 * number + k // 4} 2:{k}\n" for k in range(12)))
-    (tmp_path / ".hidden").write_text("not a row")
-    (tmp_path / "folder").mkdir()
-    paths = [tmp_path / name for name in ("S1.txt.bz2", "S2.txt", "S10.txt.gz")]
-    for given_path in (tmp_path, str(tmp_path / "S*"), paths):
-        parts = same_as_load_letor(read_letor(given_path, blocksize=1), paths)
-        assert [len(part) for part in parts] == [12, 4, 4, 4, 12]
-    wide = read_letor(paths[1], n_features=5, dtype="float64", blocksize=None)
-    assert wide.npartitions == 1 and wide["f1"].dtype == np.float64 and wide.shape[1] == 7
-    # rows of a query need not be together in a file that is one block
-    paths[1].write_text("1 qid:1 1:1\n0 qid:2 1:2\n1 qid:1 1:3\n")
-    assert read_letor(paths[1]).compute()["qid"].tolist() == [1, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "0 qid:1 1:1\n0 qid:2 1:1\n0 qid:2 1:x\n",
-            r"line 3: '0 qid:2 1:x' cannot be read: could not conv",
-        ),
-        (
-            "0 qid:1 1:1\n\n0 qid:2 1:1\n0 1:1\n",
-            r"line 4: '0 1:1' cannot be read: there is no qid:",
-        ),
-        ("0 qid:1 1:1\n0 qid:2 2:1 1:1\n", r"line 2: .* should be sorted"),
-        ("0 qid:1 1:1\n\r\n0 qid:2 4:1\n", r"line 3: .* n_features was set to 3, but"),
-        (f"0 qid:1 1:1\n0 qid:{2**63} 1:1\n", r"line 2: .* too large"),
-        ("0 qid:1 1:1\n0 qid:2 1:1 # docid = b\n", r"line 1: there is no document id"),
-    ],
-)
-def test_errors_name_the_line_of_the_file(tmp_path, text, message):
-    path = tmp_path / "a.txt"
-    path.write_text(text)
-    ids = "docid" in text
-    frame = read_letor(path, n_features=3, blocksize=1, document_ids=ids)
-    with pytest.raises(ValueError, match=r"a\.txt, " + message):
-        frame.compute()
-
-
-def test_read_letor_refuses(tmp_path):
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text("1 qid:1 1:1\n0 qid:2 1:1\n# a\n0 qid:1 1:1\n")
-    two.write_text("1 qid:3 1:1\n\n0 qid:2 1:1\n")
-    with pytest.raises(
-        ValueError, match=r"qid 1 begins at \S+one.txt, line 1 and \S+one.txt, line 4. The rows"
-    ):
-        read_letor(one, blocksize=1)
-    with pytest.raises(
-        ValueError, match=r"qid 2 begins at \S+one.txt, line 2 and \S+two.txt, line 3. A qid occurs"
-    ):
-        read_letor([one, two], n_features=1)
-    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
-        read_letor(tmp_path / "missing.txt")
-    with pytest.raises(FileNotFoundError, match=r"no files in .*\*\.dat"):
-        read_letor(tmp_path / "*.dat")
-    with pytest.raises(ValueError, match="path is an empty sequence"):
-        read_letor([])
-    for wrong in ({"n_features": 0}, {"dtype": int}, {"document_ids": 1}, {"blocksize": "lots"}):
-        with pytest.raises(ValueError, match=rf"{next(iter(wrong))} must be "):
-            read_letor(two, **wrong)
-    two.write_text("# nothing\n")
-    with pytest.raises(ValueError, match=r"two\.txt has no rows with a qid:"):
-        read_letor(two)
-    two.write_text("0 qid:1 1:x\n")
-    with pytest.raises(ValueError, match=r"two\.txt, line 1: '0 qid:1 1:x' cannot be read"):
-        read_letor(two)
-    two.write_text("0 qid:1 1:1\n0 qid:1 2000000000:1\n")
-    with pytest.raises(ValueError, match=r"two\.txt: with the feature 2000000000, X would"):
-        read_letor(two)
-    frame = read_letor(two, n_features=2)
-    two.write_text("0 qid:1 1:1\n")
-    with pytest.raises(ValueError, match=r"two\.txt had 33 bytes when .* has 12 now"):
-        frame.compute()
-    two.write_text("0 qid:1 1:1\n" * 3)
-    with pytest.raises(ValueError, match=r"two\.txt had 33 bytes when .* has 36 now"):
-        frame.compute()
-
-
-MQ2008 = Path(__file__).parents[2] / "shared" / "data" / "letor" / "mq2008"
-
-
-@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
-def test_mq2008_in_blocks(tmp_path):
-    packed = [MQ2008 / f"S{fold}.txt.gz" for fold in range(1, 6)]
-    frame = read_letor(MQ2008, n_features=46, document_ids=True)
-    assert frame.npartitions == 5
-    parts = same_as_load_letor(frame, packed)
-    ids = pd.concat(parts)["document_id"].tolist()
-    assert ids == load_letor(packed).document_ids.tolist()
-    plain = tmp_path / "S1.txt"
-    plain.write_bytes(gzip.decompress(packed[0].read_bytes()))
-    frame = read_letor(plain, blocksize="100kB")
-    assert len(same_as_load_letor(frame, plain)) > 10
-
-
-@pytest.mark.parametrize("how", ["read_queries", "whole", "read_parquet"])
-def test_a_folder_can_be_overwritten_with_what_was_read_from_it(how, tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    if how == "read_parquet":
-        read = dd.read_parquet(tmp_path, split_row_groups=False)
-    else:
-        read = read_queries(tmp_path, "qid")
-    changed = read.assign(x=read["x"] + 1)
-    write_queries(changed, tmp_path, "qid", whole_queries=how == "whole", overwrite=True)
-    again = read_queries(tmp_path, "qid").compute().sort_values("x")
-    assert again["x"].tolist() == (frame["x"] + 1).tolist()
-
-
-def test_a_write_that_fails_leaves_the_folder_as_it_was(tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-
-    def failing(part):
-        if part["x"].max() == 39:
-            raise OSError("disk full")
-        return part
-
-    broken = dd.from_pandas(frame, npartitions=5).map_partitions(failing, meta=frame.iloc[:0])
-    with pytest.raises(OSError, match="disk full"):
-        write_queries(broken, tmp_path, "qid", whole_queries=True)
-    assert list(tmp_path.glob("*.parquet")) == []
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    before = sorted(tmp_path.glob("*.parquet"))
-    with pytest.raises(OSError, match="disk full"):
-        write_queries(broken, tmp_path, "qid", whole_queries=True, overwrite=True)
-    assert sorted(tmp_path.glob("*.parquet")) == before
-    assert len(read_queries(tmp_path, "qid")) == 40
-
-
-def test_files_in_subfolders_are_refused(tmp_path):
-    frame = pd.DataFrame({"qid": np.arange(40) // 4, "x": np.arange(40.0)})
-    write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    (tmp_path / "more").mkdir()
-    frame.assign(qid=frame["qid"] + 100).to_parquet(tmp_path / "more" / "a.parquet")
-    with pytest.raises(ValueError, match="subfolders"):
-        read_queries(tmp_path, "qid")
-
-
-def test_ids_that_are_categories_are_refused_before_anything_is_written(tmp_path):
-    frame = pd.DataFrame({"qid": pd.Categorical(np.arange(40) // 4), "x": np.arange(40.0)})
-    with pytest.raises(TypeError, match="are categories"):
-        write_queries(dd.from_pandas(frame, npartitions=5), tmp_path, "qid")
-    assert list(tmp_path.iterdir()) == []

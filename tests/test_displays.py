@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker, relevance_labels
-from sklearn_rankcal.datasets import make_preferences, make_ranking
+from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.metrics import (
     compare_rankings,
@@ -154,8 +154,6 @@ def test_queries_that_cannot_be_determined():
     fitted = LinearRegression().fit(X, Y)
     with pytest.raises(ValueError, match="MetricAtKDisplay cannot determine which rows"):
         MetricAtKDisplay.from_estimator(fitted, X, Y)
-    with pytest.raises(ValueError, match="QueryDifferencesDisplay cannot determine which rows"):
-        QueryDifferencesDisplay.from_estimators(fitted, fitted, X, Y)
     with pytest.raises(TypeError, match=r"Pass groups=<query id of each row>"):
         MetricAtKDisplay.from_predictions(Y, GOOD, qid=G)
     with pytest.raises(TypeError, match="has no parameter 'gian'"):
@@ -216,24 +214,13 @@ def test_a_metric_of_which_smaller_is_better():
     assert ordinary.bars_[0].get_facecolor() == display.bars_[0].get_facecolor()
 
 
-def test_differences_of_fitted_rankers():
-    rankers = [CalibratedRanker(Ridge(a), loss="ndcg").fit(X, Y, groups=G) for a in (1, 1e6)]
-    positions = [ranker.predict(X, groups=G) for ranker in rankers]
-    expected = QueryDifferencesDisplay.from_predictions(Y, *positions, as_ranks=True, groups=G)
-    found = QueryDifferencesDisplay.from_estimators(*rankers, X, Y, G)
-    np.testing.assert_array_equal(found.difference, expected.difference)
-    assert found.comparison == expected.comparison
-    same = QueryDifferencesDisplay.from_estimators(rankers[0], rankers[0], X, Y, G)
+def test_differences_of_a_ranking_from_itself():
+    positions = CalibratedRanker(Ridge(), loss="ndcg").fit(X, Y, groups=G).predict(X, groups=G)
+    same = QueryDifferencesDisplay.from_predictions(
+        Y, positions, positions, as_ranks=True, groups=G
+    )
     assert same.tied == len(same.difference) and same.comparison.high == 0
     same.figure_.canvas.draw()
-    data = make_preferences(30, n_documents=5, random_state=0)
-    fitted = [CalibratedRanker(loss=loss).fit(data.X, data.y) for loss in ("pd", "pd_by_scores")]
-    display = QueryDifferencesDisplay.from_estimators(
-        *fitted, data.X, data.y, metric="pairwise_disagreement"
-    )
-    assert len(display.difference) == 30
-    with pytest.raises(ValueError, match="QueryDifferencesDisplay needs a relevance"):
-        QueryDifferencesDisplay.from_estimators(*fitted, data.X, data.y)
     with pytest.raises(ValueError, match="names must be the names of the two"):
         QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G, names="ab")
 

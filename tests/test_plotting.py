@@ -46,36 +46,38 @@ def colour(arrow):
     return matplotlib.colors.to_hex(arrow.get_edgecolor())
 
 
-def test_arrows_against_the_ranking_are_orange_and_on_the_right():
+def test_arrows_against_the_ranking_are_orange():
     ax = plot_preference_graph(BEATS, ranks=[1, 2, 3])
     drawn = arrows(ax)
     # 1 beats 2 by 6, 0 beats 1 by 4, and 2 beats 0 by 2, which the ranking contradicts
     widths = [arrow.get_linewidth() for arrow in drawn]
     np.testing.assert_allclose(widths, [0.5 + 2 * d / 6 for d in (2, 4, 6)])
     assert [colour(arrow) for arrow in drawn] == ["#d55e00", "#595959", "#595959"]
-    ends = [arrow._path_original.vertices[[0, -1], 1].tolist() for arrow in drawn]
-    assert ends == [[2, 0], [0, 1], [1, 2]]  # from the row of the preferred document
-    bends = [arrow._path_original.vertices[1, 0] for arrow in drawn]
-    assert bends[0] > 0 > max(bends[1:])
-    texts = [text.get_text() for text in ax.texts]
-    assert texts == ["0", "1", "2", "agree with the ranking:\nall 2", "contradicted:\nall 1"]
+    assert [dots_of(ax, arrow) for arrow in drawn] == [[2, 0], [0, 1], [1, 2]]
+    note = "the ranking contradicts {} of {} preferences"
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2", note.format(1, 3)]
     nothing = plot_preference_graph(np.zeros((2, 2)), ranks=[1, 2])
-    assert [text.get_text() for text in nothing.texts][3] == "contradicted:\nnone"
+    assert nothing.texts[-1].get_text() == note.format(0, 0)
+    unranked = plot_preference_graph(BEATS)
+    assert {colour(arrow) for arrow in arrows(unranked)} == {"#595959"} and len(unranked.texts) == 3
+
+
+def dots_of(ax, arrow):
+    """The places on the circle from which and to which an arrow goes, 0 = top."""
+    dots = ax.collections[0].get_offsets()
+    ends = arrow._path_original.vertices[[0, -1]]
+    return [int(np.argmin(np.hypot(*(dots - end).T))) for end in ends]
 
 
 def test_names_follow_the_ranking_from_the_top():
     ax = plot_preference_graph(BEATS, ranks=[3, 1, 2], names=["a", "b", "$c$"])
     assert [text.get_text() for text in ax.texts][:3] == ["b", r"\$c\$", "a"]
-    heights = [text.get_window_extent().y0 for text in ax.texts[:3]]
-    assert heights == sorted(heights, reverse=True)
-    # 1 beats 2 by 6: from the first to the second row
-    assert arrows(ax)[-1]._path_original.vertices[[0, -1], 1].tolist() == [0, 1]
-    circle = plot_preference_graph(BEATS, names=np.array(["a", "b", "c"]))
-    assert [text.get_text() for text in circle.texts] == ["a", "b", "c"]
-    strongest = arrows(circle)[-1]._path_original.vertices
-    dots = circle.collections[0].get_offsets()
-    nearest = [np.argmin(np.hypot(*(dots - end).T)) for end in strongest[[0, -1]]]
-    assert nearest == [1, 2]
+    top = [text.get_window_extent().y0 for text in ax.texts[:3]]
+    assert np.argmax(top) == 0
+    assert dots_of(ax, arrows(ax)[-1]) == [0, 1]  # 1 beats 2 by 6: from the first to the second
+    plain = plot_preference_graph(BEATS, names=np.array(["a", "b", "c"]))
+    assert [text.get_text() for text in plain.texts] == ["a", "b", "c"]
+    assert dots_of(plain, arrows(plain)[-1]) == [1, 2]
 
 
 def test_of_many_documents_the_strongest_preferences_are_drawn():
@@ -83,33 +85,27 @@ def test_of_many_documents_the_strongest_preferences_are_drawn():
     w = random.random((30, 30))
     d = w - w.T
     ranks = random.permutation(30) + 1
-    agrees = (d > 0) & (ranks[:, None] < ranks)
-    n_agree, n_against = agrees.sum(), ((d > 0) & ~agrees).sum()
-
-    def widths(values):
-        return np.sort(np.maximum((0.5 + 2 * values / d.max()) * 0.45, 0.6))
-
     ax = plot_preference_graph(w, ranks)
     drawn = arrows(ax)
-    grey = [a.get_linewidth() for a in drawn if colour(a) == "#595959"]
-    other = [a.get_linewidth() for a in drawn if colour(a) != "#595959"]
-    np.testing.assert_allclose(grey, widths(np.sort(d[agrees])[-30:]))
-    np.testing.assert_allclose(other, widths(np.sort(d[(d > 0) & ~agrees])[-60:]))
-    texts = [text.get_text() for text in ax.texts][-2:]
-    assert texts[0].endswith(f"the 30 strongest of {n_agree}")
-    assert texts[1].endswith(f"the 60 strongest of {n_against}")
-    few = plot_preference_graph(w, ranks, max_edges=3)
-    assert len(arrows(few)) == 6
-    circle = plot_preference_graph(w)
-    assert len(arrows(circle)) == 30
-    assert circle.texts[-1].get_text() == "the 30 strongest of 435 preferences"
+    widths = np.maximum((0.5 + 2 * np.sort(d[d > 0])[-30:] / d.max()) * 0.45, 0.6)
+    np.testing.assert_allclose([a.get_linewidth() for a in drawn], widths)
+    best = np.argsort(ranks)
+    for arrow in drawn:
+        i, j = dots_of(ax, arrow)
+        assert d[best[i], best[j]] > 0 and colour(arrow) == ("#d55e00" if i > j else "#595959")
+    n_against = ((d > 0) & (ranks[:, None] > ranks)).sum()
+    assert ax.texts[-1].get_text() == (
+        f"the ranking contradicts {n_against} of 435 preferences\n"
+        "the 30 strongest of 435 preferences"
+    )
+    assert len(arrows(plot_preference_graph(w, ranks, max_edges=3))) == 3
     every = plot_preference_graph(w, max_edges=435)
     assert len(arrows(every)) == 435 and len(every.texts) == 30
     assert len(arrows(plot_preference_graph(w[:10, :10]))) == 45
 
 
 @pytest.mark.parametrize("width", [3.6, 6.4, 12.8])
-@pytest.mark.parametrize("r", [1, 3, 10, 30])
+@pytest.mark.parametrize("r", [1, 3, 8, 9, 30])
 @pytest.mark.parametrize("ranked", [False, True])
 def test_the_graph_can_be_read(ranked, r, width):
     """No two texts overlap, no arrow or dot lies on a name, and nothing leaves the figure."""
@@ -128,12 +124,11 @@ def test_the_graph_can_be_read(ranked, r, width):
     for arrow in arrows(ax):
         path = arrow.get_transform().transform_path(arrow._path_original)
         assert not any(outline.intersects_path(path, filled=False) for outline in outlines[:r])
-    if not ranked:
-        dots = ax.transData.transform(ax.collections[0].get_offsets())
-        size = np.sqrt(ax.collections[0].get_sizes()[0]) * ax.figure.dpi / 72
-        apart = np.hypot(*(dots[:, None] - dots).T) + 1e9 * np.eye(r)
-        assert apart.min() > size
-        assert not any(outline.contains_point(dot) for outline in outlines for dot in dots)
+    dots = ax.transData.transform(ax.collections[0].get_offsets())
+    size = np.sqrt(ax.collections[0].get_sizes()[0]) * ax.figure.dpi / 72
+    apart = np.hypot(*(dots[:, None] - dots).T) + 1e9 * np.eye(r)
+    assert apart.min() > size
+    assert not any(outline.contains_point(dot) for outline in outlines for dot in dots)
 
 
 def overlap(one, other):

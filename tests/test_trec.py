@@ -1,4 +1,4 @@
-"""Runs and qrels: the tables that tools of TREC take, and the files of TREC."""
+"""Runs and qrels: the tables that tools of TREC take."""
 
 import gzip
 from pathlib import Path
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sklearn_rankcal import CalibratedRanker, PositionsAsScoresWarning, relevance_labels
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal.datasets import load_letor, make_ranking, read_qrels, read_run
+from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.metrics import to_qrels, to_run
 
 from .metric_data import per_query
@@ -177,48 +177,17 @@ def test_ranx_takes_the_tables():
 # -------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [
-        (
-            read_run,
-            "1 Q0 a 1 0.5\n",
-            r"line 1: '1 Q0 a 1 0\.5' has 5 fields. A line of a run has 6",
-        ),
-        (
-            read_run,
-            "1 Q0 a 1 0.5 x\n\n1 Q0 b 2 nan x\n",
-            "line 3: the value 'nan' is not a decimal",
-        ),
-        (read_run, "1 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", "x.txt: The document 'a' occurs 2 times in the"),
-        (read_run, "\n", "x.txt has no lines with text"),
-        (read_qrels, "1 0 a\n", "line 1: '1 0 a' has 3 fields. A line of qrels has 4 fields"),
-        (read_qrels, "1 0 a 1\n1 0 b 0.5\n", r"line 2: the value '0\.5' is not a whole number"),
-        (read_qrels, "1 0 a 1\n1 0 a 1\n", "x.txt: The document 'a' occurs 2 times in the query"),
-        (read_qrels, "", "x.txt has no lines with text"),
-    ],
-)
-def test_broken_files_are_refused_by_line(tmp_path, read, text, message):
-    path = tmp_path / "x.txt"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read(path)
-    with pytest.raises(FileNotFoundError):
-        read(tmp_path / "absent.txt")
-
-
-def test_small_integer_scores_of_a_file_are_scores(tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_text("1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n2 Q0 a 1 1 x\n2 Q0 b 2 2 x\n")
-    assert read_run(path)["doc_id"].tolist() == ["b", "a", "b", "a"]
-
-
 TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
 
 
 @pytest.mark.skipif(not TREC.exists(), reason="the test data of trec_eval is not available")
 def test_values_of_trec_eval_per_topic():
-    run, qrels = read_run(TREC / "results.test.gz"), read_qrels(TREC / "qrels.test.gz")
+    options = {"sep": r"\s+", "dtype": {"query_id": str, "doc_id": str}}
+    columns = ["query_id", "Q0", "doc_id", "rank", "score", "name"]
+    read = pd.read_csv(TREC / "results.test.gz", names=columns, **options)
+    run = to_run(read["score"], groups=read["query_id"], document_ids=read["doc_id"])
+    columns = ["query_id", "iteration", "doc_id", "relevance"]
+    qrels = pd.read_csv(TREC / "qrels.test.gz", names=columns, **options)
     with gzip.open(TREC / "out.test.aq.gz", "rt") as file:
         wanted = {(name, topic): value for name, topic, value in map(str.split, file)}
     qrels["relevance"] = (qrels["relevance"] >= 1).astype(int)

@@ -564,21 +564,3 @@ def test_verbose_shows_the_progress(name, capsys):
     assert len(lines) <= 22
     ranker.set_params(verbose=0).fit(X, Y, G, **VAL)
     assert capsys.readouterr().out == ""
-
-
-def test_the_plot_shows_the_curve_and_the_best_iteration():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    from sklearn_rankcal.plotting import plot_validation_scores
-
-    ranker = CalibratedRanker(n_iter_no_change=5)
-    with pytest.raises(ValueError, match="Fit it with validation queries"):
-        plot_validation_scores(ranker)
-    ax = plot_validation_scores(ranker.fit(X, Y, G, **VAL))
-    curve, best = ax.lines
-    np.testing.assert_array_equal(curve.get_ydata(), ranker.validation_scores_)
-    np.testing.assert_array_equal(curve.get_xdata(), np.arange(len(curve.get_ydata())) + 1)
-    assert best.get_xdata()[0] == ranker.n_iter_
-    assert ax.get_legend() is None  # which could cover the curve
-    assert ax.get_xlabel() == f"iteration (dashed: {ranker.n_iter_} are kept)"
-    assert plot_validation_scores(ranker, ax=ax) is ax

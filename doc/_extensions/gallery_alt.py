@@ -67,9 +67,9 @@ TEXTS = {
         "the same differences, with red and blue cells on both sides of the diagonal."
     ),
     "preference_graph_002": (
-        "Above, the documents in a column, best first: 17 grey arrows on the left point down, and "
-        "4 orange arrows on the right point up. Below, the matrix in the order of the ranking, "
-        "mostly red above the diagonal."
+        "Above, the documents on a circle in the order of the ranking, with 17 grey arrows and 4 "
+        "orange ones, which the ranking contradicts. Below, the matrix in the order of the "
+        "ranking, mostly red above the diagonal."
     ),
     "preference_graph_003": (
         "Above, bars of the shares of queries: 16 % of predicted preferences are acyclic, for 13 % "

@@ -1,10 +1,4 @@
-"""The local searches in NumPy.
-
-The docstrings of `_compiled_local_search.pyx` and `_compiled_average_precision.pyx` describe each
-function.
-
-Descents look at one document after another, as the compiled ones do.
-"""
+"""The local searches in NumPy."""
 
 from __future__ import annotations
 

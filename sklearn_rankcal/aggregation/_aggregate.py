@@ -17,16 +17,14 @@ from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
-from sklearn_rankcal.labels import Judgements, PrefLibOrders
+from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Ints
 
 #: With fewer judges, intervals from resamples of judges are too short. In the simulations of
 #: examples/benchmarks/bench_leaderboards.py they contain 92 % of the true scores with 15 judges,
@@ -53,7 +51,7 @@ def aggregate(
     ----------
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
         `Judgements`; pairs of ids (preferred, other), or a data frame with the columns ``winner``
-        and ``loser``; an election of `read_preflib` or preflibtools; or labels of
+        and ``loser``; an election of preflibtools; or labels of
         `preference_labels`. :doc:`/judgements` has all formats.
     method : str or Structure, default="btl"
         A key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or ``"kemeny"``, or a structure
@@ -220,7 +218,7 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     """Make `Judgements` of what a user passed."""
-    preflib = isinstance(judgements, PrefLibOrders) or is_ordinal_instance(judgements)
+    preflib = is_ordinal_instance(judgements)
     labels = isinstance(judgements, np.ndarray) and judgements.dtype.names is not None
     if groups is not None and (preflib or labels or isinstance(judgements, Judgements)):
         raise ValueError(

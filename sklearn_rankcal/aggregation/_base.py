@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.labels import Judgements, Preferences
 from sklearn_rankcal.queries import Queries, Ranking
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Structure(BaseEstimator):
@@ -118,7 +116,7 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
     return tied
 
 
-def shared_ranks(scores: Floats, queries: Queries) -> NDArray[np.int64]:
+def shared_ranks(scores: Floats, queries: Queries) -> Ints:
     """Return the position of each row, 1 = best; equal scores share the best of their positions.
 
     NaN is below all other scores.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
@@ -14,10 +13,7 @@ from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_count, check_number
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The ridge penalty of ``penalty="auto"`` where the likelihood has no maximum.
 AUTO_PENALTY = 0.1

@@ -14,8 +14,7 @@ from sklearn_rankcal.aggregation._propensities import fit_propensities, ratio
 from sklearn_rankcal.labels import Clicks
 from sklearn_rankcal.labels._click_log import check_propensities
 from sklearn_rankcal.utils._parameters import check_number
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class ClickStructure(Structure):

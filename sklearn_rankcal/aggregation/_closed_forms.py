@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, compared_pairs
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_choice, check_flag, check_number
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 #: What the smoothing is added to.
 ADDED_TO = ("counts", "fractions", "conditional")

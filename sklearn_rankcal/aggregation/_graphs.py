@@ -1,8 +1,4 @@
-"""The graph of the comparisons of all queries: its pairs and its connected components.
-
-Edges join items of the same query that were compared with positive weight, so that one graph
-contains all queries. Only scores of items of the same component can be compared.
-"""
+"""The graph of the comparisons of all queries: its pairs and its connected components."""
 
 from __future__ import annotations
 
@@ -16,10 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class ComparedPairs(NamedTuple):
@@ -152,7 +145,7 @@ class ComparisonGraph:
         return np.asarray(self.parts.max(labels) == self.parts.min(labels))
 
 
-def number_parts(labels: Ints, compared: NDArray[np.bool_], queries: Queries) -> Ints:
+def number_parts(labels: Ints, compared: Bools, queries: Queries) -> Ints:
     """Number the components inside each query from 1, larger ones first; 0 if not compared."""
     _, first, number, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True

@@ -15,9 +15,7 @@ from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Intervals(NamedTuple):
@@ -32,7 +30,7 @@ class Intervals(NamedTuple):
     rank_low: Ints
     rank_high: Ints
     above: Floats
-    unanimous: NDArray[np.bool_]
+    unanimous: Bools
     n_disconnected: Ints
     n_unbounded: Ints
     messages: list[str]
@@ -114,7 +112,7 @@ def summarize(
 
 
 def corrected_intervals(
-    samples: Floats, scores: Floats, level: float, plain: NDArray[np.bool_]
+    samples: Floats, scores: Floats, level: float, plain: Bools
 ) -> tuple[Floats, Floats]:
     """Return the bias-corrected percentile intervals of scores (Efron, 1981).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.decoders import DECODERS, DecodeResult
@@ -11,9 +10,8 @@ from sklearn_rankcal.decoders._search import check_options
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Up to this number of items, all rankings that contradict the least weight are considered.
 MAX_CONSIDERED = 10
 _METHODS = {name: decoder for (space, name), decoder in DECODERS.items() if space == PAIRS}
@@ -149,7 +147,7 @@ def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
     return won, lost, np.where(np.abs(margin) > 1e-12 * (won + lost), margin, 0.0)
 
 
-def others_are_as_good(preferences: Preferences, order: NDArray[np.int64]) -> bool | None:
+def others_are_as_good(preferences: Preferences, order: Ints) -> bool | None:
     """Return whether another ranking contradicts as little weight, or None if this is not known.
 
     `order` are rows of one query, best first, that contradict the least weight. It is never None
@@ -180,7 +178,7 @@ def others_are_as_good(preferences: Preferences, order: NDArray[np.int64]) -> bo
     return None
 
 
-def decided_pairs(net: Floats) -> NDArray[np.bool_]:
+def decided_pairs(net: Floats) -> Bools:
     """Return which item is above which in all rankings that contradict the least weight.
 
     `net` (n_problems, r, r) is the weight for the item of a row minus that for the one of a column.
@@ -210,6 +208,6 @@ def decided_pairs(net: Floats) -> NDArray[np.bool_]:
             g[:, smaller] = np.minimum(g[:, smaller], found)
     possible = (f + g <= (f[:, -1] + noise)[:, None]).astype(np.float64)
     with_other = (possible[:, :, None] * member).transpose(0, 2, 1)  # the sets that contain j
-    above: NDArray[np.bool_] = (with_other @ (1.0 - member)).transpose(0, 2, 1) == 0
+    above: Bools = (with_other @ (1.0 - member)).transpose(0, 2, 1) == 0
     above[:, np.arange(r), np.arange(r)] = False
     return above

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
@@ -11,8 +10,7 @@ from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
 from sklearn_rankcal.aggregation._linear_systems import solve_laplacian
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.utils._parameters import check_choice, check_flag, check_number
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 def _difference(pairs: ComparedPairs, smoothing: float) -> Floats:

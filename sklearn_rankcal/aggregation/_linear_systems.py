@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats
 
 _ROUNDING = 1e-14
 _FEW_STEPS, _MANY_STEPS = 100, 20_000

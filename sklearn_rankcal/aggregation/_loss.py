@@ -1,7 +1,4 @@
-"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean.
-
-A ranker with this loss minimises a U-statistic of the judgements of each query.
-"""
+"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -27,9 +23,8 @@ from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Gains = str | Callable[[Floats], Floats]
 #: What `AggregatedLoss.aggregated_gains` has computed of judgements that are still in use.
 _KNOWN_GAINS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
@@ -358,7 +353,7 @@ class _AggregatedMeasure(Measure):
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
         return self.inner.per_query(ranking, self.aggregate.aggregated_gains(labels))
 
-    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+    def defined(self, labels: Any, queries: Queries) -> Bools:
         gains = self.aggregate.aggregated_gains(labels)
         return self.inner.defined(gains, queries) & (labels.per_query > 0)
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import warn
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _HALVINGS = 40  # of the step length
 _ROUNDING = 1e-15  # relative to the unit of the gradient

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
 from sklearn_rankcal.aggregation._bradley_terry import MaximumLikelihood
 from sklearn_rankcal.aggregation._graphs import add_up, number_components
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _BLOCK = 1 << 20  # numbers in the largest temporary array
 _LINEAR_STEPS = 1000  # of conjugate gradients, for one step of Newton's method

@@ -21,9 +21,8 @@ from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels import Clicks, read_clicks
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _LEAST = 1e-12  # a classifier's relevance is kept so far from 0 and from 1
 #: `tol` without features, and with a classifier, whose predictions do not change smoothly
 _TOLERANCE, _TOLERANCE_WITH_X = 1e-6, 1e-3

@@ -30,10 +30,7 @@ from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Resamples that are drawn with one state of the random number generator, by one job.
 CHUNK = 64

@@ -16,9 +16,7 @@ from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
 #: the number of queries.
@@ -96,7 +94,7 @@ class Aggregate:
     judgements: Judgements
     objective: Floats | None = None
     lower_bound: Floats | None = None
-    optimal: NDArray[np.bool_] | None = None
+    optimal: Bools | None = None
     score_low: Floats | None = None
     score_high: Floats | None = None
     rank_low: Ints | None = None
@@ -104,7 +102,7 @@ class Aggregate:
     n_resamples: int = 0
     resample: str | None = None
     confidence_level: float | None = None
-    unanimous: NDArray[np.bool_] | None = None
+    unanimous: Bools | None = None
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`

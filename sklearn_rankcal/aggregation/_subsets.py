@@ -8,10 +8,9 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
 #: From judgements about copies of queries to the targets of their documents, NaN without a score.
 Encode = Callable[[Any], Floats]
 
@@ -28,7 +27,7 @@ class Plan(NamedTuple):
     size: Ints  # judgements of a subset: k, or all if there are fewer
     per_round: Ints  # subsets of a round
     n_rounds: Ints  # 0 for queries without judgements
-    exact: NDArray[np.bool_]  # whether all subsets are taken, each equally often
+    exact: Bools  # whether all subsets are taken, each equally often
 
 
 def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> Plan:
@@ -88,7 +87,7 @@ def _divide(
     starts: Ints,
     counts: Ints,
     plan: Plan,
-    active: NDArray[np.bool_],
+    active: Bools,
     random: np.random.RandomState,
 ) -> tuple[Ints, Ints, Ints]:
     """Divide the judgements of some queries, in random order, into disjoint subsets."""
@@ -108,7 +107,7 @@ def _divide(
 
 
 def _list_subsets(
-    order: Ints, starts: Ints, counts: Ints, plan: Plan, listed: NDArray[np.bool_]
+    order: Ints, starts: Ints, counts: Ints, plan: Plan, listed: Bools
 ) -> tuple[Ints, Ints, Ints]:
     """List all subsets of some queries with few judgements."""
     taken, copies, parents, n_copies = [], [], [], 0
@@ -170,7 +169,7 @@ class MeanTargets(NamedTuple):
 
     targets: Floats
     standard_error: Floats
-    exact: NDArray[np.bool_]
+    exact: Bools
     n_subsets: Ints
 
 

@@ -12,15 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from sklearn_rankcal.aggregation._graphs import number_components
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _ROUNDING = 1e-12  # relative to the weight of a pair
 #: The share of the items of a connected component that its main block contains at least.

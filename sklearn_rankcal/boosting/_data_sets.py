@@ -11,8 +11,8 @@ from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
 
 
@@ -51,7 +51,7 @@ class Objective(KeepingFunction):
         self.loss = loss
 
     def _prepare(
-        self, labels: NDArray[Any], query_codes: NDArray[np.int64], weight: NDArray[Any] | None
+        self, labels: NDArray[Any], query_codes: Ints, weight: NDArray[Any] | None
     ) -> tuple[Derivatives, Any]:
         """Return the derivatives, and the rows to which they apply: None if they are all rows."""
         queries = Queries.from_groups(query_codes, len(labels))
@@ -79,7 +79,7 @@ class Objective(KeepingFunction):
         self,
         labels: NDArray[Any],
         scores: NDArray[Any],
-        query_codes: NDArray[np.int64],
+        query_codes: Ints,
         weight: NDArray[Any] | None,
     ) -> tuple[Floats, Floats]:
         """Compute gradient and curvature of all documents, 0 where the loss is undefined."""
@@ -102,7 +102,7 @@ class Metric(KeepingFunction):
         self.__name__ = loss if isinstance(loss, str) else type(loss).__name__.lower()
 
     def _prepare(
-        self, labels: NDArray[Any], query_codes: NDArray[np.int64]
+        self, labels: NDArray[Any], query_codes: Ints
     ) -> tuple[Any, Floats, Queries, Floats | None]:
         labels = labels.astype(np.float64)
         loss = get_loss(self.loss)
@@ -114,7 +114,7 @@ class Metric(KeepingFunction):
         self,
         labels: NDArray[Any],
         scores: NDArray[Any],
-        query_codes: NDArray[np.int64],
+        query_codes: Ints,
         weight: NDArray[Any] | None,
     ) -> float:
         measure, numbers, queries, factor = self._kept(labels, query_codes)
@@ -138,7 +138,7 @@ def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats |
     )
 
 
-def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> Ints:
     """Return the number of the query of each row, from the numbers of rows of the queries."""
     if sizes is None or not np.size(sizes):
         raise ValueError(

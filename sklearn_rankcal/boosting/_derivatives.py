@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 # A curvature is at least this share of the mean curvature of its query at the start.
 _LEAST_CURVATURE = 0.01

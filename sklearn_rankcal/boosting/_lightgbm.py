@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.boosting._data_sets import Metric, Objective, codes_of_sizes
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.surrogates import Surrogate
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class _LightGBMObjective(Objective):

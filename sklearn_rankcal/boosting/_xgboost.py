@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.boosting._data_sets import KeepingFunction, Metric, Objective
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class _Bound(KeepingFunction):
     """A function of XGBoost with the query of each row."""
 
-    _codes: NDArray[np.int64] | None
+    _codes: Ints | None
 
     def _bind(self, groups: ArrayLike | None) -> None:
         self._codes = None if groups is None else Queries.from_groups(groups).codes
 
-    def _codes_of(self, n_rows: int, matrix: Any) -> NDArray[np.int64]:
+    def _codes_of(self, n_rows: int, matrix: Any) -> Ints:
         """Return the query of each row, from `groups` or from the ``qid`` of a `DMatrix`."""
         if self._codes is None:
             ends = [] if matrix is None else matrix.get_uint_info("group_ptr")

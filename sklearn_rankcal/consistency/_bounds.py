@@ -6,13 +6,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses import Loss, PositionalLoss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def regret_bound(
@@ -176,7 +175,7 @@ def bregman_regret_bound(
 _OPTIONAL = ("largest", "total", "best_value")
 
 
-def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], NDArray[np.int64]]:
+def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], Ints]:
     """Read sizes, and numbers that are finite and >= 0. Numbers that are None are left out."""
     sizes = read_whole(n_documents, "n_documents")
     if sizes.size == 0 or sizes.min() < 1:
@@ -214,7 +213,7 @@ def _positional(loss: Loss) -> PositionalLoss:
 
 
 def _surrogate_constants(
-    loss: Loss, surrogate: Surrogate, sizes: NDArray[np.int64], given: dict[str, Floats]
+    loss: Loss, surrogate: Surrogate, sizes: Ints, given: dict[str, Floats]
 ) -> Floats:
     """Return c C_phi(2) of each query."""
     loss = _positional(loss)

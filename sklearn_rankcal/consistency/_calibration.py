@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.consistency._counterexamples import (
@@ -24,8 +24,8 @@ from sklearn_rankcal.consistency._rankings import all_ranks
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 #: The largest query whose cones are searched.
 LARGEST = 5
 #: Rankings count whose regret is at least this share of the range of the loss. Scores count as a
@@ -183,7 +183,7 @@ def _draw(
     pool: Floats,
     condition: Callable[[LabelDistribution], Any] | None,
     random: np.random.RandomState,
-) -> tuple[NDArray[np.int64], Floats]:
+) -> tuple[Ints, Floats]:
     """Draw n mixtures that satisfy the condition, or fewer if it is seldom satisfied."""
     if condition is None:
         return draw_mixtures(n, len(pool), random)
@@ -201,7 +201,7 @@ def _draw(
     return np.array(labels), np.array(weights)
 
 
-def _distribution(pool: Floats, label: NDArray[np.int64], weight: Floats) -> LabelDistribution:
+def _distribution(pool: Floats, label: Ints, weight: Floats) -> LabelDistribution:
     """Return a mixture as a distribution of distinct labels."""
     mixed = np.unique(label[weight > 0])
     return LabelDistribution(pool[mixed], [weight[label == k].sum() for k in mixed])

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.consistency._distributions import (
@@ -22,8 +21,9 @@ from sklearn_rankcal.consistency._distributions import (
 )
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
 from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 TOL = 1e-9
 
 
@@ -57,7 +57,7 @@ class Condition:
         return f"{self.name} fails: {self.meaning} {shown}" + (f" and {more} more" * (more > 0))
 
 
-def _violations(where: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+def _violations(where: Bools) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, np.argwhere(where).tolist()))
 
 
@@ -69,8 +69,7 @@ def _is_distribution(u: Any) -> bool:
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
     """Return the matrix of expected targets and the slack of each entry."""
-    if isinstance(tol, (bool, np.bool_)) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol must be a finite number >= 0; got {tol!r}.")
+    check_number(tol, "tol", positive=False)
     if _is_distribution(u):
         matrix, sizes = targets_and_sizes(u, loss)
         return matrix, tol * sizes
@@ -304,7 +303,7 @@ def is_low_noise(
 
 def reinforce_violations(
     u: Floats, lead_slack: Floats | float, total_slack: Floats | float
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which pairs (i, j) violate P_reinforce, for symmetric matrices (n, r, r).
 
     The slacks of its two inequalities broadcast to the same shape. One pass for each i keeps the
@@ -327,7 +326,7 @@ def reinforce_violations(
 
 def score_violations(
     differences: Floats, scores: Floats, slack: Floats | float, score_slack: Floats | float
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which pairs (i, j) violate P_f, for differences (n, r, r) and scores (n, r)."""
     lead = scores[:, :, None] - scores[:, None, :]
     return (differences > slack) & ~(lead > score_slack)

@@ -16,8 +16,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 #: Predictions of pairs count as 0 up to this share of the largest prediction of their query.
 TOL = 1e-9
 #: The meaning of each certificate, for the text and the plot of a diagnosis.
@@ -179,7 +179,7 @@ def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
     return TOL * largest
 
 
-def scores_suffice(u: Floats, queries: Queries, space: Space) -> NDArray[np.bool_]:
+def scores_suffice(u: Floats, queries: Queries, space: Space) -> Bools:
     """Return for each query whether its predictions allow sorting by scores.
 
     This is P_f with the net Borda score for differences of pairs, in O(sum r^2) time, and

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.consistency._distributions import LabelDistribution, as_queries
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Scores that are infinite at the infimum are replaced by scores so far beyond the other ones.
 #: Exponentials of such differences are below the rounding error of the others.
 FAR = 40.0

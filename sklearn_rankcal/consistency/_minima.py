@@ -1,13 +1,8 @@
-"""Minimise expected surrogates, over all scores or over the scores that lead to given rankings.
-
-A formula for the minimiser is used where there is one, then a projected Newton method (Bertsekas,
-1982) for all problems at the same time. Sums of hinges are linear programs.
-"""
+"""Minimise expected surrogates, over all scores or over the scores that lead to given rankings."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
@@ -16,9 +11,8 @@ from sklearn_rankcal.consistency._expected import ExpectedSurrogates
 from sklearn_rankcal.surrogates import ComparisonSurrogate, DifferenceGraph, PairwiseMargin
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: A minimum is accepted if no derivative exceeds this share of their size at scores of 0
 #: (`ExpectedSurrogates.scale`), and a closed form if none exceeds the second number. The search
 #: goes on beyond `ACCEPTED` up to `TOLERANCE`.
@@ -173,7 +167,7 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
     return scores
 
 
-def _violation(z: Floats, slope: Floats, free: NDArray[np.bool_]) -> Floats:
+def _violation(z: Floats, slope: Floats, free: Bools) -> Floats:
     """Return the largest derivative (n,) that an allowed step can follow."""
     step = np.where(free, slope, np.minimum(np.maximum(slope, 0.0), z) + np.minimum(slope, 0.0))
     return np.abs(step).max(axis=1)

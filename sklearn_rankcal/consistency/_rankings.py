@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.consistency._distributions import (
     LabelDistribution,
@@ -25,9 +25,8 @@ from sklearn_rankcal.queries import Queries, Ranking, check_ranks
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: All rankings are enumerated up to this many documents.
 LARGEST = 8
 #: Expected values of rankings count as equal if they differ by at most `ROUNDING` times the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.consistency._distributions import LabelDistribution, resolve
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
@@ -15,8 +15,8 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 #: `suboptimality` enumerates the rankings of queries up to this size.
 LARGEST = 5
 #: Expected values of surrogates that differ by this share of their size count as equal.

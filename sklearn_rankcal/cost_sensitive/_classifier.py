@@ -1,7 +1,4 @@
-"""LowRankClassifier, which predicts the target of least expected cost for any matrix of costs.
-
-This is the construction of Ramaswamy et al. (2013), theorem 3, for problems that are not rankings.
-"""
+"""LowRankClassifier, which predicts the target of least expected cost for any matrix of costs."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -40,8 +36,8 @@ from sklearn_rankcal.utils._numbers import check_no_mask
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 #: With more classes than this, `fit` does not try a logistic regression of the class on u.
 MAX_RECALIBRATED = 100
 
@@ -251,9 +247,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
             self.constant_regressor_ = self._fit_one(X, constant, weight)
         return self
 
-    def _recalibrate(
-        self, X: Any, labels: NDArray[np.int64], weight: Floats | None, n_folds: int
-    ) -> Any:
+    def _recalibrate(self, X: Any, labels: Ints, weight: Floats | None, n_folds: int) -> Any:
         """Fit a logistic regression of the class on u; return None if u itself has less error."""
         alpha = self.loss_.encode(labels) / self._unit
         u, means = np.empty_like(alpha), np.empty_like(alpha)
@@ -380,7 +374,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_logistic(u: Floats, labels: NDArray[np.int64], weight: Floats | None) -> Any:
+def _fit_logistic(u: Floats, labels: Ints, weight: Floats | None) -> Any:
     """Fit a logistic regression of the classes on u; return None if there is a single class."""
     if len(np.unique(labels)) < 2:
         return None

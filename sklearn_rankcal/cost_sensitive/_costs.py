@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 Names = NDArray[Any]
 #: The types of the parameter `loss_matrix`, except None.
 Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
@@ -69,7 +69,7 @@ def read_target_names(targets: Any, costs: LowRankLoss | Floats, classes: Names)
     return names
 
 
-def numbers_of_names(values: Names, names: Names, what: str, known: str) -> NDArray[np.int64]:
+def numbers_of_names(values: Names, names: Names, what: str, known: str) -> Ints:
     """Return the index in `names` of each value; `what` and `known` describe both in the error."""
     place = {name: i for i, name in enumerate(names.tolist())}
     found = np.array([place.get(value, -1) for value in values.tolist()], dtype=np.int64)

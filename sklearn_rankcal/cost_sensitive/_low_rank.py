@@ -1,7 +1,4 @@
-"""LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets.
-
-This is the construction of Ramaswamy et al. (2013), theorem 3, for an explicit matrix of costs.
-"""
+"""LowRankLoss, a matrix of costs in the form of products of vectors of labels and of targets."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
@@ -18,8 +15,8 @@ from sklearn.utils.extmath import svd_flip
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 #: Bytes of a block of costs that are computed at a time.
 BLOCK_BYTES = 2**25
 #: Up to this many multiplications, a few seconds, `regret_constant` compares all pairs of targets.
@@ -266,7 +263,7 @@ class LowRankLoss(BaseEstimator):
         alpha, _, _, _ = self._read()
         return alpha[_read_numbers(labels, len(alpha), "labels")]
 
-    def decode(self, u: ArrayLike) -> NDArray[np.int64]:
+    def decode(self, u: ArrayLike) -> Ints:
         """Return the target of least <u, beta_t> + b_t for each row.
 
         Parameters
@@ -381,7 +378,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _read_numbers(numbers: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
+def _read_numbers(numbers: ArrayLike, n: int, name: str) -> Ints:
     """Check numbers of labels or targets, which are whole numbers from 0 to n - 1."""
     read = read_array(numbers, name)
     if read.dtype.kind not in "iu" or (read.size and not 0 <= read.min() <= read.max() < n):

@@ -12,9 +12,8 @@ except ImportError as error:
         'sklearn_rankcal.dask needs dask and pandas: pip install "sklearn_rankcal[dask]".'
     ) from error
 
-from sklearn_rankcal.dask._letor import read_letor
 from sklearn_rankcal.dask._metrics import compare_rankings, evaluate_rankings
-from sklearn_rankcal.dask._partitions import group_queries, read_queries, write_queries
+from sklearn_rankcal.dask._partitions import group_queries
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 
 __all__ = [
@@ -22,7 +21,4 @@ __all__ = [
     "compare_rankings",
     "evaluate_rankings",
     "group_queries",
-    "read_letor",
-    "read_queries",
-    "write_queries",
 ]

@@ -1,8 +1,4 @@
-"""Documents of dask collections, joined to one data frame for each partition.
-
-A table, query ids, labels, weights or scores come in, as data frames, series or arrays. Each of
-their partitions becomes one pandas frame.
-"""
+"""Documents of dask collections, joined to one data frame for each partition."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How a model is fitted to training data in partitions.
-
-Each function returns the same model as on one machine: closed forms by adding sums, regressors
-with `partial_fit` one partition after another, and regressors of dask by passing them a collection.
-"""
+"""How a model is fitted to training data in partitions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Metrics of rankings in dask collections.
-
-Each metric is computed where the rows of a query are, and one number for each query is gathered.
-"""
+"""Metrics of rankings in dask collections."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import dask
 import numpy as np
 import pandas as pd
 from dask import delayed
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.dask._documents import WEIGHTS, Column, read_columns
@@ -46,8 +42,7 @@ from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._parameters import check_choice, check_flag
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 @checks_keywords
@@ -65,7 +60,6 @@ def evaluate_rankings(
     confidence_level: float | None = None,
     n_resamples: int = 10_000,
     random_state: Any = 0,
-    compute: bool = True,
     **parameters: Any,
 ) -> Any:
     """Compute several metrics of one ranking in dask collections.
@@ -90,8 +84,6 @@ def evaluate_rankings(
         As in `metrics.evaluate_rankings`.
     sample_weight : dask series or array of shape (n_documents,), default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.
-    compute : bool, default=True
-        Whether to compute the values at once. If it is False, a delayed object is returned.
 
     Returns
     -------
@@ -139,7 +131,6 @@ def evaluate_rankings(
             + ("both." if ranks is not None else "neither.")
         )
     fill_undefined(np.zeros(1), zero_division)
-    check_flag(compute, "compute")
     if confidence_level is not None:
         check_resampling(n_resamples, confidence_level)
         check_random_state(random_state)
@@ -154,14 +145,14 @@ def evaluate_rankings(
         ties=ties,
         zero_division=zero_division,
     )
-    finish = partial(
-        _means,
+    gathered, _ = dask.compute(parts, checked)
+    return _means(
+        gathered,
         names=names,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    return finish(*dask.compute(parts, checked)) if compute else delayed(finish)(parts, checked)
 
 
 @checks_keywords
@@ -366,7 +357,6 @@ def mean_of_queries(
 
 def _means(
     parts: list[Any],
-    checked: None,
     *,
     names: list[str],
     confidence_level: float | None,

@@ -110,37 +110,15 @@ def ids_of_partition(frame: pd.DataFrame) -> pd.Series:
     return frame[ID].drop_duplicates()
 
 
-def ids_of_column(frame: Any, group_column: str) -> list[Any]:
-    """Return the delayed query ids of each partition of a data frame, each once."""
-    column = frame[group_column]
-    parts, dtype = partitions_of(column), id_meta(column._meta).dtype
-
-    def distinct(number: int, values: pd.Series) -> pd.Series:
-        return pd.Series(read_ids(number, values, dtype)).drop_duplicates()
-
-    return for_each(distinct, range(len(parts)), parts)
-
-
-def find_cut_query(ids: list[pd.Series]) -> tuple[int, Any, int, int] | None:
-    """Find queries in several partitions, given the query ids of each, each once.
-
-    Return the number of such queries, the id of one of them, and two of its partitions; or None.
-    """
-    every = pd.concat(ids, ignore_index=True)
-    twice = every[every.duplicated()]
-    if not len(twice):
-        return None
-    one, two = [k for k, part in enumerate(ids) if (part == twice.iloc[0]).any()][:2]
-    return twice.nunique(), twice.iloc[0], one, two
-
-
 def check_whole(ids: list[pd.Series]) -> None:
     """Raise an error that names a query in two partitions, given the ids of each, each once."""
-    found = find_cut_query(ids)
-    if found is not None:
-        n_queries, query, one, two = found
+    every = pd.concat(ids, ignore_index=True)
+    twice = every[every.duplicated()]
+    if len(twice):
+        query = twice.iloc[0]
+        one, two = [k for k, part in enumerate(ids) if (part == query).any()][:2]
         raise ValueError(
-            f"whole_queries=True, but {n_queries:,} queries are in several partitions. Query "
+            f"whole_queries=True, but {twice.nunique():,} queries are in several partitions. Query "
             f"{query!s} is in partitions {one} and {two}. Leave out whole_queries, or "
             "bring the rows of each query together first (group_queries)."
         )

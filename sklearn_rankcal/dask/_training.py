@@ -1,8 +1,4 @@
-"""What `fit` learns from labels alone, and the training data of one partition.
-
-Targets and columns of a query depend on a few numbers of all queries. They are reductions over
-frames that contain labels, query ids and weights, but not the columns of X.
-"""
+"""What `fit` learns from labels alone, and the training data of one partition."""
 
 from __future__ import annotations
 
@@ -33,8 +29,7 @@ from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._row_hashes import hash_values
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def read_weight(frame: pd.DataFrame) -> Floats | None:
@@ -73,7 +68,7 @@ class Counts:
     n_rows: int
     sums: LabelSums
     weight: float
-    sample: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[Any]]
+    sample: tuple[NDArray[np.uint64], Ints, NDArray[Any]]
 
     @classmethod
     def of(cls, frame: pd.DataFrame, loss: Loss) -> Counts | None:

@@ -6,7 +6,6 @@ from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, 
 from sklearn_rankcal.datasets._letor import load_letor
 from sklearn_rankcal.datasets._preferences import make_preferences
 from sklearn_rankcal.datasets._relevance import make_ranking
-from sklearn_rankcal.datasets._trec import read_qrels, read_run
 
 __all__ = [
     "label_ranking_from_classes",
@@ -16,6 +15,4 @@ __all__ = [
     "make_label_ranking",
     "make_preferences",
     "make_ranking",
-    "read_qrels",
-    "read_run",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.labels import click_labels
@@ -15,10 +15,9 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 MODELS = ("cascade", "position")
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def make_clicks(

@@ -10,20 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_rankcal.queries import sizes_to_groups
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
-
-def check_kind(kind: Any, known: tuple[str, ...]) -> None:
-    """Check that the kind of judgements is known."""
-    if kind not in known:
-        raise ValueError(f"Unknown kind {kind!r}. Known: {', '.join(map(repr, known))}.")
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:

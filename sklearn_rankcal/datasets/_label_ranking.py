@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 KINDS = ("mallows", "plackett_luce", "btl", "cyclic")
 _HIDDEN = 8  # number of directions of X on which the scores of the labels depend
 
@@ -86,7 +86,7 @@ def make_label_ranking(
     >>> data.Y.shape, float((data.Y == data.bayes_ranks).all(axis=1).mean()) > 0.99
     ((200, 4), True)
     """
-    _judges.check_kind(kind, KINDS)
+    check_choice(kind, "kind", KINDS)
     _judges.check_numbers(
         noise,
         n_samples=(n_samples, 1),
@@ -133,7 +133,7 @@ def make_label_ranking(
     )
 
 
-def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | None = 3) -> Ints:
+def label_ranking_from_classes(X: ArrayLike, y: ArrayLike) -> Ints:
     """Rank the classes of each sample of a classification problem by naive Bayes.
 
     The usual benchmarks of label ranking were made in this way [1]_, by a Gaussian naive Bayes
@@ -146,10 +146,6 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
         Features without NaN.
     y : array-like of shape (n_samples,)
         Classes, at least 2.
-    decimals : int or None, default=3
-        Number of decimals, >= 0, to which probabilities are rounded before they are compared. The
-        default agrees best with the benchmark, in which improbable classes are tied at 0. If None,
-        log probabilities are compared without rounding.
 
     Returns
     -------
@@ -159,7 +155,7 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
     Raises
     ------
     ValueError
-        If there is only one class, or if `decimals` is negative.
+        If there is only one class.
 
     References
     ----------
@@ -173,17 +169,12 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike, *, decimals: int | No
     >>> X, y = load_iris(return_X_y=True)
     >>> label_ranking_from_classes(X, y)[[0, 79, 100]].tolist()
     [[1, 2, 3], [2, 1, 3], [2, 3, 1]]
-    >>> label_ranking_from_classes(X, y, decimals=None)[[0, 79, 100]].tolist()
-    [[1, 2, 3], [3, 1, 2], [3, 2, 1]]
     """
-    if decimals is not None and decimals < 0:
-        raise ValueError(f"decimals must be at least 0; got {decimals!r}.")
     model = GaussianNB().fit(X, y)
     if len(model.classes_) < 2:
         raise ValueError("y has only one class, so there is nothing to rank.")
-    if decimals is None:
-        return _judges.ranks_of_scores(model.predict_joint_log_proba(X))
-    return _judges.ranks_of_scores(model.predict_proba(X).round(decimals))
+    # three decimals agree best with the benchmark, in which improbable classes are tied at 0
+    return _judges.ranks_of_scores(model.predict_proba(X).round(3))
 
 
 def _circle_probabilities(turn: Floats, noise: float) -> Floats:
@@ -201,7 +192,7 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
     return _judges.ranks_of_scores(-np.where(around, (turn - start) % 1.0, any_order))
 
 
-def _ranks_among_judged(ranks: Ints, unjudged: NDArray[np.bool_]) -> Floats:
+def _ranks_among_judged(ranks: Ints, unjudged: Bools) -> Floats:
     """Return the ranks of the judged labels among each other, and NaN for the other labels."""
     pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # put them after all judged labels
     return np.where(unjudged, np.nan, _judges.ranks_of_scores(-pushed))

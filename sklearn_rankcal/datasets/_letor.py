@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 from numbers import Integral
@@ -14,22 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import vstack
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._numbers import check_range
 from sklearn_rankcal.utils._text_files import numbered_lines, open_bytes
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: A dense X with more cells than DENSE_CELLS is refused if the files contain less than one in
-#: DENSE_SHARE of them.
-DENSE_CELLS, DENSE_SHARE = 2**24, 1000
-#: What `load_letor` says of a query in several files.
-IN_SEVERAL_FILES = (
-    "A qid occurs in more than one file, and its rows would become one query. Load the files one "
-    "by one and give their queries different ids."
-)
+#: A dense X with more cells than _DENSE_CELLS is refused if the files contain less than one in
+#: _DENSE_SHARE of them.
+_DENSE_CELLS, _DENSE_SHARE = 2**24, 1000
 _DOCUMENT = re.compile(rb"\bdocid\s*=\s*(\S+)")
 _WANTED = "Every line must be 'label qid:number feature:value feature:value ...', features in order"
 
@@ -87,107 +82,76 @@ def load_letor(
     >>> data.X.tolist(), data.y.tolist(), data.groups.tolist()
     ([[0.5, 1.0], [0.0, 0.25]], [2.0, 0.0], [7, 7])
     """
-    kind = check_options(n_features, dtype)
-    paths = [path] if isinstance(path, (str, PathLike)) else list(path)
-    if not paths:
-        raise ValueError("path is an empty sequence. Pass at least one file.")
-    parts = [read_part(one, kind, n_features) for one in paths]
-    groups = np.concatenate([part.groups for part in parts])
-    if sum(len(np.unique(part.groups)) for part in parts) > len(np.unique(groups)):
-        raise ValueError(IN_SEVERAL_FILES)
-    width = max(part.X.shape[1] for part in parts)
-    X = vstack([part.matrix(width) for part in parts], format="csr")
-    if not sparse:
-        if n_features is None:
-            check_cells(
-                max(parts, key=lambda part: part.X.shape[1]).path, len(groups), width, X.nnz
-            )
-        n_bytes = len(groups) * width * kind.itemsize
-        check_memory(n_bytes, f"A dense X of {len(groups):,} x {width:,}", "Pass sparse=True.")
-        X = X.toarray()
-    ids = [part.documents for part in parts if part.documents is not None]
-    documents = np.concatenate(ids) if len(ids) == len(parts) else None
-    labels = np.concatenate([part.labels for part in parts])
-    return Bunch(X=X, y=labels, groups=groups, document_ids=documents)
-
-
-def check_options(n_features: Any, dtype: Any) -> np.dtype[Any]:
-    """Check the number of features, and return the dtype."""
     kind = np.dtype(dtype)
     if kind.kind != "f":
         raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
     if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
         raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
-    return kind
+    paths = [path] if isinstance(path, (str, PathLike)) else list(path)
+    if not paths:
+        raise ValueError("path is an empty sequence. Pass at least one file.")
+    tables, labels, groups, documents = zip(
+        *(_read_file(one, kind, n_features) for one in paths), strict=True
+    )
+    query_ids = np.concatenate(groups)
+    if sum(len(np.unique(ids)) for ids in groups) > len(np.unique(query_ids)):
+        raise ValueError(
+            "A qid occurs in more than one file, and its rows would become one query. Load the "
+            "files one by one and give their queries different ids."
+        )
+    widths = [table.shape[1] for table in tables]
+    width = max(widths)
+    for table in tables:
+        table.resize(table.shape[0], width)
+    X = vstack(tables, format="csr")
+    if not sparse:
+        n_rows = len(query_ids)
+        if n_features is None and n_rows * width > max(_DENSE_CELLS, _DENSE_SHARE * X.nnz):
+            raise ValueError(
+                f"{paths[np.argmax(widths)]}: with the feature {width}, X would have "
+                f"{n_rows * width:,} cells, but the files contain only {X.nnz:,}. Read a sparse "
+                f"X, or pass n_features={width}."
+            )
+        n_bytes = n_rows * width * kind.itemsize
+        check_memory(n_bytes, f"A dense X of {n_rows:,} x {width:,}", "Pass sparse=True.")
+        X = X.toarray()
+    known = all(ids is not None for ids in documents)
+    return Bunch(
+        X=X,
+        y=np.concatenate(labels),
+        groups=query_ids,
+        document_ids=np.concatenate(documents) if known else None,
+    )
 
 
-@dataclass
-class LetorPart:
-    """The contents of lines of a file: a CSR matrix, and the label, qid and id of each row."""
-
-    path: Any
-    X: Any
-    labels: NDArray[np.float64]
-    groups: NDArray[np.int64]
-    documents: NDArray[Any] | None  # None if a row has no document id
-    unnamed: int | None  # the first line without a document id, if there is one
-
-    def matrix(self, width: int) -> Any:
-        """Return the rows as a CSR matrix of at least the present width."""
-        X = self.X
-        return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-
-
-def read_part(
-    path: str | PathLike[str],
-    dtype: np.dtype[Any],
-    n_features: int | None = None,
-    start: int = 0,
-    stop: int | None = None,
-    first_line: int = 1,
-) -> LetorPart:
-    """Read a file, or the bytes `start` to `stop` - 1 of a plain one, where lines begin.
-
-    `first_line` is the number of the line at `start`.
-    """
-
-    def lines() -> Any:
-        with open_part(path, start, stop) as file:
-            for number, line in numbered_lines(path, file):
-                yield first_line + number - 1, line
-
+def _read_file(
+    path: str | PathLike[str], dtype: np.dtype[Any], n_features: int | None
+) -> tuple[Any, Floats, Ints, NDArray[Any] | None]:
+    """Return the CSR matrix, labels, qids and document ids of a file; None if a row has no id."""
     try:
-        with open_part(path, start, stop) as file:
+        with open_bytes(path) as file:
             X, labels, groups = _load(file, dtype, n_features)
     except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        _blame(path, lines(), dtype, n_features)
+        with open_bytes(path) as file:
+            _blame(path, numbered_lines(path, file), dtype, n_features)
         raise ValueError(f"{path}: {error}") from error
     if not len(labels):
         raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
     ids = []
-    for number, line in lines():
-        row, _, comment = line.partition(b"#")
-        if row and not row.isspace():
-            named = _DOCUMENT.search(comment)
-            try:
-                ids.append(named[1].decode() if named else None)
-            except UnicodeDecodeError:
-                ids.append(None)
-            if ids[-1] is None:
-                return LetorPart(path, X, labels, groups, None, number)
-    return LetorPart(path, X, labels, groups, np.array(ids, dtype=object), None)
-
-
-def open_part(path: str | PathLike[str], start: int, stop: int | None) -> Any:
-    """Open the bytes `start` to `stop` - 1 of a file."""
-    file = open_bytes(path)
-    if start == 0 and stop is None:
-        return file
-    with file:
-        file.seek(start)
-        return BytesIO(file.read(-1 if stop is None else stop - start))
+    with open_bytes(path) as file:
+        for _, line in numbered_lines(path, file):
+            row, _, comment = line.partition(b"#")
+            if row and not row.isspace():
+                named = _DOCUMENT.search(comment)
+                try:
+                    ids.append(named[1].decode() if named else None)
+                except UnicodeDecodeError:
+                    ids.append(None)
+                if ids[-1] is None:
+                    return X, labels, groups, None
+    return X, labels, groups, np.array(ids, dtype=object)
 
 
 def _load(file: Any, dtype: np.dtype[Any], n_features: int | None) -> tuple[Any, Any, Any]:
@@ -223,13 +187,3 @@ def _blame(path: Any, lines: Any, dtype: np.dtype[Any], n_features: int | None) 
                     raise ValueError(
                         f"{path}, line {number}: {text!r} cannot be read: {what}. {_WANTED}."
                     ) from None
-
-
-def check_cells(where: Any, n_rows: int, width: int, n_held: int) -> None:
-    """Refuse a dense X that would be nearly empty, as one wrong feature number would make it."""
-    cells = n_rows * width
-    if cells > max(DENSE_CELLS, DENSE_SHARE * n_held):
-        raise ValueError(
-            f"{where}: with the feature {width}, X would have {cells:,} cells, but the files "
-            f"contain only {n_held:,}. Read a sparse X, or pass n_features={width}."
-        )

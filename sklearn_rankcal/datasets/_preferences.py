@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
 _INFORMATIVE = 6  # number of leading features on which the score depends
 
@@ -105,7 +104,7 @@ def make_preferences(
     >>> 0.1 < data.bayes_pd < 0.4
     True
     """
-    _judges.check_kind(kind, KINDS)
+    check_choice(kind, "kind", KINDS)
     _judges.check_numbers(
         noise,
         n_queries=(n_queries, 1),
@@ -186,7 +185,7 @@ def _clockwise(angle: Floats) -> Ints:
 
 def _draw(
     kind: str, latent: Floats, chance: Floats, noise: float, random: np.random.RandomState
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Draw one judgement of each query; all queries have the same size."""
     if kind in ("btl", "cyclic"):
         return _judges.draw_pairs(chance, random)

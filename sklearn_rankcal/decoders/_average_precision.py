@@ -1,8 +1,4 @@
-"""Decode average precision: find the order with the largest expected average precision.
-
-This is a quadratic assignment problem of a special kind: the contribution of the document at place
-k depends only on the set of documents above it.
-"""
+"""Decode average precision: find the order with the largest expected average precision."""
 
 from __future__ import annotations
 
@@ -11,15 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, warn_if_slow
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Default number of perturbations. The objective has few local optima.
 N_PERTURBATIONS = 60
 #: "auto" is exact up to this number of documents, which takes a few milliseconds for each query.

@@ -1,7 +1,4 @@
-"""Convert a user's matrices to batches of equal size, decode them, and convert the results back.
-
-A batch is an array of shape (m, r, r): the matrices of m queries with r documents each.
-"""
+"""Convert a user's matrices to batches of equal size, decode them, and convert the results back."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,9 +18,7 @@ from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class MatrixInput:

@@ -1,8 +1,4 @@
-"""Decoders as objects, for the parameter ``decoder`` of a ranker.
-
-A decoder object receives the surrogate predictions of all queries as one flat vector and returns
-the position of each row within its query.
-"""
+"""Decoders as objects, for the parameter ``decoder`` of a ranker."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal._kernels import kernels
@@ -24,9 +19,7 @@ from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_array
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def _format_sizes(sizes: Ints) -> str:
@@ -48,7 +41,7 @@ class _MatrixDecoder(BaseEstimator):
 
     def decode(
         self,
-        u: NDArray[np.float64],
+        u: Floats,
         queries: Queries,
         tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,

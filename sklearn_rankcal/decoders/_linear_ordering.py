@@ -22,16 +22,13 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
 from sklearn_rankcal.decoders._linear_ordering_subsets import search_subsets
 from sklearn_rankcal.decoders._threads import call_in_thread
 from sklearn_rankcal.decoders._weight_units import common_unit, power_of_2
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: How close a bound must come to the loss, as a fraction of it. Rounding errors are about 1e-13.
 _TOLERANCE = 1e-11
@@ -345,9 +342,7 @@ class _Search:
         here = np.arange(len(doubt)) == pair
         return [self.with_fixed_pairs(node, here, np.full_like(doubt, value)) for value in (0, 1)]
 
-    def with_fixed_pairs(
-        self, node: _Subproblem, where: NDArray[np.bool_], value: Floats
-    ) -> _Subproblem:
+    def with_fixed_pairs(self, node: _Subproblem, where: Bools, value: Floats) -> _Subproblem:
         """Fix pairs and what follows by transitivity; the bound is inf if no order is left."""
         # before[i, j] = 1 if i is before j in every order of the subproblem; squaring the relation
         # until it does not change gives its transitive closure.

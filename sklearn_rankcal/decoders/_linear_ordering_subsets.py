@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Largest number of sets of one size. More sets take longer than the two sides of a branch.
 _MAX_SETS = 1 << 17

@@ -1,8 +1,4 @@
-"""Decode preferences: find the order of the documents that contradicts the least weight.
-
-This is the minimum feedback arc set problem, also called the linear ordering problem. Only the
-differences d_ij = u_ij - u_ji of the matrix u matter.
-"""
+"""Decode preferences: find the order of the documents that contradicts the least weight."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
@@ -26,9 +22,8 @@ from sklearn_rankcal.decoders._search import (
     warn_if_slow,
 )
 from sklearn_rankcal.decoders._weight_units import power_of_2
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Default number of steps of the local search. For up to 100 documents they take milliseconds and
 #: nearly always find the optimum where it is known.
 N_PERTURBATIONS = 400
@@ -196,7 +191,7 @@ class _Found(NamedTuple):
 
     order: Ints  # (m, r)
     bound: Floats
-    proved: NDArray[np.bool_]
+    proved: Bools
     method: list[str]
     n_iter: Ints
     threshold: Floats | None = None

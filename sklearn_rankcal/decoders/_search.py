@@ -15,15 +15,13 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal._kernels import KERNELS, WANTED
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Smallest and largest number of documents that a perturbation moves, and the largest distance of a
 #: move as a fraction of the list. On matrices whose optimum is known, these values found it more
 #: often than fewer, longer or shorter moves did.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
+
 #: A weight counts as a multiple of a unit if it differs by at most this fraction of itself.
 RELATIVE_TOLERANCE = 1e-12
 #: Largest number of units in a weight. With more, any weights would be multiples of something.

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sklearn_rankcal.consistency._distributions import all_targets
@@ -23,8 +22,8 @@ from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 #: Values of a measure count as equal if they differ by at most this much.
 ROUNDING = 1e-9
 #: Scores tie if they differ by at most this much. A sort may return tied documents in any order.
@@ -232,10 +231,10 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
         )
 
 
-def _sorting_rankings(scores: Floats) -> NDArray[np.bool_]:
+def _sorting_rankings(scores: Floats) -> Bools:
     """Return whether each ranking of `all_ranks` sorts each of the n rows of scores, (n, r!)."""
     orders = np.argsort(all_ranks(scores.shape[1]), axis=1)
-    sorts: NDArray[np.bool_] = np.all(np.diff(scores[:, orders], axis=2) <= TIED, axis=2)
+    sorts: Bools = np.all(np.diff(scores[:, orders], axis=2) <= TIED, axis=2)
     return sorts
 
 

@@ -12,7 +12,6 @@ from sklearn_rankcal.labels._edges import read_edges
 from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._labels import Labels
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
-from sklearn_rankcal.labels._preflib import PrefLibOrders, read_preflib
 from sklearn_rankcal.labels._rankings import (
     Comparisons,
     Orders,
@@ -27,7 +26,6 @@ __all__ = [
     "Judgements",
     "Labels",
     "Orders",
-    "PrefLibOrders",
     "Preferences",
     "click_labels",
     "preference_labels",
@@ -36,6 +34,5 @@ __all__ = [
     "read_clicks",
     "read_edges",
     "read_preferences",
-    "read_preflib",
     "relevance_labels",
 ]

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Clicks:
@@ -39,6 +36,7 @@ class Clicks:
         How often each session occurred. None means once each.
     items : ndarray of shape (n_rows,), default=None
         The id of each document. None means its row number.
+
     Attributes
     ----------
     n_rows, n_judgements : int

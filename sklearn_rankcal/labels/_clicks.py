@@ -19,6 +19,7 @@ from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_whole
+from sklearn_rankcal.utils._typing import Bools, Ints
 
 CLICK_DTYPE = np.dtype(
     [
@@ -31,8 +32,6 @@ CLICK_DTYPE = np.dtype(
         ("counts", "O"),
     ]
 )
-
-Ints = NDArray[np.int64]
 
 
 def click_labels(
@@ -127,9 +126,7 @@ def click_labels(
     return labels
 
 
-def _read_log(
-    shown: Any, clicked: Any, sessions: ArrayLike | None
-) -> tuple[Ints, NDArray[np.bool_], Ints]:
+def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Ints, Bools, Ints]:
     """Return the row of each impression, sorted by session, whether it was clicked, and offsets.
 
     Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``, in the order shown.

@@ -1,30 +1,23 @@
-"""Readers of edge lists: preferences between documents, from a file, rows or a data frame."""
+"""Reader of edge lists: preferences between documents, given by their ids."""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from sklearn_rankcal.labels._item_ids import check_weight, ids_of_list, number_ids, read_ids
+from sklearn_rankcal.labels._item_ids import check_weight, ids_of_list
 from sklearn_rankcal.queries._groups import number_objects, number_values
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
-from sklearn_rankcal.utils._text_files import LineReader, parse_number
 
 
-def read_edges(
-    source: str | PathLike[str] | ArrayLike | Iterable[Any],
-    *,
-    groups: ArrayLike | None = None,
-    documents: ArrayLike | None = None,
-) -> Bunch:
+def read_edges(source: ArrayLike | Iterable[Any]) -> Bunch:
     """Read a list of preferences (query, preferred document, other document[, weight]).
 
     The documents are given by ids, which this function replaces by row numbers. A document id only
@@ -32,34 +25,25 @@ def read_edges(
 
     Parameters
     ----------
-    source : path, or array-like of shape (n_pairs, 3) or (n_pairs, 4)
-        The path of a text file, plain, ``.gz`` or ``.bz2``, with one preference per line. Lines
-        that begin with ``#`` are ignored. The first other line determines how entries are
-        separated: by commas if it contains one (entries may then be quoted), else by tabs if it
-        contains one, else by white space. Or the rows themselves as a list, an array or a data
-        frame, with ids of any hashable type.
-    groups, documents : array-like of shape (n_rows,), default=None
-        Query id and document id of each row of X. Pass both or neither. The ids of a file are text,
-        so they are compared with these ids converted to text. If both are None, the documents of
-        the list are numbered in order of first appearance.
+    source : data frame, or array-like of shape (n_pairs, 3) or (n_pairs, 4)
+        The rows, with ids of any hashable type. ``pandas.read_csv(path, header=None)`` reads them
+        from a file.
 
     Returns
     -------
     data : Bunch
         A dictionary-like object with ``pairs`` of shape (n_pairs, 2), the row numbers of the
         preferred and the other document; ``weight`` of shape (n_pairs,), or None if the list has no
-        weights; and ``groups`` and ``documents``, the arguments of these names as arrays. If they
-        were not passed, they are the ids of the documents in the list, and the rows of X must be in
-        this order. Ids are integers if all are, else objects. Pass them on as
-        ``preference_labels(data.pairs, data.groups, data.weight)``.
+        weights; and ``groups`` and ``documents``, the query id and the document id of each row, in
+        order of first appearance, as integers if all are, else as objects. The rows of X must have
+        this order, which ``X.loc[list(zip(data.groups, data.documents))]`` brings about for a data
+        frame with the index (query, document).
 
     Raises
     ------
     ValueError
-        If a line or a row does not have 3 or 4 entries, if a weight is not a number >= 0, if an id
-        is missing, if a document is unknown or is given twice, if only one of `groups` and
-        `documents` is passed, if there are no preferences, or if a compressed file is damaged. For
-        a file, the error names the line.
+        If a row does not have 3 or 4 entries, if a weight is not a number >= 0, if an id is
+        missing, or if there are no preferences.
 
     Examples
     --------
@@ -70,95 +54,29 @@ def read_edges(
     ([[0, 1], [2, 3]], ['cats', 'cats', 'dogs', 'dogs'], ['tom', 'felix', 'rex', 'tom'])
     >>> labels = preference_labels(data.pairs, data.groups, data.weight)
     """
-    if (groups is None) != (documents is None):
-        raise ValueError("groups and documents are only useful together. Pass both, or neither.")
-    from_file = isinstance(source, (str, PathLike))
-    columns = _columns_of_file(source) if from_file else _columns_of_rows(source)
+    columns = _columns_of_rows(source)
     query, ends = list(columns[0]), list(chain.from_iterable(zip(*columns[1:3], strict=True)))
     weight = check_weight(columns[3], len(query), "weight", "source") if len(columns) == 4 else None
-    given_q = [] if groups is None else _known_ids(groups, "groups")
-    given_d = [] if documents is None else _known_ids(documents, "documents")
-    m = len(given_q)
-    if len(given_d) != m:
-        raise ValueError(f"groups has {m} entries, but documents has {len(given_d)}.")
-    # number the queries and the documents of the given rows and of both ends of all pairs
-    known_q, known_d = (list(map(str, ids)) if from_file else ids for ids in (given_q, given_d))
-    q_codes, q_ids = number_objects(known_q + query, "source", _missing(m, 1))
-    d_codes, d_ids = number_objects(known_d + ends, "source", _missing(m, 2))
-    owners = np.concatenate([q_codes[:m], np.repeat(q_codes[m:], 2)])
-    rows, keys = number_values(owners * len(d_ids) + d_codes)
-    if groups is None:
-        item_q, item_d = np.divmod(keys, len(d_ids))
-        found_q = _whole_numbers(q_ids[item_q].tolist(), from_file)
-        found_d = _whole_numbers(d_ids[item_d].tolist(), from_file)
-    else:
-        found_q, found_d = ids_of_list(given_q), ids_of_list(given_d)
-        if (rows[:m] != np.arange(m)).any():
-            raise ValueError("A document is given twice. Each (group, document) must be unique.")
-        if (rows >= m).any():
-            k = int(np.argmax(rows[m:] >= m))
-            raise ValueError(
-                f"(query, document) {(query[k // 2], ends[k])!r} is in the edges, but not in "
-                "groups and documents."
-            )
-    pairs = rows[m:].reshape(-1, 2)
-    return Bunch(pairs=pairs, weight=weight, groups=found_q, documents=found_d)
+
+    q_codes, q_ids = number_objects(query, "source", partial(_missing, 1))
+    d_codes, d_ids = number_objects(ends, "source", partial(_missing, 2))
+    rows, keys = number_values(np.repeat(q_codes, 2) * len(d_ids) + d_codes)
+    q, d = np.divmod(keys, len(d_ids))
+    return Bunch(
+        pairs=rows.reshape(-1, 2),
+        weight=weight,
+        groups=ids_of_list(q_ids[q].tolist()),
+        documents=ids_of_list(d_ids[d].tolist()),
+    )
 
 
-def _missing(n_given: int, per_row: int) -> Callable[[int, Any], ValueError]:
-    def error(place: int, value: Any) -> ValueError:
-        row = (place - n_given) // per_row
-        return ValueError(f"source has a missing or infinite id ({value!r}) in row {row}.")
-
-    return error
-
-
-def _columns_of_file(path: Any) -> list[Any]:
-    """Return the columns of an edge file: ids as text, weights as floats."""
-    columns: list[list[Any]] = []
-    separator: str | None = None
-    lines = LineReader(path)
-    for line in lines:
-        text = line.strip()
-        if text.startswith("#"):
-            continue
-        if not columns:
-            separator = "," if "," in line else "\t" if "\t" in text else None
-        # `csv` takes 3.5 times as long as `split`, so that only quoted lines go to it
-        if separator == "," and '"' in line:
-            try:
-                row: list[Any] = next(csv.reader([text], strict=True, skipinitialspace=True))
-            except csv.Error as error:
-                raise lines.error(f"{text[:80]!r}: {error}.") from None
-        else:
-            row = line.split(separator)
-        row = [entry.strip() for entry in row]
-        if not columns and len(row) in (3, 4):
-            columns = [[] for _ in row]
-        if len(row) != len(columns):
-            raise lines.error(
-                f"{text[:80]!r} has {len(row)} entries. Every line must contain the query, the "
-                "preferred and the other document, and either every line or none a weight. The "
-                "first line determines whether commas, tabs or white space separate the entries."
-            )
-        if "" in row:
-            raise lines.error(f"entry {row.index('') + 1} of {text[:80]!r} is empty.")
-        if len(row) == 4:
-            try:
-                row[3] = parse_number(row[3])
-            except ValueError as error:
-                raise lines.error(f"weight must be a number: {error}") from None
-            if row[3] < 0:
-                raise lines.error(f"weight must be >= 0; it is {row[3]:g}.")
-        for column, entry in zip(columns, row, strict=True):
-            column.append(entry)
-    if not columns:
-        raise ValueError(f"{path} has no preferences.")
-    return columns
+def _missing(per_row: int, place: int, value: Any) -> ValueError:
+    row = place // per_row
+    return ValueError(f"source has a missing or infinite id ({value!r}) in row {row}.")
 
 
 def _columns_of_rows(source: Any) -> list[Any]:
-    """Return the columns of edges that are rows or a data frame."""
+    """Return the columns of rows or of a data frame."""
     check_no_mask(source, "source")
     frame = frame_columns(source)
     # A data frame is read column by column. In an array of its rows, the integers of one column
@@ -166,10 +84,9 @@ def _columns_of_rows(source: Any) -> list[Any]:
     if frame is not None:
         columns = [column.to_list() for column in frame] if len(source) else []
     else:
-        if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        if isinstance(source, (str, PathLike, Mapping)) or not isinstance(source, Iterable):
             raise ValueError(
-                "source must be the name of a file, or rows of (query, preferred, other[, "
-                f"weight]); got {source!r}."
+                f"source must be rows of (query, preferred, other[, weight]); got {source!r}."
             )
         if isinstance(source, np.ndarray):  # Python's own numbers and dates
             source = (source.astype(object) if source.dtype.kind in "mM" else source).tolist()
@@ -186,17 +103,3 @@ def _columns_of_rows(source: Any) -> list[Any]:
             f"it has rows of {len(columns)} entries."
         )
     return columns
-
-
-def _known_ids(ids: ArrayLike, name: str) -> list[Any]:
-    """Check the ids of rows, and return them as a list without changing their types."""
-    values = read_ids(ids, name)
-    number_ids(values, name)  # refuses missing ids
-    return list(values) if values.dtype.kind in "mM" else values.tolist()
-
-
-def _whole_numbers(ids: list[Any], from_file: bool) -> NDArray[Any]:
-    """Return ids as integers if all are, or all are the text of one; else as objects."""
-    if from_file and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value, re.ASCII) for value in ids):
-        ids = list(map(int, ids))
-    return ids_of_list(ids)

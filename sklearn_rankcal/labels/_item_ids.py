@@ -18,9 +18,7 @@ from sklearn_rankcal.utils._numbers import (
     read_array,
     read_numbers,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def read_ids(values: Any, name: str) -> NDArray[Any]:
@@ -172,7 +170,7 @@ def read_judges(
     return codes, judges
 
 
-def read_marks(marks: Any, name: str) -> NDArray[np.bool_]:
+def read_marks(marks: Any, name: str) -> Bools:
     """Read booleans, or the numbers 0 and 1."""
     try:
         numbers = read_array(marks, name)

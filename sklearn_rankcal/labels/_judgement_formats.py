@@ -1,12 +1,9 @@
-"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`.
-
-The constructors of `Judgements` document the formats. Comparisons of two items are in
-`_judgement_pairs`.
-"""
+"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,13 +20,13 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._judgement_pairs import number_judgements
 from sklearn_rankcal.labels._preferences import read_wins
-from sklearn_rankcal.labels._preflib import PrefLibOrders
+from sklearn_rankcal.labels._preflib import read_preflib
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
+from sklearn_rankcal.utils._typing import Ints
 
-Ints = NDArray[np.int64]
 Arguments = dict[str, Any]
 
 
@@ -38,7 +35,7 @@ Arguments = dict[str, Any]
 
 def from_orders(orders: Any, **options: Any) -> Arguments:
     check_same_index(orders=orders, **options)
-    return _of_lists(_sequences(orders, "orders"), **options)
+    return _of_lists(_sequences(orders, "orders"), "orders", **options)
 
 
 def _sequences(values: Any, name: str) -> list[Any]:
@@ -54,7 +51,7 @@ def _sequences(values: Any, name: str) -> list[Any]:
     return listed
 
 
-def _of_lists(listed: list[Any], **options: Any) -> Arguments:
+def _of_lists(listed: list[Any], name: str, **options: Any) -> Arguments:
     flat: list[Any] = []
     tiers: list[int] = []
     ends = []
@@ -63,17 +60,17 @@ def _of_lists(listed: list[Any], **options: Any) -> Arguments:
         for tier, entry in enumerate(order):
             if isinstance(entry, (list, tuple, set, frozenset)):
                 if not entry:
-                    raise ValueError(f"Order {m} has an empty tier: {order!r}.")
+                    raise ValueError(f"Entry {m} of {name} has an empty tier: {order!r}.")
                 flat.extend(entry)
                 tiers.extend([tier] * len(entry))
             else:
                 flat.append(entry)
                 tiers.append(tier)
         if tier < 0:
-            raise ValueError(f"Order {m} lists no item.")
+            raise ValueError(f"Entry {m} of {name} lists no item.")
         ends.append(len(flat))
     sizes = np.diff(ends, prepend=0)
-    return _of_entries(read_ids(flat, "orders"), np.array(tiers), sizes, "orders", **options)
+    return _of_entries(read_ids(flat, name), np.array(tiers), sizes, name, **options)
 
 
 def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any) -> Arguments:
@@ -146,24 +143,24 @@ def is_ordinal_instance(instance: Any) -> bool:
     return all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name"))
 
 
-def from_preflib(instance: Any, unlisted: str, ties: str) -> Arguments:
-    if isinstance(instance, PrefLibOrders):
-        orders, counts, names = instance.orders, instance.counts, instance.alternatives
-        numbers = list(range(len(names)))
-    elif is_ordinal_instance(instance):
+def from_preflib(source: Any, unlisted: str, ties: str) -> Arguments:
+    name = "orders"
+    if isinstance(source, (str, PathLike)):
+        name = str(source)
+        orders, counts, names = read_preflib(source)
+    elif is_ordinal_instance(source):
         # preflibtools: an order is a tuple of tiers, which are tuples of numbers
-        orders = list(dict.fromkeys(instance.orders))
-        counts = np.array([instance.multiplicity[order] for order in orders])
-        numbers, names = list(instance.alternatives_name), instance.alternatives_name.values()
+        orders, names = list(dict.fromkeys(source.orders)), source.alternatives_name
+        counts = [source.multiplicity[order] for order in orders]
     else:
         raise TypeError(
-            "from_preflib needs what read_preflib returns, or an OrdinalInstance of preflibtools; "
-            f"got {type(instance).__name__}."
+            "from_preflib needs the path of a file, or an OrdinalInstance of preflibtools; got "
+            f"{type(source).__name__}."
         )
-    options = {"groups": None, "count": counts, "judge": None, "items": numbers}
-    found = _of_lists(orders, unlisted=unlisted, ties=ties, **options)
+    options = {"groups": None, "count": counts, "judge": None, "items": list(names)}
+    found = _of_lists(orders, name, unlisted=unlisted, ties=ties, **options)
     # Two alternatives may have the same name, so the orders refer to their numbers.
-    return {**found, "items": object_array(list(names))}
+    return {**found, "items": object_array(list(names.values()))}
 
 
 def _of_entries(

@@ -1,7 +1,4 @@
-"""Comparisons of two items as users write them become the arguments of `Judgements`.
-
-`Judgements.from_pairs` and `Judgements.from_votes` document the formats.
-"""
+"""Comparisons of two items as users write them become the arguments of `Judgements`."""
 
 from __future__ import annotations
 
@@ -27,9 +24,8 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Arguments = dict[str, Any]
 
 #: What a column of winners can say about the two items, where their columns have other names.
@@ -61,8 +57,8 @@ def from_votes(first: Any, second: Any, winner: Any, tie: Any, **options: Any) -
 def _of_ids(
     ids: NDArray[Any],
     unit: str,
-    tied: NDArray[np.bool_] | None,
-    reverse: NDArray[np.bool_] | None,
+    tied: Bools | None,
+    reverse: Bools | None,
     *,
     groups: ArrayLike | None,
     weight: ArrayLike | None,
@@ -256,7 +252,7 @@ def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
 
 
 def _split_ties(
-    winner: Ints, loser: Ints, weight: Floats | None, tied: NDArray[np.bool_], owner: Ints
+    winner: Ints, loser: Ints, weight: Floats | None, tied: Bools, owner: Ints
 ) -> tuple[Ints, Ints, Floats, Ints]:
     """Replace each tie by two opposite comparisons of half the weight."""
     weights = np.ones(len(winner)) if weight is None else weight

@@ -1,7 +1,4 @@
-"""Judgements: many partial opinions about the items of each query, before they are aggregated.
-
-What comes out for the structures of `aggregation` is the comparisons that each judgement contains.
-"""
+"""Judgements: many partial opinions about the items of each query, before they are aggregated."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ from sklearn_rankcal.labels._preferences import Preferences, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Judgements:
@@ -351,14 +346,15 @@ class Judgements:
     @classmethod
     @checks_keywords
     def from_preflib(
-        cls, instance: Any, *, unlisted: str = "ignore", ties: str = "ignore"
+        cls, source: Any, *, unlisted: str = "ignore", ties: str = "ignore"
     ) -> Judgements:
         """Read an election of PrefLib.
 
         Parameters
         ----------
-        instance : PrefLibOrders or preflibtools.instances.OrdinalInstance
-            What `read_preflib` returns, or an instance of the package preflibtools.
+        source : path or preflibtools.instances.OrdinalInstance
+            A file of the type ``.soc``, ``.soi``, ``.toc`` or ``.toi``, plain or compressed by
+            ``.gz`` or ``.bz2``; or an instance of the package preflibtools.
         unlisted, ties
             As in `from_orders`.
 
@@ -366,8 +362,13 @@ class Judgements:
         -------
         judgements : Judgements
             One query, with all alternatives as its items. `count` is the number of voters.
+
+        Raises
+        ------
+        ValueError
+            If a line is not an order of that format, or an order has an alternative twice.
         """
-        return cls(**formats.from_preflib(instance, unlisted, ties))
+        return cls(**formats.from_preflib(source, unlisted, ties))
 
     @classmethod
     @checks_keywords

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Bools, Floats
 
 _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 
@@ -54,7 +52,7 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
 
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
-) -> tuple[Any, NDArray[np.bool_] | None]:
+) -> tuple[Any, Bools | None]:
     """Convert what `read_label_rankings` returned to the labels that losses accept.
 
     They are relevance if every entry is present, else preferences, which are weighed by

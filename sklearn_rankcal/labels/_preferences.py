@@ -11,6 +11,7 @@ from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_wei
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_array, read_whole
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 PREFERENCE_DTYPE = np.dtype(
     [
@@ -25,9 +26,6 @@ PREFERENCE_DTYPE = np.dtype(
 #: A table with one entry for each possible pair is used if it has at most this many entries for
 #: each given pair. Above it, filling and reading the table takes longer than sorting the pairs.
 _TABLE_ENTRIES_PER_PAIR = 4
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def preference_labels(

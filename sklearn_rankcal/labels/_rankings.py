@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 PairWeight = str | Callable[[Floats], ArrayLike]
 #: Weights of pairs by name: functions of positive differences of relevance.
 PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
@@ -273,7 +272,7 @@ def _count_unequal(y: Floats, queries: Queries) -> Ints:
     return queries.sizes * (queries.sizes - 1) // 2 - tied
 
 
-def weigh_pairs(relevance: Floats, valid: NDArray[np.bool_], pair_weight: PairWeight) -> Floats:
+def weigh_pairs(relevance: Floats, valid: Bools, pair_weight: PairWeight) -> Floats:
     """Compute the weights (n, r, r) of the preferences in n queries that are padded to r documents.
 
     Entry (q, i, j) is the weight of the preference for document i over document j: 0 unless i has

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.losses._base import NormalizedLoss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class _AveragePrecision(NormalizedLoss):

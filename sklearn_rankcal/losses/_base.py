@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
@@ -16,8 +15,7 @@ from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class LabelSums(NamedTuple):
@@ -170,9 +168,9 @@ class Loss(BaseEstimator):
 
     # ---------------------------------------------------------------- common to all losses
 
-    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+    def defined(self, labels: Any, queries: Queries) -> Bools:
         """Return whether the measure is defined for each query. `fit` leaves out other queries."""
-        defined: NDArray[np.bool_] = self.measure.defined(labels, queries)
+        defined: Bools = self.measure.defined(labels, queries)
         return defined
 
     def check(self, labels: Any) -> None:
@@ -191,7 +189,7 @@ class Loss(BaseEstimator):
         self.check(relevance)
         return clone(self)
 
-    def metric(self, relevance: Any, ranks: NDArray[np.int64], queries: Queries) -> Floats:
+    def metric(self, relevance: Any, ranks: Ints, queries: Queries) -> Floats:
         """Compute the measure of each query for a ranking that is given as positions, 1 = top."""
         self.check(relevance)
         values: Floats = self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -19,8 +18,8 @@ from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 Differences = RelevanceDifferences | PreferenceDifferences
 
 

@@ -1,8 +1,4 @@
-"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i)).
-
-u_i(y) is the utility of document i under the labels y, sigma(i) is its place, and phi is a discount
-of the places. The targets are the utilities: sorting by E[u(Y)] is optimal.
-"""
+"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i))."""
 
 from __future__ import annotations
 
@@ -10,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.measures import GainMeasure
 from sklearn_rankcal.measures._positional import Gain, position_scale
 from sklearn_rankcal.measures._positional import Positional as PositionalByUser
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class PositionalLoss(Loss):

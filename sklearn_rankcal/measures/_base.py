@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.queries import Queries, Ranking
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Bools, Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class Measure:
         """
         raise NotImplementedError
 
-    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+    def defined(self, labels: Any, queries: Queries) -> Bools:
         """Whether the measure is defined for each query, an array of shape (n_queries,)."""
         return np.ones(queries.n_queries, dtype=bool)
 
@@ -68,7 +67,7 @@ class BinaryMeasure(Measure):
 
     threshold: float | None = None
 
-    def relevant(self, relevance: Floats) -> NDArray[np.bool_]:
+    def relevant(self, relevance: Floats) -> Bools:
         """Whether each row is relevant, an array of shape (n_rows,)."""
         if self.threshold is not None:
             check_real("threshold", self.threshold, "a finite number or None")

@@ -11,8 +11,7 @@ from scipy.special import gammaln
 
 from sklearn_rankcal.measures._base import BinaryMeasure, Floats, check_cutoff, divide
 from sklearn_rankcal.queries import Queries, Ranking
-
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Bools, Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +31,7 @@ class _FirstPlaces(BinaryMeasure):
         """Number of relevant documents of each query; 0 where the measure is undefined."""
         return queries.sum(gains)
 
-    def defined(self, labels: Floats, queries: Queries) -> NDArray[np.bool_]:
+    def defined(self, labels: Floats, queries: Queries) -> Bools:
         return queries.max(self.relevant(labels))
 
 

@@ -32,9 +32,8 @@ error of about exp(-pi^2 / h), below 1e-21 of the size of the integrand.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 _STEP = 0.2  # step h of both trapezoidal rules
 _NEGLIGIBLE = 45.0  # terms below exp(-45) = 3e-20 of the whole are left out

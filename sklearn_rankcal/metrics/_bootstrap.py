@@ -1,7 +1,4 @@
-"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
-
-A drawn query contributes its values of both rankings, which is why it is called paired.
-"""
+"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ from sklearn_rankcal.metrics._checks import (
 )
 from sklearn_rankcal.queries import mean_over_queries
 from sklearn_rankcal.utils._names import checks_keywords
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 @documented_metric
@@ -204,7 +203,6 @@ def compare_systems(
     *,
     baseline: str | None = None,
     metrics: str | Sequence[str] = "ndcg@10",
-    correction: str | None = "holm",
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
     ties: Ties = "average",
@@ -229,10 +227,6 @@ def compare_systems(
         are compared.
     metrics : str or sequence of str, default="ndcg@10"
         Names of metrics, as in `evaluate_rankings`.
-    correction : {"holm", None}, default="holm"
-        How ``adjusted_p_value`` accounts for the number of comparisons, over all systems and
-        metrics. Holm's method bounds the probability that at least one true hypothesis is
-        rejected, however the comparisons depend on each other. None applies no correction.
     **parameters
         Parameters of the metrics. Each is passed to those metrics that have it.
 
@@ -247,7 +241,7 @@ def compare_systems(
     Raises
     ------
     ValueError, TypeError
-        If the systems, the baseline or the correction are not valid, and in the cases of
+        If the systems or the baseline are not valid, and in the cases of
         `compare_rankings`.
 
     Examples
@@ -268,8 +262,6 @@ def compare_systems(
         )
     if len(systems) < 2:
         raise ValueError(f"systems must hold at least two rankings; got {len(systems)}.")
-    if correction not in ("holm", None):
-        raise ValueError(f"correction must be 'holm' or None; got {correction!r}.")
     if baseline is None:
         pairs = list(itertools.combinations(systems, 2))
     elif baseline in systems:
@@ -306,12 +298,12 @@ def compare_systems(
         "low": np.array([each.low for each in found]),
         "high": np.array([each.high for each in found]),
         "p_value": p_value,
-        "adjusted_p_value": _holm(p_value) if correction == "holm" else p_value.copy(),
+        "adjusted_p_value": _holm(p_value),
         "n_queries": np.array([each.n_queries for each in found]),
     }
 
 
-def _holm(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
+def _holm(p_value: Floats) -> Floats:
     """Adjust m p-values by Holm's step-down method.
 
     The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then

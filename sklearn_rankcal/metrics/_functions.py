@@ -1,7 +1,4 @@
-"""The metric functions: each checks its input and returns the mean of a measure over queries.
-
-The formulas are in `sklearn_rankcal.measures`.
-"""
+"""The metric functions: each checks its input and returns the mean of a measure over queries."""
 
 from __future__ import annotations
 

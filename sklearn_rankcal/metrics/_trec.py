@@ -1,7 +1,4 @@
-"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference).
-
-A *run* is a table of documents with scores, and *qrels* are a table of judged documents.
-"""
+"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference)."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
-
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Ints
 
 
 @checks_keywords

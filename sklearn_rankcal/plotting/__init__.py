@@ -1,4 +1,4 @@
-"""Plots of metrics, comparisons, predicted preferences, rankings, leaderboards and early stopping.
+"""Plots of metrics, comparisons, predicted preferences, rankings and leaderboards.
 
 They need matplotlib, which the extra ``plot`` of this package installs.
 """
@@ -8,7 +8,6 @@ from sklearn_rankcal.plotting._matrix import plot_matrix
 from sklearn_rankcal.plotting._metric_at_k import MetricAtKDisplay
 from sklearn_rankcal.plotting._preference_graph import plot_preference_graph
 from sklearn_rankcal.plotting._query_differences import QueryDifferencesDisplay
-from sklearn_rankcal.plotting._validation import plot_validation_scores
 
 __all__ = [
     "MetricAtKDisplay",
@@ -17,5 +16,4 @@ __all__ = [
     "plot_matrix",
     "plot_preference_graph",
     "plot_probability_above",
-    "plot_validation_scores",
 ]

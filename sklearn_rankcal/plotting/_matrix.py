@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.plotting._axes import make_axes
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None) -> Any:
@@ -53,7 +52,7 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
     return ax
 
 
-def read_matrix(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
+def read_matrix(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, Ints]:
     """Check the matrix and the ranking; return the matrix and its documents, best first."""
     values = read_numbers(matrix, "the matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:

@@ -17,9 +17,8 @@ from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shor
 from sklearn_rankcal.queries import Ranking, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
+from sklearn_rankcal.utils._typing import Floats, Ints
 from sklearn_rankcal.utils._wrapped import innermost_estimator
-
-Floats = NDArray[np.float64]
 
 
 class MetricAtKDisplay:
@@ -202,7 +201,7 @@ class MetricAtKDisplay:
     @classmethod
     def _of_values(
         cls,
-        cutoffs: NDArray[np.int64],
+        cutoffs: Ints,
         measures: list[Measure],
         ranking: Ranking,
         labels: Any,
@@ -283,9 +282,7 @@ _MOST_CUTOFFS = 1000  # each takes a bootstrap
 _CAPITALS = ("dcg", "err", "map", "mrr", "ndcg")
 
 
-def _measures(
-    metric: str, k: Any, parameters: dict[str, Any]
-) -> tuple[NDArray[np.int64], list[Measure]]:
+def _measures(metric: str, k: Any, parameters: dict[str, Any]) -> tuple[Ints, list[Measure]]:
     """Return the cutoffs in ascending order, and the measure at each of them."""
     cutoff = find_measure(metric)[1]
     having = [name for name, each in MEASURES.items() if "k" in parameters_of(each)]

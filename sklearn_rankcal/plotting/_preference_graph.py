@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.plotting._axes import make_axes, settle, shorten
 from sklearn_rankcal.plotting._matrix import read_matrix
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 #: Up to this number of documents, all arrows are drawn by default.
 _FEW = 10
 #: Colours of arrows. Vermillion is of Okabe and Ito; colour-blind people can tell it from grey.
 _AGREES, _AGAINST = "0.35", "#D55E00"
 _GAP = 4.0  # between names and arrows, in points
+#: Up to this number of documents, names are horizontal.
+_MOST_LEVEL = 8
 
 
 def plot_preference_graph(
@@ -35,18 +37,16 @@ def plot_preference_graph(
         Preference weights or differences of them. Each arrow points from the preferred document to
         the other one. Its width is proportional to ``preferences - preferences.T``.
     ranks : array-like of shape (r,), default=None
-        The position of each document, 1 = top. The documents are then a list with the best one on
-        top, with the preferences that agree with the ranking on the left, and those that it
-        contradicts on the right, in orange. If None, the documents stand on a circle.
+        The position of each document, 1 = top. The documents stand on a circle in this order,
+        clockwise from the top, and preferences that the ranking contradicts are orange. If None,
+        documents keep their order and all arrows are grey.
     names : array-like of shape (r,), default=None
         The names of the documents. If None, they are the numbers 0 to r - 1.
     max_edges : int, default=None
-        The largest number of arrows, or with `ranks` of arrows on each side. The strongest are
-        drawn. If None, all are drawn up to 10 documents; of more documents, the r strongest, but up
-        to 2 r of those that the ranking contradicts.
+        The largest number of arrows, of which the strongest are drawn. If None, all are drawn up
+        to 10 documents, and of more documents the r strongest.
     ax : matplotlib axes, default=None
-        The axes to draw on, whose size decides that of the letters. If None, a new figure is made,
-        which is as high as the number of documents needs.
+        The axes to draw on, whose size decides that of the letters. If None, a new figure is made.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def plot_preference_graph(
     >>> from sklearn_rankcal.plotting import plot_preference_graph
     >>> wins = [[0, 7, 4], [3, 0, 8], [6, 2, 0]]
     >>> ax = plot_preference_graph(wins, ranks=[1, 2, 3], names=["Ajax", "Brann", "Celtic"])
-    >>> [text.get_text() for text in ax.texts][-2:]
-    ['agree with the ranking:\\nall 2', 'contradicted:\\nall 1']
+    >>> [text.get_text() for text in ax.texts]
+    ['Ajax', 'Brann', 'Celtic', 'the ranking contradicts 1 of 3 preferences']
     """
     matrix, order = read_matrix(preferences, ranks)
     check_cutoff("max_edges", max_edges)
@@ -80,79 +80,29 @@ def plot_preference_graph(
     # From here on, documents are numbered by their places, best first.
     d = (matrix - matrix.T)[np.ix_(order, order)]
     most = max_edges if max_edges is not None else r * r if r <= _FEW else r
-    most_against = 2 * r if max_edges is None and r > _FEW else most
-    if ax is None:
-        ax = make_axes(figsize=(6.4, float(np.clip(1.2 + 0.22 * r, 3.6, 24))))
+    pairs = np.argwhere(d > 0)
+    chosen = pairs[np.argsort(d[d > 0], kind="stable")][-most:]  # the weakest first
+    notes = [f"the {most} strongest of {len(pairs)} preferences"] if most < len(pairs) else []
+    if ranks is not None:
+        against = int((pairs[:, 0] > pairs[:, 1]).sum())
+        notes.insert(0, f"the ranking contradicts {against} of {len(pairs)} preferences")
+    ax = make_axes() if ax is None else ax
     ax.axis("off")
-    if ranks is None:
-        _draw_circle(ax, d, labels, most)
-    else:
-        _draw_list(ax, d, labels, most, most_against)
+    _draw(ax, d, chosen, labels, ranks is not None, "\n".join(notes))
     return ax
 
 
-def _draw_list(ax: Any, d: Floats, labels: list[str], most: int, most_against: int) -> None:
-    """Draw the documents below each other, with arrows on both sides of their names."""
-    from matplotlib.path import Path
-    from matplotlib.transforms import ScaledTranslation
-
-    r = len(d)
-    # Step 1: the names, one row each, below the titles of both sides, which are 30 points high.
-    settle(ax)
-    frame, points = ax.get_window_extent(), 72 / ax.figure.dpi
-    row_height = max(frame.height * points - 30, 30) / r
-    head = 30 / row_height
-    ax.set(xlim=(-1, 1), ylim=(r - 0.5, -0.5 - head))
-    size = float(np.clip(0.75 * row_height, 5, 10))
-    texts = [
-        ax.text(0, row, label, ha="center", va="center", fontsize=size)
-        for row, label in enumerate(labels)
-    ]
-    half = max(text.get_window_extent().width for text in texts) * points / 2 + _GAP
-    # Step 2: the arrows. An arrow over more rows is wider. On each side, x is 0 at the edge of the
-    # names, which lies a fixed number of points from the middle, and 1 at the edge of the axes.
-    room = max(0.5 * frame.width * points - half, 10.0) / (0.5 * frame.width * points)
-    above = np.arange(r)[:, None] < np.arange(r)
-    for side, kept, limit, color, title in (
-        (-1, (d > 0) & above, most, _AGREES, "agree with the ranking"),
-        (1, (d > 0) & ~above, most_against, _AGAINST, "contradicted"),
-    ):
-        shift = ScaledTranslation(side * half / 72, 0, ax.figure.dpi_scale_trans)
-        chosen, n_all = _strongest(d, kept, limit)
-        for i, j in chosen:
-            # A cubic curve whose inner points are at x reaches 3/4 of x.
-            x = side * room * 0.92 * 4 / 3 * (0.15 + 0.85 * (abs(i - j) / max(r - 1, 1)) ** 0.8)
-            curve = Path([(0, i), (x, i), (x, j), (0, j)], [1, 4, 4, 4])
-            _add_arrow(ax, curve, ax.transData + shift, d[i, j] / d.max(), color, r)
-        text = f"{title}:\n{_count(len(chosen), n_all)}"
-        ax.text(
-            side * (1 - room / 2),
-            -0.45 - head,
-            text,
-            ha="center",
-            va="top",
-            color=color,
-            fontsize=9,
-        )
-
-
-def _draw_circle(ax: Any, d: Floats, labels: list[str], most: int) -> None:
+def _draw(ax: Any, d: Floats, chosen: Ints, labels: list[str], ranked: bool, note: str) -> None:
     """Draw the documents on a circle, with their names outside of it and arrows inside."""
     from matplotlib.path import Path
 
     r = len(d)
-    chosen, n_all = _strongest(d, d > 0, most)
     angle = np.pi / 2 - 2 * np.pi * np.arange(r) / r
     spots = np.column_stack([np.cos(angle), np.sin(angle)]).round(12)
-    # Step 1: the names and the radius of the circle. Names are horizontal if there is room for
-    # that. Otherwise they are turned in the direction of the radius.
+    # Step 1: the names, which determine the radius of the circle.
     settle(ax)
-    note = 14.0 if len(chosen) < n_all else 0.0
-    radius, texts = _place_names(ax, labels, spots, note, turned=False)
-    if _overlap(texts):
-        for text in texts:
-            text.remove()
-        radius, texts = _place_names(ax, labels, spots, note, turned=True)
+    height = 14.0 * (note.count("\n") + 1) if note else 0.0
+    radius = _place_names(ax, labels, spots, height)
     # Step 2: the documents, as dots that do not touch each other.
     dot = min(9.0, 0.6 * 2 * np.pi * radius / r)
     ax.scatter(*spots.T, s=dot**2, color="black", zorder=3)
@@ -162,24 +112,22 @@ def _draw_circle(ax: Any, d: Floats, labels: list[str], most: int) -> None:
         middle = 0.35 * (spots[i] + spots[j])
         ends = [spots[a] + margin * _unit(middle - spots[a]) for a in (i, j)]
         curve = Path([ends[0], middle, ends[1]], [1, 3, 3])
-        _add_arrow(ax, curve, ax.transData, d[i, j] / d.max(), _AGREES, r)
+        color = _AGAINST if ranked and i > j else _AGREES
+        _add_arrow(ax, curve, d[i, j] / d.max(), color, r)
     if note:
-        text = f"{_count(len(chosen), n_all)} preferences"
-        low = ax.get_ylim()[0]
-        ax.text(0, low, text, ha="center", va="bottom", color=_AGREES, fontsize=9)
+        ax.text(0, ax.get_ylim()[0], note, ha="center", va="bottom", color=_AGREES, fontsize=9)
 
 
-def _place_names(
-    ax: Any, labels: list[str], spots: Floats, note: float, turned: bool
-) -> tuple[float, list[Any]]:
+def _place_names(ax: Any, labels: list[str], spots: Floats, note: float) -> float:
     """Write names around the unit circle, and set limits of the axes so that they fit into them.
 
-    `note` is the height, in points, that is left free at the bottom. Returned are the radius of the
-    circle in points and the names.
+    The names of many documents are turned in the direction of the radius. `note` is the height, in
+    points, that is left free at the bottom. Returned is the radius of the circle in points.
     """
     frame, points = ax.get_window_extent(), 72 / ax.figure.dpi
     width, height = frame.width * points, frame.height * points - note
     size, r = 10.0, len(labels)
+    turned = r > _MOST_LEVEL
     if turned:  # as many lines of text as documents around a circle of about this radius
         size = float(np.clip(0.75 * 2 * np.pi * 0.3 * min(width, height) / r, 5, 10))
     texts = [
@@ -209,42 +157,17 @@ def _place_names(
     radius = max(radius, 0.15 * min(width, height))
     right, top = width / 2 / radius, height / 2 / radius
     ax.set(xlim=(-right, right), ylim=(-top - note / radius, top), aspect="equal")
-    return radius, texts
+    return radius
 
 
-def _overlap(texts: list[Any]) -> bool:
-    """Whether any two of the texts overlap. All pairs are compared, in O(r^2) time."""
-    low, high = (
-        np.array([getattr(text.get_window_extent(), corner) for text in texts])
-        for corner in ("min", "max")
-    )
-    apart = (low[:, None] >= high) | (high[:, None] <= low)
-    return bool((~apart.any(axis=2) & ~np.eye(len(texts), dtype=bool)).any())
-
-
-def _strongest(d: Floats, kept: NDArray[np.bool_], most: int) -> tuple[NDArray[np.int64], int]:
-    """Return the pairs (i, j) of the largest differences, weakest first, and how many there are."""
-    pairs = np.argwhere(kept)
-    order = np.argsort(d[kept], kind="stable")
-    return pairs[order][-most:], len(pairs)
-
-
-def _count(shown: int, n_all: int) -> str:
-    if shown < n_all:
-        return f"the {shown} strongest of {n_all}"
-    return f"all {n_all}" if n_all else "none"
-
-
-def _add_arrow(
-    ax: Any, curve: Any, transform: Any, strength: float, color: str, n_documents: int
-) -> None:
+def _add_arrow(ax: Any, curve: Any, strength: float, color: str, n_documents: int) -> None:
     """Draw an arrow along a curve. `strength` is in (0, 1]; arrows of many documents are thin."""
     from matplotlib.patches import FancyArrowPatch
 
     thin = np.clip(_FEW / n_documents, 0.45, 1.0)
     arrow = FancyArrowPatch(
         path=curve,
-        transform=transform,
+        transform=ax.transData,
         arrowstyle="-|>",
         mutation_scale=(7 + 4 * strength) * thin**0.5,
         linewidth=max((0.5 + 2.0 * strength) * thin, 0.6),

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sklearn_rankcal.measures import Measure, get_measure
+from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.metrics import Comparison, paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_compared
-from sklearn_rankcal.metrics._scorers import predicted_ranking
 from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
-from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
 
-Floats = NDArray[np.float64]
 #: Colours of Okabe and Ito, which colour-blind people can tell apart.
 _FIRST, _SECOND, _MEAN = "#0072B2", "#D55E00", "black"
 
@@ -24,7 +21,7 @@ class QueryDifferencesDisplay:
     """The difference of a metric between two rankings on each query, as bars in descending order.
 
     Two means hide whether one ranking is a little better everywhere, or much better on a few
-    queries and worse on many. Use `from_estimators` or `from_predictions` to make a display.
+    queries and worse on many. Use `from_predictions` to make a display.
 
     Parameters
     ----------
@@ -92,32 +89,33 @@ class QueryDifferencesDisplay:
 
     @classmethod
     @checks_keywords
-    def from_estimators(
+    def from_predictions(
         cls,
-        first: Any,
-        second: Any,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
+        y_true: Any,
+        first: ArrayLike,
+        second: ArrayLike,
         *,
+        as_ranks: bool = False,
+        groups: ArrayLike | None = None,
         metric: str = "ndcg@10",
+        ties: Ties = "average",
         sample_weight: ArrayLike | None = None,
         confidence_level: float = 0.95,
         names: tuple[str, str] = ("first", "second"),
         ax: Any = None,
         **parameters: Any,
     ) -> Self:
-        """Plot the differences of two fitted rankers on the same queries.
-
-        If they need different columns, pass their predictions to `from_predictions`.
+        """Plot the differences of two rankings of the same queries.
 
         Parameters
         ----------
-        first, second : estimator
-            Two fitted estimators, of the kinds that the scorers take.
-        X, y, groups, sample_weight
-            As in the scorers, `RankingScorer.__call__`. Weights change the mean difference, but not
-            the numbers of queries won and lost.
+        first, second : array-like of shape (n_documents,)
+            Scores, where larger is better. With ``as_ranks=True``, positions.
+        as_ranks : bool, default=False
+            Whether `first` and `second` are positions, 1 = top, instead of scores.
+        y_true, groups, ties, sample_weight
+            As in the metric functions, such as `metrics.ndcg_score`. Weights change the mean
+            difference, but not the numbers of queries won and lost.
         metric : str, default="ndcg@10"
             The name of a metric, with its cutoff.
         confidence_level : float, default=0.95
@@ -141,90 +139,29 @@ class QueryDifferencesDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        measure = get_measure(metric, **parameters)
-        values: list[Floats] = []
-        for estimator in (first, second):
-            labels, ranking, rows = predicted_ranking(
-                estimator, X, y, groups, measure, "QueryDifferencesDisplay"
-            )
-            measure.check(labels)
-            values.append(measure.per_query(ranking, labels))
-        weight = check_weight(sample_weight, rows.n_rows)
-        of_query = None if weight is None else rows.mean(weight)
-        display = cls._of_values(values, rows, of_query, measure, metric, names, confidence_level)
-        return display.plot(ax)
-
-    @classmethod
-    @checks_keywords
-    def from_predictions(
-        cls,
-        y_true: Any,
-        first: ArrayLike,
-        second: ArrayLike,
-        *,
-        as_ranks: bool = False,
-        groups: ArrayLike | None = None,
-        metric: str = "ndcg@10",
-        ties: Ties = "average",
-        sample_weight: ArrayLike | None = None,
-        confidence_level: float = 0.95,
-        names: tuple[str, str] = ("first", "second"),
-        ax: Any = None,
-        **parameters: Any,
-    ) -> Self:
-        """Plot the differences of two rankings of the same queries; see `from_estimators`.
-
-        Parameters
-        ----------
-        first, second : array-like of shape (n_documents,)
-            Scores, where larger is better. With ``as_ranks=True``, positions.
-        as_ranks : bool, default=False
-            Whether `first` and `second` are positions, 1 = top, instead of scores.
-        y_true, groups, ties, sample_weight
-            As in the metric functions, such as `metrics.ndcg_score`.
-        metric, confidence_level, names, ax, **parameters
-            As in `from_estimators`.
-
-        Returns
-        -------
-        display : QueryDifferencesDisplay
-        """
-        measure = get_measure(metric, **parameters)
-        values: list[Floats] = []
-        for given in (first, second):
-            data = read_compared(y_true, given, as_ranks, groups, ties, sample_weight)
-            values.append(data.values(measure))
-        queries, weight = data.ranking.queries, data.query_weight()
-        display = cls._of_values(values, queries, weight, measure, metric, names, confidence_level)
-        return display.plot(ax)
-
-    @classmethod
-    def _of_values(
-        cls,
-        values: list[Floats],
-        queries: Queries,
-        weight: Floats | None,
-        measure: Measure,
-        metric: str,
-        names: tuple[str, str],
-        confidence_level: float,
-    ) -> Self:
-        """Make a display from the values of each query for both rankings."""
         if isinstance(names, str) or len(names) != 2:
             raise ValueError(f"names must be the names of the two rankings; got {names!r}.")
+        measure = get_measure(metric, **parameters)
+        data = [
+            read_compared(y_true, given, as_ranks, groups, ties, sample_weight)
+            for given in (first, second)
+        ]
+        values = [each.values(measure) for each in data]
+        weight = data[0].query_weight()
         comparison = paired_bootstrap(*values, weight=weight, confidence_level=confidence_level)
         defined = ~np.isnan(values[0]) & ~np.isnan(values[1])
         a, b = (each[defined] for each in values)
         difference = a - b
         difference[np.abs(difference) <= 1e-9 * np.maximum(np.abs(a), np.abs(b))] = 0.0
-        return cls(
+        display = cls(
             difference,
-            queries.ids[defined],
+            data[0].ranking.queries.ids[defined],
             comparison,
             metric=metric,
             names=(names[0], names[1]),
             greater_is_better=measure.greater_is_better,
         )
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Plot the differences in descending order, with their mean, and return this display.

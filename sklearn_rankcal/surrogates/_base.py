@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
@@ -14,8 +14,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures import GainMeasure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class Evaluation(NamedTuple):
@@ -125,9 +124,8 @@ class Surrogate(BaseEstimator):
         """Raise ValueError if the targets of the loss are means that the surrogate cannot use."""
         if loss.averages_targets and not self.affine:
             raise ValueError(
-                f"{type(self).__name__} is not an affine function of the utilities. So its mean "
-                "over subsets of the judgements is not its value at the mean of the utilities, "
-                f"which {type(loss).__name__} computes. Use a surrogate that is affine, such as "
+                f"{type(self).__name__} is not an affine function of the utilities, whose "
+                f"mean {type(loss).__name__} computes. Use a surrogate that is affine, such as "
                 "'softmax' or 'pairwise_logistic', or subset_size='all', which takes no mean."
             )
 
@@ -155,8 +153,7 @@ class Surrogate(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs utilities >= 0; got {lowest:g}. Use a surrogate "
                 "that takes negative utilities, such as 'pointwise_squared' or 'pairwise_squared', "
-                "or a loss with utilities >= 0. (Adding the same number to all utilities of a "
-                "query changes no best ranking.)"
+                "or a loss with utilities >= 0."
             )
 
     def evaluate(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
@@ -16,8 +15,8 @@ from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import Margin, capped_exp, find_margin, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
 from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 _INCONSISTENT = (
     "not order preserving: with labels that contradict each other it can put documents in the "
     "wrong order even where preferences reinforce each other (Duchi et al., 2013, theorem {}; "
@@ -251,7 +250,7 @@ def _add_pairs(
     n = len(s)
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
 
-    def add(rows: NDArray[np.int64], terms: Floats, length: int) -> Floats:
+    def add(rows: Ints, terms: Floats, length: int) -> Floats:
         # without pairs, bincount returns integers
         return np.bincount(rows, terms, length).astype(np.float64, copy=False)
 

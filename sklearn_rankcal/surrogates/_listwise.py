@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
@@ -18,8 +17,8 @@ from sklearn_rankcal.surrogates._base import (
 from sklearn_rankcal.surrogates._pairwise import log_sum_exp
 from sklearn_rankcal.surrogates._pointwise import PointwiseSurrogate
 from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 _DIVERGENCE = (
     "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, section 3.1): "

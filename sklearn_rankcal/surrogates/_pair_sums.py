@@ -1,7 +1,4 @@
-"""Sums over pairs of documents of a convex function of their margin.
-
-The compiled kernel adds them if it was built and knows the functions; otherwise NumPy does.
-"""
+"""Sums over pairs of documents of a convex function of their margin."""
 
 from __future__ import annotations
 
@@ -10,15 +7,13 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._margins import Margin
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Function = str | Callable[[Floats], Floats]
 #: With fewer pairs, starting threads takes longer than adding the pairs.
 _PAIRS_PER_THREAD = 1 << 20
@@ -112,7 +107,7 @@ def _numpy_sums(
     return value, gradient, curvature
 
 
-def _blocks(queries: Queries) -> Iterator[tuple[Ints, Ints, NDArray[np.bool_]]]:
+def _blocks(queries: Queries) -> Iterator[tuple[Ints, Ints, Bools]]:
     """Yield the places (n, a) of some documents of n queries, (n, b) of all, and valid pairs."""
     for inside, valid in queries.buckets():
         width = inside.shape[1]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import capped_exp, find_margin, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import pair_sums
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 #: The minimiser is this factor times the logarithm of the expected utility.
 _FACTORS = {"logistic": 1.0, "exponential": 0.5}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -19,8 +18,8 @@ from sklearn_rankcal.surrogates._base import (
     gains,
 )
 from sklearn_rankcal.surrogates._margins import capped_exp, straightened_exp
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 _CONVEX_SUM = (
     "order preserving (Calauzènes et al., 2013, table 2): the expected value is least at a "
     "strictly increasing function of E[v_i], as long as 0 < E[v_i] < eta"

@@ -9,14 +9,12 @@ parameters `inside` and `valid`, of shape (n, width), are those of `Queries.buck
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, weigh
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._space import PAIRS, SYMMETRIC_PAIRS, Space
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class PairTargets:
@@ -27,7 +25,7 @@ class PairTargets:
     def __init__(self, queries: Queries) -> None:
         self.queries = queries
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         """Compute the targets (n, width, width) of some queries, with 0 in the padding."""
         raise NotImplementedError
 
@@ -106,7 +104,7 @@ class RelevanceDifferences(PairTargets):
         self._grouped = queries.gather(relevance)
         self._factor = np.repeat(factor, queries.sizes)  # grouped layout
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         relevance = self._grouped[inside]
         difference = relevance[:, :, None] - relevance[:, None, :]
         if callable(self.kind):
@@ -130,7 +128,7 @@ class RelevanceDifferences(PairTargets):
             spread = np.sign(spread)
         return float(np.max(spread * np.abs(self.factor)))
 
-    def weights(self, inside: NDArray[np.int64]) -> Floats:
+    def weights(self, inside: Ints) -> Floats:
         """Compute the weights y_ij, of shape (n, r, r), of n queries of r documents each."""
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
 
@@ -219,7 +217,7 @@ class PreferenceDifferences(PairTargets):
         self._preferences = preferences
         self._factor = factor
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         weights = self.weights(inside)
         return weights - weights.transpose(0, 2, 1)
 
@@ -229,7 +227,7 @@ class PreferenceDifferences(PairTargets):
         weight = pairs.weight * np.abs(self._factor[self.queries.codes[pairs.winner]])
         return float(weight.max(initial=0.0))
 
-    def weights(self, inside: NDArray[np.int64]) -> Floats:
+    def weights(self, inside: Ints) -> Floats:
         """Compute the weights y_ij of some queries, of shape (n, width, width), 0 in the padding.
 
         Each weight is multiplied by the factor of its query.
@@ -237,7 +235,7 @@ class PreferenceDifferences(PairTargets):
         number = np.searchsorted(self.queries.offsets, inside[:, 0], side="right") - 1
         return self._preferences.matrices(inside) * self._factor[number][:, None, None]
 
-    def comparisons(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
+    def comparisons(self) -> tuple[Ints, Ints, Floats, Floats]:
         """List every pair of rows between which there is a preference, once, as i, j, y_ij, y_ji.
 
         The weights in both directions are multiplied by the factor of the query. One of them is 0
@@ -282,7 +280,7 @@ class RelevanceProducts(PairTargets):
         scale = 1.0 / np.sqrt(np.where(total > 0, total, 1.0))
         self._grouped = queries.gather(relevance) * np.repeat(scale, queries.sizes)
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         factor = self._grouped[inside] * valid
         return factor[:, :, None] * factor[:, None, :]
 
@@ -303,7 +301,7 @@ class Residuals(PairTargets):
         self.space = targets.space
         self._targets, self._fitted = targets, fitted
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         rest = self._targets.matrices(inside, valid) - self._fitted.matrices(inside, valid)
         np.einsum("qii->qi", rest)[...] = 0.0
         return rest

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class RedrawnTargets(NamedTuple):

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Space(str):
@@ -58,7 +56,7 @@ class Space(str):
             return sizes
         return sizes * (sizes + (1 if self.symmetric else -1)) // 2
 
-    def owners(self, queries: Queries) -> NDArray[np.int64]:
+    def owners(self, queries: Queries) -> Ints:
         """Return the number of the query that each entry belongs to, in ascending order."""
         return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
 
@@ -76,7 +74,7 @@ class Space(str):
 
     # ---------------------------------------------------------------- spaces of pairs
 
-    def indices(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def indices(self, r: int) -> tuple[Ints, Ints]:
         """Return the documents i and j of each entry of a query of r documents, in order."""
         return np.triu_indices(r, 0 if self.symmetric else 1)
 
@@ -92,7 +90,7 @@ class Space(str):
         """Combine predictions for (i, j) and for (j, i) to one number per pair."""
         return (there + self.sign * back) / 2
 
-    def on_diagonal(self, queries: Queries) -> NDArray[np.int64]:
+    def on_diagonal(self, queries: Queries) -> Ints:
         """Mark the entries with i = j of a symmetric space by 1, and the others by 0."""
         counts = self.n_entries(queries.sizes)
         first, r = queries.repeat(np.cumsum(counts) - counts), queries.repeat(queries.sizes)
@@ -110,7 +108,7 @@ class Space(str):
         return get_space, (str(self),)
 
 
-def _center(entries: Floats, kind: NDArray[np.int64]) -> Floats:
+def _center(entries: Floats, kind: Ints) -> Floats:
     """Subtract from each entry the mean of the entries of the same kind."""
     sums, counts = np.bincount(kind, entries), np.bincount(kind)
     return entries - (sums / np.maximum(counts, 1))[kind]

@@ -227,10 +227,8 @@ def dense_table(X: Any) -> Any:
         raise ValueError(
             f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
             f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker converts X up "
-            f"to {DENSE_BYTES / 2**30:g} GiB only. Pass a regressor that takes sparse tables, "
-            "such as sklearn.linear_model.Ridge() or "
-            "lightgbm.LGBMRegressor(), drop columns, or convert X yourself by X.toarray(). "
-            "You can also call predict for some queries at a time."
+            f"to {DENSE_BYTES / 2**30:g} GiB only. Pass a regressor that takes sparse tables, such "
+            "as sklearn.linear_model.Ridge() or lightgbm.LGBMRegressor(), or fewer columns."
         )
     return X.toarray()
 

@@ -19,49 +19,17 @@ GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "que
 _SIZES = "Convert group sizes, the convention of LightGBM, with sizes_to_groups(sizes)."
 _VALIDATION = (
     "Pass the validation queries as X_val=, y_val= and groups_val=<query id of each row of X_val>. "
-    "Or create the ranker with validation_queries=0.2, which holds out a share of the queries of X."
+    "Or create the ranker with validation_queries=0.2, which holds out a share of the queries of "
+    "X. The loss of the ranker is the metric."
 )
-_METRIC = (
-    'The loss of the ranker is the metric for early stopping, such as loss="ndcg@10". For other '
-    'cutoffs, call metrics.evaluate_rankings(y, scores, groups=groups, metrics=["ndcg@5", '
-    '"ndcg@10"]), or pass metrics.get_ranking_scorer("ndcg@5") to a cross-validation as scoring=.'
-)
-_CATEGORIES = (
-    "Pass X as a data frame whose columns have the dtype category, or a regressor with this "
-    "parameter, if it has one."
-)
-#: Keywords of the `fit` of LGBMRanker, XGBRanker and CatBoostRanker, and what to write instead for
-#: a ranker that takes validation queries.
-FOREIGN_KEYWORDS = {
-    "eval_set": _VALIDATION,
-    "eval_names": _VALIDATION,
-    "eval_X": _VALIDATION,
-    "eval_y": _VALIDATION,
-    "eval_group": f"Pass groups_val=<query id of each row of X_val>. {_SIZES}",
-    "eval_qid": "Pass groups_val=<query id of each row of X_val>.",
-    "eval_sample_weight": "Pass sample_weight_val=<weight of each row of X_val>.",
-    "sample_weight_eval_set": "Pass sample_weight_val=<weight of each row of X_val>.",
-    "early_stopping_rounds": f"Create the ranker with n_iter_no_change=50. {_VALIDATION}",
-    "use_best_model": f"With validation queries, the best iteration is kept. {_VALIDATION}",
-    "eval_at": _METRIC,
-    "eval_metric": _METRIC,
-    "group_weight": "Pass sample_weight=<weight of each row>, equal for the rows of a query.",
-    "categorical_feature": _CATEGORIES,
-    "cat_features": _CATEGORIES,
-}
-_NO_VALIDATION = (
-    "This fit takes no validation queries. Measure the rankings of "
-    "other queries with its method score, or with metrics.evaluate_rankings."
+#: Keywords of the `fit` of LGBMRanker, XGBRanker and CatBoostRanker for validation queries.
+_VALIDATION_KEYWORDS = re.compile(
+    r"eval_\w+|early_stopping_rounds|use_best_model|sample_weight_eval_set"
 )
 #: Keywords of the constructors of `Judgements`, which `aggregate` does not have.
 _OF_JUDGEMENTS = (
     "weight", "tied", "count", "judgement", "judge", "items", "unlisted", "ties", "tie",
 )  # fmt: skip
-_FITS = ("fit", "partial_fit")
-_ABOUT_VALIDATION = {
-    "eval_set", "eval_names", "eval_X", "eval_y", "eval_group", "eval_qid", "eval_sample_weight",
-    "sample_weight_eval_set", "early_stopping_rounds", "use_best_model",
-}  # fmt: skip
 
 
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
@@ -121,10 +89,8 @@ def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> s
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:
         return f"{start} Pass groups=<query id of each row>. {_SIZES}"
-    if "groups" in known and function in _FITS and keyword in FOREIGN_KEYWORDS:
-        if keyword in _ABOUT_VALIDATION and "X_val" not in known:
-            return f"{start} {_NO_VALIDATION}"
-        return f"{start} {FOREIGN_KEYWORDS[keyword]}"
+    if "X_val" in known and _VALIDATION_KEYWORDS.fullmatch(keyword):
+        return f"{start} {_VALIDATION}"
     if function == "aggregate" and keyword in _OF_JUDGEMENTS:
         return (
             f"{start} It belongs to the judgements: pass, for example, "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
+
 # Regressors receive targets whose largest absolute value is between these limits, because
 # scikit-learn's trees do not split a node of variance 2e-16, and its histogram boosting has
 # 32-bit gradients.

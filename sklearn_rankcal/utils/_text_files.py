@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import os
-import re
 import zlib
 from collections.abc import Iterator
 from os import PathLike
@@ -14,18 +13,14 @@ from typing import Any
 
 Path = str | PathLike[str]
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-def is_compressed(path: Path) -> bool:
-    """Whether `open_bytes` decompresses a file, which its name says: ``.gz`` or ``.bz2``."""
-    return os.path.splitext(os.fspath(path))[1] in _OPENERS
 
 
 def open_bytes(path: Path) -> Any:
-    """Open a file for reading bytes, and decompress it if `is_compressed`."""
-    file = _OPENERS.get(os.path.splitext(os.fspath(path))[1], open)(path, "rb")
-    return io.BufferedReader(file) if is_compressed(path) else file  # lines at the speed of C
+    """Open a file for reading bytes, and decompress it if it is called ``.gz`` or ``.bz2``."""
+    opener = _OPENERS.get(os.path.splitext(os.fspath(path))[1])
+    if opener is None:
+        return open(path, "rb")
+    return io.BufferedReader(opener(path, "rb"))  # yields lines at the speed of C
 
 
 def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[int, Any]]:
@@ -72,13 +67,3 @@ class LineReader:
             for number, line in numbered_lines(self.path, file, blank=False):
                 self.number = number
                 yield line
-
-
-def parse_number(text: str) -> float:
-    """Convert a plain decimal number; ValueError for "nan", "inf", underscores and overflow."""
-    if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text[:40]!r} is not a decimal number.")
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text[:40]!r} is too large for a number of 64 bits.")
-    return value

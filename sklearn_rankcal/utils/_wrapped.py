@@ -106,9 +106,7 @@ def refuse_hidden_ranker(estimator: Any, who: str) -> None:
             f"{who} reads what predict returns as scores, where larger is better. "
             f"{type(estimator).__name__} holds a ranker ({name}), whose predict "
             "returns positions, 1 = top, so that the order would be reversed. "
-            "Put ScoreRegressor(ranker) in the ranker's place: its predict returns scores. "
-            "Alternatively, pass the ranker itself, or a pipeline, search, RFE or FrozenEstimator "
-            "that ends in it."
+            "Put ScoreRegressor(ranker) in the ranker's place: its predict returns scores."
         )
 
 

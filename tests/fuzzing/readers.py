@@ -63,20 +63,7 @@ def edges(case):
             given = given.astype({"c1": "Int64"})
     else:
         given = [list(row) for row in rows] if form == "list" else rows
-    if case.chance(0.3) and kind != "nul":
-        known = list(dict.fromkeys((q, d) for q, *ends in [row[:3] for row in rows] for d in ends))
-        known = [known[k] for k in case.rng.permutation(len(known))]
-        groups, documents = zip(*known, strict=True)
-        holder = np.empty(len(documents), dtype=object)
-        holder[:] = documents
-        outcome = case.call(
-            _L.read_edges,
-            given,
-            groups=list(groups),
-            documents=holder if kind in ("tuple", "mixed") else list(documents),
-        )
-    else:
-        outcome = case.call(_L.read_edges, given)
+    outcome = case.call(_L.read_edges, given)
     listed = list(zip(outcome.groups.tolist(), outcome.documents.tolist(), strict=True))
     case.expect(len(set(listed)) == len(listed), "names a document twice", str(listed))
     found = [(listed[i][0], listed[i][1], listed[j][1]) for i, j in outcome.pairs]
@@ -105,40 +92,13 @@ def bad_edges(case):
         case.refuses(public.preference_labels, found.pairs, found.groups, found.weight)
 
 
-def edge_file(case):
-    """A file of edges: separators, comments, blank lines, white space."""
-    separator = case.choose([",", " ", "\t", ", ", "  "])
-    width = case.choose([3, 4])
-    n = case.whole(1, 2 * case.size)
-    lines, wanted = [], []
-    for _ in range(n):
-        i, j = case.rng.permutation(3 * case.size)[:2]
-        name = case.choose(["d{}", "{}", "0{}", "{}e1", "é{}"]) if case.chance(0.2) else "d{}"
-        row = [case.choose(["q", "7"]), name.format(i), name.format(j)]
-        weight = case.choose(["1", "0.5", "1e-3", "2.", "+3"])
-        wanted.append((*row, float(weight)) if width == 4 else tuple(row))
-        lines.append(separator.join([*row, weight][:width]))
-        if case.chance(0.2):
-            lines.append(case.choose(["", "# a comment", "   ", "#"]))
-    content = case.choose(["\n", "\r\n"]).join(lines).encode()
-    name = "edges.txt"
-    if case.chance(0.3):
-        content, name = gzip.compress(content, mtime=0), "edges.txt.gz"
-    found = case.call(_L.read_edges, case.file(name, content))
-    ends = found.documents.tolist()
-    read = [(str(found.groups[i]), str(ends[i]), str(ends[j])) for i, j in found.pairs.tolist()]
-    case.expect(read == [row[:3] for row in wanted], "reads other edges", f"{read} for {wanted}")
-    if width == 4:
-        case.expect(found.weight.tolist() == [row[3] for row in wanted], "reads other weights")
-
-
 # -------------------------------------------------------------------- PrefLib
 
 
 def preflib(case):
     """Orders with ties: tiers, counts, and the weights they add up to."""
     r = case.whole(2, case.size + 2)
-    lines = [f"# NUMBER ALTERNATIVES: {r}"] if case.chance(0.7) else []
+    lines = [f"# NUMBER ALTERNATIVES: {r}"]
     lines += [f"# ALTERNATIVE NAME {k}: name {k}" for k in range(1, r + 1) if case.chance(0.5)]
     orders = []
     for _ in range(case.whole(1, case.size)):
@@ -160,12 +120,14 @@ def preflib(case):
     name = "orders.toi"
     if case.chance(0.3):
         content, name = gzip.compress(content, mtime=0), "orders.toi.gz"
-    data = case.call(_L.read_preflib, case.file(name, content))
-    case.expect(data.orders == [tiers for _, tiers in orders], "reads other orders")
-    case.expect(data.counts.tolist() == [count for count, _ in orders], "reads other counts")
-    r = len(data.alternatives)
+    path = case.file(name, content)
     for unlisted in ("ignore", "last"):
-        weights = case.call(data.preferences, unlisted)
+        data = case.call(_L.Judgements.from_preflib, path, unlisted=unlisted)
+        counts = [count for count, _ in orders]
+        case.expect(data.count.tolist() == counts, "reads other counts")
+        found = data.preferences()
+        weights = np.zeros((r, r))
+        weights[found.winner, found.loser] = found.weight
         wanted = [[sum(count for count, tiers in orders if _above(i, j, tiers, unlisted))
                    for j in range(r)] for i in range(r)]  # fmt: skip
         case.equal(weights, wanted, "other weights of preferences", 1e-15)
@@ -180,9 +142,6 @@ def _above(i, j, tiers, unlisted):
 
 _LETOR = b"2 qid:1 1:0.5 2:1\n0 qid:1 2:0.25\n1 qid:2 1:3\n"
 _PREFLIB = b"# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n2: 1,{2,3}\n1: 3,1\n"
-_EDGES = b"q a b 1\nq b c 2\np a c 0.5\n"
-_RUN = b"1 Q0 a 1 0.5 x\n1 Q0 b 2 0.25 x\n2 Q0 a 1 3 x\n"
-_QRELS = b"1 0 a 1\n1 0 b 0\n2 0 a 3\n"
 #: Files that say one thing and must not be read as another, or that ask for gigabytes.
 _HOSTILE = {
     "preflib": [
@@ -198,12 +157,6 @@ _HOSTILE = {
         "1: \u0661,٢\n".encode(),
         "\u0661: 1,2\n".encode(), "1: \u00b2\n".encode(),
     ],
-    "edges": [
-        b"q\ta\t\tb\n", b"q\ta\t\t1\n", b"q a b nan\n", b"q a b inf\n", b"q a b -1\n", b"q a b x\n",
-        b"q a\n", b"q a b 1 2\n", b"q,a,b\nq a b\n", b"", b"#\n", b"\xff\xfeq a b\n", b"q,,b\n",
-        b"q,a,b,\n", b",a,b\n", b"q a a\n", b"q a b 1_0\n", b"q a b 0x10\n", b"q a b 1e999\n",
-        "q a b \u0661\n".encode(), b"q a b 1\0\n",
-    ],
     "letor": [
         b"1 qid:1 2000000000:1\n", b"1 qid:1 99999999999999999999:1\n", b"1 qid:1 0:1\n",
         b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n", b"1 1:1\n", b"1 qid:x 1:1\n",
@@ -213,32 +166,17 @@ _HOSTILE = {
         b"\xff qid:1 1:1\n",
         b"1 qid:1\n", b"1 qid:9223372036854775808 1:1\n", b"1 qid:1 1:1e999\n", b"1 qid:1 :1\n",
     ],
-    "run": [
-        b"", b"\n", b"1 Q0 a 1 nan x\n", b"1 Q0 a 1 x\n", b"1 Q0 a 1 1 x y\n", b"1,Q0,a,1,1,x\n",
-        b"1 Q0 a 1 1e999 x\n", b"1 Q0 a 1 1 x\n1 Q0 a 2 2 x\n", b"\xff Q0 a 1 1 x\n",
-        b"1 Q0 a 1 1_0 x\n", "1 Q0 a 1 \u0661 x\n".encode(),
-    ],
-    "qrels": [
-        b"", b"\n", b"1 0 a nan\n", b"1 0 a\n", b"1 0 a 1 1\n", b"1,0,a,1\n", b"1 0 a 0.5\n",
-        b"1 0 a 1\n1 0 a 1\n", b"\xff 0 a 1\n", b"1 0 a 1_0\n", b"1 0 a " + b"9" * 5000 + b"\n",
-        "1 0 a \u0661\n".encode(),
-    ],
 }  # fmt: skip
 _READ = {
-    "preflib": (_L.read_preflib, _PREFLIB, "x.toi"),
-    "edges": (_L.read_edges, _EDGES, "x.txt"),
+    "preflib": (_L.Judgements.from_preflib, _PREFLIB, "x.toi"),
     "letor": (public.datasets.load_letor, _LETOR, "x.txt"),
-    "run": (public.datasets.read_run, _RUN, "x.txt"),
-    "qrels": (public.datasets.read_qrels, _QRELS, "x.txt"),
 }
 #: What may be read after all: the reader has its reasons.
 _LEGAL = {
-    "preflib": (b"0" * 5000 + b": 1\n", b"1: {1},{1}\n"),
-    "edges": (b"q a a\n", b"q a b 1\0\n"),
+    "preflib": (),
     "letor": (b"1 qid:1 0:1\n", b"1 qid:1 1:nan\n", b"nan qid:1 1:1\n", b"inf qid:1 1:1\n",
               b"1 qid:-3 1:1\n", b"1 qid:1 2:1 1:1\n", b"1 qid:1\n", b"1 qid:1 1:1e999\n",
               b"1 qid:1 2000000000:1\n"),
-    "run": (), "qrels": (),
 }  # fmt: skip
 
 
@@ -253,9 +191,9 @@ def hostile_file(case):
         outcome = case.attempt(function, case.file(name, content))
         if outcome.error is None:
             case.expect(
-                content in _LEGAL[kind] or _refused_later(case, kind, outcome.value),
+                content in _LEGAL[kind],
                 "reads a broken file",
-                f"{content[:60]!r}: {dict(outcome.value)}"[:600],
+                f"{content[:60]!r}: {outcome.value}"[:600],
             )
     elif way == "folder":
         case.refuses(function, case.folder)
@@ -278,16 +216,6 @@ def hostile_file(case):
         outcome = case.attempt(function, case.file(f"{name}.gz", bytes(content)), words=(name,))
         if outcome.error is None:
             case.expect(way == "corrupt", "reads part of a file")
-
-
-def _refused_later(case, kind, value):
-    """Weights of edges are refused by `preference_labels` at the latest."""
-    if kind != "edges":
-        return False
-    return (
-        case.attempt(public.preference_labels, value.pairs, value.groups, value.weight).error
-        is not None
-    )
 
 
 @functools.cache

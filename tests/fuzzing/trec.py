@@ -1,17 +1,14 @@
-"""Runs and qrels: tables and files that hold the rankings and labels that came in."""
+"""Runs and qrels: tables that hold the rankings and labels that came in."""
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
-import pandas as pd
 
 from . import public
 from .values import GROUP_WORDS, draw_codes, draw_groups, spoiled_groups, spoiled_numbers
 
-_M, _D = public.metrics, public.datasets
-COVERS = ("to_run", "to_qrels", "read_run", "read_qrels")
+_M = public.metrics
+COVERS = ("to_run", "to_qrels")
 
 
 def _ids(case, codes):
@@ -28,12 +25,8 @@ def _ids(case, codes):
     return ids, [str(one) for one in ids]
 
 
-def _is_utf8(text):
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 def tables(case):
-    """A run and qrels, by loops over rows; and the same again from a file."""
+    """A run and qrels, by loops over rows."""
     codes = draw_codes(case)
     n = len(codes)
     groups = draw_groups(case, codes)
@@ -65,25 +58,6 @@ def tables(case):
     case.expect(len(set(run["query_id"])) == len(set(codes)), "merges queries")
     for text in [*texts, *run["query_id"]]:
         case.expect(text.split() == [text], "accepts ids with white space", repr(text))
-    if not all(map(_is_utf8, [*texts, *run["query_id"]])):
-        return  # a file cannot hold these ids
-    lines = [
-        f"{q} Q0 {d} 7 {s!r} x"
-        for q, d, s in zip(*(run[name].tolist() for name in run.columns[:3]), strict=True)
-    ]
-    lines = case.rng.permutation(lines) if len(set(codes)) == 1 else lines
-    content = "\n".join(lines).encode() + b"\n"
-    if case.chance(0.5):
-        path = case.file("run.txt.gz", gzip.compress(content, mtime=0))
-    else:
-        path = case.file("run.txt", content)
-    again = case.call(_D.read_run, path)
-    case.expect(again.equals(run), "reads another run", f"{again} for {run}")
-    content = "".join(
-        f"{q}\t0\t{d}\t{r}\n" for q, d, r in qrels.itertuples(index=False, name=None)
-    ).encode()
-    again = case.call(_D.read_qrels, case.file("qrels.txt", content))
-    pd.testing.assert_frame_equal(again, qrels)
 
 
 def bad_tables(case):

@@ -1,0 +1,8 @@
+"""Names of the arrays that signatures mention most."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
