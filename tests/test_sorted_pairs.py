@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.decoders import Borda
-from sklearn_rankcal.decoders._estimators import PREFERENCE_DECODERS
+from sklearn_rankcal.decoders import DECODERS, Borda
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
@@ -51,7 +50,11 @@ def test_scores_explain_the_predictions(model):
         np.testing.assert_allclose(matrix, own[:, None] - own, atol=1e-9)
 
 
-@pytest.mark.parametrize("decoder", PREFERENCE_DECODERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "decoder",
+    [kind for (space, _), kind in DECODERS.items() if space == PAIRS],
+    ids=lambda kind: kind.__name__,
+)
 @pytest.mark.parametrize("model", [PairwiseRidge(), Ridge()], ids=repr)
 def test_a_sort_gives_the_positions_of_every_decoder(model, decoder):
     ranker = CalibratedRanker(model, loss="pd", decoder=decoder()).fit(X, Y, groups=G)

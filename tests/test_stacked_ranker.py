@@ -55,17 +55,17 @@ def test_the_default_is_a_student_of_the_stack_where_there_are_enough_queries():
 
 
 def test_the_limits_of_the_default():
-    from sklearn_rankcal.rankers import _models
+    from sklearn_rankcal.rankers import _choose_model
 
-    assert _models._MIN_QUERIES == 5
-    assert (_models._ROWS_OF_FIVE_FOLDS, _models._MAX_ROWS) == (20_000, 100_000)
+    assert _choose_model._MIN_QUERIES == 5
+    assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
     assert type(fit(validation_queries=0.2).model_) is DocumentModel
     with pytest.warns(MissingGroupsWarning):
         assert type(CalibratedRanker().fit(X, Y).model_) is DocumentModel
-    monkeypatch.setattr("sklearn_rankcal.rankers._models._MAX_ROWS", len(Y))
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._MAX_ROWS", len(Y))
     assert type(fit().model_) is DocumentModel
 
 
@@ -103,7 +103,7 @@ def test_the_stack_and_the_single_model_can_be_requested():
 
 def test_many_rows_have_three_folds(monkeypatch):
     assert fit("stacked").model_.cv == 5
-    monkeypatch.setattr("sklearn_rankcal.rankers._models._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
     assert fit("stacked").model_.cv == 3
 
 

@@ -7,7 +7,7 @@ classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name
 
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._average_precision import decode_average_precision
-from sklearn_rankcal.decoders._estimators import (
+from sklearn_rankcal.decoders._pair_decoders import (
     AutoAveragePrecision,
     AutoPreferences,
     Borda,

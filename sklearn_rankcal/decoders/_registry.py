@@ -1,10 +1,22 @@
-"""The dictionary `DECODERS`: from (space of the surrogate predictions, name) to decoder classes."""
+"""The registry of decoders. A space of predictions and a name come in; a decoder comes out."""
 
 from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal.decoders._estimators import AVERAGE_PRECISION_DECODERS, PREFERENCE_DECODERS
+from sklearn_rankcal.decoders._pair_decoders import (
+    AutoAveragePrecision,
+    AutoPreferences,
+    Borda,
+    Copeland,
+    DiagonalSort,
+    ExactAveragePrecision,
+    ExactPreferences,
+    GreedyDAG,
+    InsertionSort,
+    LocalSearchAveragePrecision,
+    LocalSearchPreferences,
+)
 from sklearn_rankcal.decoders._sort import Sort
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
@@ -13,8 +25,17 @@ from sklearn_rankcal.utils._names import did_you_mean
 #: The decoders by the space of the predictions that they take and their name.
 DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
     (SCORES, "sort"): Sort,
-    **{(PAIRS, decoder.method): decoder for decoder in PREFERENCE_DECODERS},
-    **{(SYMMETRIC_PAIRS, decoder.method): decoder for decoder in AVERAGE_PRECISION_DECODERS},
+    (PAIRS, "auto"): AutoPreferences,
+    (PAIRS, "borda"): Borda,
+    (PAIRS, "copeland"): Copeland,
+    (PAIRS, "exact"): ExactPreferences,
+    (PAIRS, "greedy_dag"): GreedyDAG,
+    (PAIRS, "local_search"): LocalSearchPreferences,
+    (PAIRS, "sort"): InsertionSort,
+    (SYMMETRIC_PAIRS, "auto"): AutoAveragePrecision,
+    (SYMMETRIC_PAIRS, "diagonal"): DiagonalSort,
+    (SYMMETRIC_PAIRS, "exact"): ExactAveragePrecision,
+    (SYMMETRIC_PAIRS, "local_search"): LocalSearchAveragePrecision,
 }
 
 

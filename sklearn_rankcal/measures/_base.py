@@ -18,7 +18,8 @@ class Measure:
     """Base class of measures: what a ranking is worth, query by query.
 
     A subclass is a frozen dataclass whose fields are the parameters of the measure. It implements
-    `per_query`. If the measure is undefined for some queries, it also implements `defined`.
+    `per_query`. If the measure is undefined for some queries, it also implements `defined`. A
+    measure of the package, as `ReciprocalRank`, is added to ``MEASURES``, and so has a scorer.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Scorers for `GridSearchCV(scoring=...)` and the like, which pass the queries to a ranker."""
+"""Scorers for `GridSearchCV(scoring=...)`: each measure has one, so that none is registered."""
 
 from __future__ import annotations
 

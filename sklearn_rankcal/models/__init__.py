@@ -2,7 +2,7 @@
 
 `DocumentModel`, `BoostedModel`, `LinearModel`, `StackedModel` and `DistilledModel` predict a score
 for each document, and the others predict pairs of documents. `BlendedRegressor` is a regressor for
-label ranking.
+label ranking. A model has no name: pass the object as `regressor`.
 """
 
 from typing import Any

@@ -15,8 +15,8 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import BoostedModel
 from sklearn_rankcal.models._boosted import LIBRARIES, boosted_regressor
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit_model, read_training
-from sklearn_rankcal.rankers._models import chosen_context
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._names import checks_keywords

@@ -18,8 +18,8 @@ from sklearn_rankcal.models import (
     default_regressor,
 )
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.rankers._choose_model import NAMES, make_model
 from sklearn_rankcal.rankers._fit import fit_model, read_training
-from sklearn_rankcal.rankers._models import NAMES, make_model
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table

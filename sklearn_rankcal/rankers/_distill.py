@@ -12,8 +12,8 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DistilledModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
+from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import read_table
-from sklearn_rankcal.rankers._models import check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
 from sklearn_rankcal.utils._features import insert_column, used_categories
 from sklearn_rankcal.utils._wrapped import innermost_estimator

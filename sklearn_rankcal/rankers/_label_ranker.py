@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
-from sklearn_rankcal.decoders._estimators import PREFERENCE_DECODERS
+from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.measures._base import check_cutoff
@@ -303,7 +303,7 @@ class CalibratedLabelRanker(BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        if self.cyclic_weight_ == 0 and isinstance(self.decoder_, tuple(PREFERENCE_DECODERS)):
+        if self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
             ranks = Sort().decode(_net_scores(u, self.n_labels_).ravel(), queries).ranks
         else:
             parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}

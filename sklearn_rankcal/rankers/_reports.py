@@ -16,7 +16,7 @@ from sklearn_rankcal.consistency._diagnosis import (
     squared_errors,
 )
 from sklearn_rankcal.decoders import GreedyDAG
-from sklearn_rankcal.decoders._estimators import PREFERENCE_DECODERS
+from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
 from sklearn_rankcal.labels._labels import read_any_labels, take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
@@ -93,7 +93,7 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
     """
     if not ranker.loss_.space.is_pairwise:
         return ranker.model_.predict(X, queries)
-    decodes_order = isinstance(ranker.decoder_, tuple(PREFERENCE_DECODERS))
+    decodes_order = isinstance(ranker.decoder_, PreferenceDecoder)
     if decodes_order and hasattr(ranker.model_, "predict_scores"):
         return ranker.model_.predict_scores(X, queries)
     return None

@@ -1,4 +1,7 @@
-"""Decoders as objects, for the parameter ``decoder`` of a ranker."""
+"""The decoders of pairs as objects: a class for each method of the two decoding functions.
+
+The algorithms are in `_preferences` and `_average_precision`, and the names in `_registry`.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,7 @@ class _MatrixDecoder(BaseEstimator):
         raise NotImplementedError
 
 
-class _PreferenceDecoder(_MatrixDecoder):
+class PreferenceDecoder(_MatrixDecoder):
     """Base class of the decoders of preferences: matrices of differences u_ij - u_ji."""
 
     space = PAIRS
@@ -143,7 +146,7 @@ class _PreferenceDecoder(_MatrixDecoder):
         return _preferences.decode_differences(matrices, unavoidable, self.method, order, options)
 
 
-class GreedyDAG(_PreferenceDecoder):
+class GreedyDAG(PreferenceDecoder):
     """Delete the lightest preference until no cycle is left (Ramaswamy et al., 2013, Algorithm 1).
 
     This decoder is not exact. On cyclic preferences it can contradict more weight than necessary;
@@ -170,7 +173,7 @@ class GreedyDAG(_PreferenceDecoder):
         self.order = order
 
 
-class LocalSearchPreferences(_PreferenceDecoder):
+class LocalSearchPreferences(PreferenceDecoder):
     """Local search by insertion, from perturbed and combined orders, with a lower bound.
 
     This decoder is not exact. The `gap` of its result is the largest possible distance from the
@@ -241,7 +244,7 @@ class AutoPreferences(LocalSearchPreferences):
     method = "auto"
 
 
-class Borda(_PreferenceDecoder):
+class Borda(PreferenceDecoder):
     """Sort by the row sums of the differences.
 
     This decoder is not exact, not even if the preferences have no cycle.
@@ -250,7 +253,7 @@ class Borda(_PreferenceDecoder):
     method = "borda"
 
 
-class Copeland(_PreferenceDecoder):
+class Copeland(PreferenceDecoder):
     """Sort by the number of preferences won minus the number lost.
 
     This decoder is exact if no pair is tied and the preferences have no cycle.
@@ -259,7 +262,7 @@ class Copeland(_PreferenceDecoder):
     method = "copeland"
 
 
-class InsertionSort(_PreferenceDecoder):
+class InsertionSort(PreferenceDecoder):
     """Binary insertion sort that compares two documents at a time.
 
     This decoder is exact if no pair is tied and the preferences have no cycle.
@@ -351,20 +354,3 @@ class DiagonalSort(_AveragePrecisionDecoder):
     """
 
     method = "diagonal"
-
-
-PREFERENCE_DECODERS: list[type[_PreferenceDecoder]] = [
-    AutoPreferences,
-    GreedyDAG,
-    ExactPreferences,
-    LocalSearchPreferences,
-    Borda,
-    Copeland,
-    InsertionSort,
-]
-AVERAGE_PRECISION_DECODERS: list[type[_AveragePrecisionDecoder]] = [
-    AutoAveragePrecision,
-    ExactAveragePrecision,
-    LocalSearchAveragePrecision,
-    DiagonalSort,
-]
