@@ -57,7 +57,7 @@ def test_the_default_is_a_student_of_the_stack_where_there_are_enough_queries():
 def test_the_limits_of_the_default():
     from sklearn_rankcal.rankers import _choose_model
 
-    assert _choose_model._MIN_QUERIES == 5
+    assert (_choose_model._MIN_QUERIES, _choose_model._FEWEST_TO_HOLD_OUT) == (5, 70)
     assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
 
 
@@ -67,6 +67,27 @@ def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeyp
         assert type(CalibratedRanker().fit(X, Y).model_) is DocumentModel
     monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._MAX_ROWS", len(Y))
     assert type(fit().model_) is DocumentModel
+
+
+def test_held_out_queries_choose_the_trees_of_many_rows(monkeypatch):
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._MAX_ROWS", len(Y))
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", 20)
+    ranker = fit()
+    n_queries = len(np.unique(G))
+    assert type(ranker.model_) is DocumentModel
+    assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ < 1000
+    assert len(ranker.validation_queries_) == pytest.approx(n_queries / 7, abs=1)
+    # the same queries are held out again, whatever their order
+    order = np.random.default_rng(0).permutation(len(Y))
+    other = CalibratedRanker().fit(X[order], Y[order], groups=G[order])
+    assert set(other.validation_queries_) == set(ranker.validation_queries_)
+    assert other.n_iter_ == ranker.n_iter_
+    # a regressor that is named, validation queries that are given, and few queries change nothing
+    assert not hasattr(fit("boosting"), "n_iter_")
+    given = CalibratedRanker().fit(X, Y, groups=G, X_val=X, y_val=Y, groups_val=G + 1000)
+    assert len(given.validation_queries_) == n_queries
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", n_queries + 1)
+    assert not hasattr(fit(), "n_iter_")
 
 
 def test_queries_that_are_left_out_do_not_count():

@@ -30,6 +30,7 @@ NAMES = ("boosting", "distilled", "stacked")
 # documents for each fold. Above, the fit of a stack takes more than five times as long as that of
 # LambdaMART. The user guide has the measurements under "Stacking".
 _MIN_QUERIES = 5
+_FEWEST_TO_HOLD_OUT = 70  # queries, of which one of seven is held out
 _MAX_ROWS = 100_000
 # Five folds rank a little better than three, and take twice as long.
 _ROWS_OF_FIVE_FOLDS = 20_000
@@ -100,6 +101,16 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     if isinstance(context, str) and context == "auto":
         return "auto" if grouped and numeric_columns(X) else None
     return context
+
+
+def is_large(ranker: Any, data: TrainingData) -> bool:
+    """Whether held-out queries choose the number of trees of the default.
+
+    No fixed number is right above `_MAX_ROWS`: without noise a thousand trees pay, and with few
+    relevant documents fewer than a hundred. Held-out queries cost little there.
+    """
+    enough = np.count_nonzero(data.queries.sizes > 1) >= _FEWEST_TO_HOLD_OUT
+    return ranker.grouped_ and bool(enough) and data.queries.n_rows >= _MAX_ROWS
 
 
 def _pays(ranker: Any, data: TrainingData) -> bool:

@@ -59,7 +59,7 @@ def read_training(
     data = data.without_undefined_queries(ranker.loss_)
     ranker.n_queries_dropped_ = ranker.n_queries_ - data.queries.n_queries
     if held_out is None:
-        data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
+        data, held_out = hold_out(ranker, data)
     return data.weighted_by(ranker.loss_).without_zero_weights(), held_out
 
 

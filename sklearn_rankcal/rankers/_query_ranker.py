@@ -19,6 +19,7 @@ from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _reports, _table
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -86,6 +87,10 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def _check_table(self, table: Any) -> Any:
         """Refuse or convert a table that the model cannot take."""
         return table
+
+    def _needs_held_out(self, data: TrainingData) -> bool:
+        """Return whether `fit` holds out queries although it was not told to."""
+        return False
 
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""

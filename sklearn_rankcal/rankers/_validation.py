@@ -17,6 +17,7 @@ from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.rankers._training import TrainingData
@@ -25,6 +26,7 @@ from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
+_HELD_OUT_OF = 7  # one of so many queries is held out if the ranker does not say
 _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
 
@@ -72,12 +74,19 @@ def read_validation(
     return TrainingData(X, labels, queries or Queries.single(X.shape[0]), weight)
 
 
-def hold_out(
-    data: TrainingData, share: float | None, random_state: Any
-) -> tuple[TrainingData, TrainingData | None]:
-    """Split a share of the queries, drawn at random, off the training data; None splits nothing."""
+def hold_out(ranker: Any, data: TrainingData) -> tuple[TrainingData, TrainingData | None]:
+    """Split `validation_queries` of the queries, drawn at random, off the training data.
+
+    If the ranker leaves them out, but its default model needs them, they are a seventh, chosen by
+    their contents, so that `fit` is deterministic.
+    """
+    share = ranker.validation_queries
     if share is None:
-        return data, None
+        if not ranker._needs_held_out(data):
+            return data, None
+        labels = data.labels if isinstance(data.labels, np.ndarray) else None
+        out = query_folds(data.X, data.queries, _HELD_OUT_OF, labels) == 0
+        return data.take_queries(~out), data.take_queries(out)
     n_queries = data.queries.n_queries
     if n_queries < 2:
         raise ValueError(
@@ -86,7 +95,7 @@ def hold_out(
         )
     n_held_out = min(max(1, round(share * n_queries)), n_queries - 1)
     out = np.zeros(n_queries, dtype=bool)
-    out[check_random_state(random_state).permutation(n_queries)[:n_held_out]] = True
+    out[check_random_state(ranker.random_state).permutation(n_queries)[:n_held_out]] = True
     return data.take_queries(~out), data.take_queries(out)
 
 
