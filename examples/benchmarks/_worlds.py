@@ -134,6 +134,21 @@ class World(NamedTuple):
     train: float
 
 
+def clicked(seed: int, n_queries: int, n_documents: float, n_columns: int) -> Data:
+    """One click or none in each query: the first relevant document that was looked at."""
+    X, y, groups = features(
+        seed, n_queries, n_documents, n_columns, (0.25, 0.25, 0.25, 0.25), shift=0.3, noise=1.0
+    )
+    rng = np.random.default_rng(seed + 1)
+    first = np.flatnonzero(np.append(True, np.diff(groups) > 0))
+    place = np.arange(len(groups)) - first[groups]
+    chance = np.array([0.02, 0.08, 0.2, 0.5])[y.astype(int)] / (1 + 0.3 * place)
+    rows = np.flatnonzero(rng.random(len(groups)) < chance)
+    clicks = np.zeros(len(groups))
+    clicks[rows[np.unique(groups[rows], return_index=True)[1]]] = 1
+    return X, clicks, groups
+
+
 WORLDS = {
     "20 queries": World(
         partial(
@@ -173,4 +188,20 @@ WORLDS = {
                                          n_columns=200, shares=FIVE_GRADES, error=2.5,
                                          sparse=0.6), 0.22),
     "digits": World(digits, 0.5),
+}  # fmt: skip
+
+SKEWED_GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)
+#: Worlds of about 140,000 rows, of which three quarters train.
+LARGE_WORLDS = {
+    "skewed grades": World(partial(features, n_queries=1300, n_documents=108, n_columns=136,
+                                   shares=SKEWED_GRADES, noise=0.6, shift=0.3, level=0.3), 0.75),
+    "few relevant": World(partial(features, n_queries=4500, n_documents=30, n_columns=30,
+                                  shares=(0.95, 0.05)), 0.75),
+    "clicks": World(partial(clicked, n_queries=8000, n_documents=15, n_columns=30), 0.75),
+    "strong context": World(partial(features, n_queries=4500, n_documents=30, n_columns=40,
+                                    shares=THREE_GRADES, shift=1.5, noise=1.2), 0.75),
+    "noisy labels": World(partial(features, n_queries=4500, n_documents=30, n_columns=45,
+                                  shares=FIVE_GRADES, shift=0.5, level=0.3, noise=4.0), 0.75),
+    "queries of 300": World(partial(features, n_queries=1200, n_documents=300, n_columns=46,
+                                    shares=TWO_GRADES, shift=0.5), 0.35),
 }  # fmt: skip

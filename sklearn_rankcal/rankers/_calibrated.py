@@ -118,8 +118,9 @@ class CalibratedRanker(QueryRanker):
         Numbers of queries in X, and of those left out because the loss is undefined on them (for
         NDCG: they have no document with gain) or because all their weights are 0.
     n_iter_, validation_scores_, validation_queries_
-        If there were validation queries: the number of iterations that was chosen, the mean of the loss's
-        measure after each iteration, and the ids of the queries on which the loss is defined.
+        If there were validation queries: the number of iterations that was chosen, the mean of the
+        loss's measure after each iteration, and the ids of the queries on which the loss is
+        defined.
     n_features_in_, feature_names_in_
         Number of columns of X, the group column included, and their names, where it has them.
 

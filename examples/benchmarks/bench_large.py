@@ -1,0 +1,153 @@
+"""The default ranker against boosted rankers with early stopping, at 100,000 rows.
+
+Six generated worlds of unlike character (`_worlds.LARGE_WORLDS`), with at least 300 test queries
+each. Every peer has at most 1,000 trees and stops after 50 without a better NDCG@10 on one query of
+seven. Those of LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the
+columns for each tree, and those of CatBoost depth 6 and learning rate 0.1. Intervals are paired
+over test queries. Costs are processor seconds of `fit`, one thread.
+
+    python examples/benchmarks/bench_large.py
+    python examples/benchmarks/bench_large.py --rows 0.3
+
+``--rows`` trains on a share of the training queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
+
+import numpy as np
+from _harness import print_table, values_of_queries
+from _worlds import LARGE_WORLDS
+from bench_mq2008 import interval, sizes
+from bench_stacking import take
+from sklearn.utils import Bunch
+
+from sklearn_rankcal import CalibratedRanker
+
+Method = Callable[[Bunch, Bunch, Bunch], np.ndarray]
+TREES = {"n_estimators": 1000, "learning_rate": 0.05}
+
+
+def default(train: Bunch, held_out: Bunch, test: Bunch, **parameters: Any) -> np.ndarray:
+    """The default draws its own held-out queries from all of them."""
+    X, y, groups = (np.concatenate([train[n], held_out[n]]) for n in ("X", "y", "groups"))
+    ranker = CalibratedRanker(**parameters).fit(X, y, groups=groups)
+    return ranker.decision_function(test.X, groups=test.groups)
+
+
+def lightgbm(train: Bunch, held_out: Bunch, test: Bunch, objective: str) -> np.ndarray:
+    from lightgbm import LGBMRanker, early_stopping
+
+    model = LGBMRanker(
+        objective=objective, **TREES, num_leaves=31, colsample_bytree=0.3, n_jobs=1, verbose=-1,
+        random_state=0,
+    )  # fmt: skip
+    model.fit(
+        train.X, train.y.astype(int), group=sizes(train.groups),
+        eval_set=[(held_out.X, held_out.y.astype(int))], eval_group=[sizes(held_out.groups)],
+        eval_at=[10], callbacks=[early_stopping(50, verbose=False)],
+    )  # fmt: skip
+    return model.predict(test.X)
+
+
+def xgboost(train: Bunch, held_out: Bunch, test: Bunch, objective: str) -> np.ndarray:
+    from xgboost import XGBRanker
+
+    model = XGBRanker(
+        objective=objective, **TREES, max_leaves=31, max_depth=0, grow_policy="lossguide",
+        tree_method="hist", colsample_bytree=0.3, n_jobs=1, eval_metric="ndcg@10",
+        early_stopping_rounds=50, random_state=0,
+    )  # fmt: skip
+    model.fit(
+        train.X, train.y.astype(int), group=sizes(train.groups),
+        eval_set=[(held_out.X, held_out.y.astype(int))], eval_group=[sizes(held_out.groups)],
+        verbose=False,
+    )  # fmt: skip
+    return model.predict(test.X)
+
+
+def catboost(train: Bunch, held_out: Bunch, test: Bunch, objective: str) -> np.ndarray:
+    from catboost import CatBoostRanker, Pool
+
+    model = CatBoostRanker(
+        loss_function=objective, iterations=1000, learning_rate=0.1, depth=6, thread_count=1,
+        eval_metric="NDCG:top=10;type=Exp", early_stopping_rounds=50, random_seed=0,
+        verbose=False, allow_writing_files=False,
+    )  # fmt: skip
+    pools = [Pool(part.X, part.y, group_id=part.groups) for part in (train, held_out)]
+    model.fit(pools[0], eval_set=pools[1])
+    return model.predict(test.X)
+
+
+def methods() -> dict[str, Method]:
+    found: dict[str, Method] = {
+        "default": default,
+        "'boosting', 100 trees": partial(default, regressor="boosting"),
+    }
+    peers = {
+        "lightgbm": (lightgbm, ("lambdarank", "rank_xendcg")),
+        "xgboost": (xgboost, ("rank:ndcg",)),
+        "catboost": (catboost, ("QueryRMSE",)),
+    }
+    for library, (method, objectives) in peers.items():
+        if find_spec(library) is None:
+            print(f"{library} is not installed, and is left out.")
+            continue
+        for objective in objectives:
+            found[objective] = partial(method, objective=objective)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=float, default=1.0, help="share of the training queries")
+    parser.add_argument("--seed", type=int, default=0, help="of the worlds (default: 0)")
+    parser.add_argument("--worlds", nargs="+", choices=LARGE_WORLDS, default=list(LARGE_WORLDS))
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", "The argument 'eval_set' is deprecated")
+    tried = methods()
+    rows = []
+    for name in arguments.worlds:
+        world = LARGE_WORLDS[name]
+        X, y, groups = world.make(arguments.seed)
+        ids = np.random.default_rng(arguments.seed).permutation(np.unique(groups))
+        n_train = int(world.train * len(ids))
+        some = ids[: int(arguments.rows * n_train)]
+        held = np.isin(groups, some[: len(some) // 7])
+        trains = np.isin(groups, some[len(some) // 7 :])
+        data = Bunch(X=X, y=y, groups=groups)
+        train, held_out = take(data, trains), take(data, held)
+        test = take(data, np.isin(groups, ids[n_train:]))
+        values, costs = {}, []
+        for method_name, method in tried.items():
+            started = time.process_time()
+            scores = method(train, held_out, test)
+            costs.append(f"{time.process_time() - started:.0f}")
+            values[method_name] = values_of_queries("ndcg@10", test.y, scores, test.groups)
+        ours = values.pop("default")
+        row = [name, f"{trains.sum() + held.sum():,}", f"{np.nanmean(ours):.4f}"]
+        row += [interval(ours, others) for others in values.values()]
+        rows.append([*row, " ".join(costs)])
+        print(*rows[-1], flush=True)
+    print_table(
+        "NDCG@10 of the default on test queries, its differences with 95 % intervals (* does not "
+        f"hold 0), and seconds of fit of {', '.join(tried)}",
+        ["world", "rows", "default", *(f"against {name}" for name in list(tried)[1:]), "seconds"],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()
