@@ -36,10 +36,7 @@ from sklearn_rankcal.utils._row_hashes import hash_rows
 Floats = NDArray[np.float64]
 # The student's table has at most so many rows; of more rows, fewer copies are drawn, down to none.
 _MOST_ROWS = 200_000
-# Above so many rows, a drawn copy is scored by the models of one fold of a stack, whose errors are
-# others in each copy, and not by those of all folds. This takes a part of the time.
-_ROWS_OF_ALL_FOLDS = 5_000
-_COPIES, _MOST_COPIES, _DRAWN_ROWS = 5, 40, 20_000  # how many are drawn if not given
+_COPIES, _MOST_COPIES, _DRAWN_ROWS = 3, 40, 20_000  # how many are drawn if not given
 _ROWS_OF_LEAF = 30  # among which the cells of a row are exchanged
 _BINS = 128  # with 255, the thresholds of the bins would be a third of a saved ranker
 
@@ -63,9 +60,9 @@ class DistilledModel(DocumentModel):
         Context columns of the student, as in `DocumentModel`. None makes a student that can score
         one row at a time.
     n_copies : int, default=None
-        How many copies of each training query are drawn. None draws 5, of fewer than 4,000 rows so
-        many that there are 20,000 drawn rows, but at most 40. There are always fewer if the student
-        would be fitted to more than 200,000 rows.
+        How many copies of each training query are drawn. None draws 3, of fewer rows so many that
+        there are 20,000 drawn rows, but at most 40. There are always fewer if the student would be
+        fitted to more than 200,000 rows.
     swap : float, default=0.3
         The probability with which a cell of a copy has the value of another row.
     random_state : int, default=0
@@ -176,14 +173,7 @@ class DistilledModel(DocumentModel):
         extra = {"labels": labels} if has_fit_parameter(teacher, "labels") else {}
         teacher.fit(X, targets, queries, sample_weight, **extra)
         print_progress(self, f"fitted the teacher {type(teacher).__name__}", started)
-        by_fold = isinstance(teacher, StackedModel) and queries.n_rows > _ROWS_OF_ALL_FOLDS
-
-        def scores(table: Any, copy: int | None) -> Floats:
-            if by_fold and copy is not None:
-                return teacher.predict(table, queries, fold=copy % teacher.cv)
-            return teacher.predict(table, queries)
-
-        return self.learn(scores, X, queries, sample_weight)
+        return self.learn(lambda table: teacher.predict(table, queries), X, queries, sample_weight)
 
     def _check(self) -> None:
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
@@ -200,26 +190,26 @@ class DistilledModel(DocumentModel):
 
     def learn(
         self,
-        scores: Callable[[Any, int | None], Floats],
+        scores: Callable[[Any], Floats],
         X: Any,
         queries: Queries,
         sample_weight: Floats | None = None,
     ) -> Self:
         """Fit the student to the scores of a function, for X and for drawn copies of X.
 
-        `scores` receives a table with the queries of X, and the number of the copy or None. It
-        returns the teacher's score of each row.
+        `scores` receives a table with the queries of X, and returns the teacher's score of each
+        row.
         """
         self._check()
         started = time.perf_counter()
-        own = _checked(scores(X, None), queries)
+        own = _checked(scores(X), queries)
         n_copies = self.n_copies
         if n_copies is None:
             n_copies = min(_MOST_COPIES, max(_COPIES, _DRAWN_ROWS // queries.n_rows))
         n_copies = min(n_copies, max(0, _MOST_ROWS // queries.n_rows - 1))
         drawing = _Drawing(X, own, queries, self.swap, self.random_state)
         copies = [drawing.copy(number) for number in range(n_copies)]
-        learned = [own, *(_checked(scores(c, i), queries) for i, c in enumerate(copies))]
+        learned = [own, *(_checked(scores(copy), queries) for copy in copies)]
         print_progress(self, f"the teacher scored {n_copies} drawn copies", started)
         self._choose_columns(X, queries)  # drawn rows would hide what differs between queries
         table = stack_rows([X, *copies])
@@ -230,7 +220,7 @@ class DistilledModel(DocumentModel):
         self._fit_regressor(student, table, np.concatenate(learned), repeated, weight)
         self.n_drawn_ = n_copies * queries.n_rows
         test = drawing.copy(n_copies)
-        wanted = queries.center(_checked(scores(test, None), queries))
+        wanted = queries.center(_checked(scores(test), queries))
         missed = wanted - queries.center(self.predict(test, queries))
         self.unexplained_ = float(missed @ missed / ((wanted @ wanted) or 1.0))
         return self

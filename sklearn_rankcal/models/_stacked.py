@@ -325,17 +325,13 @@ class StackedModel(_BaseComposition):
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.shares_ = dict(zip(names, (combined / combined.sum()).tolist(), strict=True))
 
-    def predict(self, X: Any, queries: Queries, fold: int | None = None) -> Floats:
-        """Predict the score of each document: the weighted sum of the centred members.
-
-        With `fold`, only the models that were fitted without that fold are asked.
-        """
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict the score of each document: the weighted sum of the centred members."""
         X = without_sparse_columns(X)
         total = np.zeros(queries.n_rows)
         for name, models in self.members_.items():
-            asked = models if fold is None else models[fold : fold + 1]
-            for model in asked:
-                total += self.weights_[name] / len(asked) * model.predict(X, queries)
+            for model in models:
+                total += self.weights_[name] / len(models) * model.predict(X, queries)
         return queries.center(total)
 
     @property

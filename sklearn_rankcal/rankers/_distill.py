@@ -104,7 +104,7 @@ def distill(
     if queries is None:
         queries = Queries.single(table.shape[0])
 
-    def scores(rows: Any, copy: int | None) -> NDArray[np.float64]:
+    def scores(rows: Any) -> NDArray[np.float64]:
         if rows is table:
             rows = X
         elif name is not None:
