@@ -1,4 +1,4 @@
-"""Inspection of fitted rankers: the importance of each column of X."""
+"""Inspection of fitted rankers: the importance of each column, and the columns to serve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
 from sklearn_rankcal.utils._parameters import check_count
 
-__all__ = ["permutation_importance"]
+__all__ = ["permutation_importance", "served_columns"]
 
 
 def permutation_importance(
@@ -176,3 +176,51 @@ def permutation_importance(
         feature_names=np.array(columns, dtype=object),
         baseline=sign * float(np.average(baseline[defined], weights=of_query[defined])),
     )
+
+
+def served_columns(ranker: Any) -> list[str]:
+    """Return the columns that an engine has to supply, in their order, to score rows one by one.
+
+    Search engines load the regressor of a ranker and score each candidate by itself. They do not
+    know the other candidates, and cannot compute context columns.
+
+    Parameters
+    ----------
+    ranker : CalibratedRanker, BoostedRanker or LinearRanker
+        A fitted ranker with one regressor.
+
+    Returns
+    -------
+    columns : list of str
+        The names of the columns, ``x0``, ``x1`` and so on if X had none.
+
+    Raises
+    ------
+    ValueError
+        If the regressor needs context columns. The message names them.
+    TypeError
+        If the ranker is a stack, or ranks by pairs of documents.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.inspection import served_columns
+    >>> data = make_ranking(n_queries=40, n_features=3, n_informative=2, random_state=0)
+    >>> ranker = CalibratedRanker(Ridge(), context=None)
+    >>> served_columns(ranker.fit(data.X, data.y, groups=data.groups))
+    ['x0', 'x1', 'x2']
+    """
+    names = [str(name) for name in ranker.get_feature_names_out()]
+    n_context = sum(map(len, getattr(ranker.model_, "context_", {}).values()))
+    if n_context:
+        context = names[-n_context:]
+        shown = ", ".join(context[:3]) + (", ..." if n_context > 3 else "")
+        raise ValueError(
+            f"The regressor needs {n_context} columns that compare a candidate with the others of "
+            f"its query ({shown}), which an engine that scores rows one by one cannot compute. "
+            "distill(ranker, X, groups, context=None) makes a ranker without them; "
+            "transform_table computes them where all candidates are at hand."
+        )
+    return names

@@ -76,7 +76,14 @@ class ContextTableMixin:
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
             table, _ = self._table(X if whole else take_rows(X, rows), part)
-            scores[rows] = predict(table)
+            if part.n_rows <= step:
+                scores[rows] = predict(table)
+                continue
+            # a query that is longer than a block
+            starts = range(0, part.n_rows, step)
+            scores[rows] = np.concatenate(
+                [predict(take_rows(table, slice(a, a + step))) for a in starts]
+            )
         return scores
 
     def own_importances(self) -> NDArray[Any]:

@@ -28,14 +28,15 @@ from sklearn_rankcal.utils._features import note_text_columns, take_rows
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
-from sklearn_rankcal.utils._threads import threads_for
+from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
 
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
-# for each tree, and faster if most of the table stays in the processor's cache. Blocks of 8 MiB are
-# faster still with one thread. But several threads wait for each other after each tree and block,
-# which takes long on a machine that is busy with other work.
-_BOOSTING_BYTES = 1 << 25
+# for each tree, and faster if the table stays in the processor's cache. But several threads wait
+# for each other after each tree and block, which takes long on a machine that is busy with other
+# work, so that they get larger blocks.
+_BOOSTING_BYTES = 1 << 22
+_BOOSTING_BYTES_OF_THREADS = 1 << 25
 
 
 def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradientBoostingRegressor:
@@ -329,7 +330,10 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
 
     def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
         """Predict the score of each document, of shape (n_documents,), in blocks of rows."""
-        n_bytes = _BOOSTING_BYTES if isinstance(self.regressor_, _BOOSTING) else PREDICTION_BYTES
+        n_bytes = PREDICTION_BYTES
+        if isinstance(self.regressor_, _BOOSTING):
+            alone = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
+            n_bytes = _BOOSTING_BYTES if alone else _BOOSTING_BYTES_OF_THREADS
         with threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 
