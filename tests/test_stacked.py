@@ -28,7 +28,7 @@ from sklearn_rankcal.models import (
     _stacked,
     default_members,
 )
-from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._folds import ClippedExtraTrees, query_folds
 from sklearn_rankcal.models._stacked import _nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
@@ -562,3 +562,13 @@ def test_members_with_losses_need_labels_of_the_right_kind():
     pairs = Preferences.from_pairs(winner, winner + 1, np.ones(len(winner)), Q)
     with pytest.raises(ValueError, match="cannot learn preferences"):
         StackedModel(MEMBERS).fit(X, TARGETS, Q, labels=pairs)
+
+
+def test_few_rows_of_a_forest_are_predicted_as_scikit_learn_does():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 5)), rng.random(400)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    forest = ClippedExtraTrees(10, min_samples_leaf=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(forest.predict(X), ExtraTreesRegressor.predict(forest, X))
+    X[0, 0] = np.inf
+    assert np.isfinite(forest.predict(X)).all()
