@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker
@@ -229,3 +229,27 @@ def test_principal_components_do_not_depend_on_units(data):
     )
     constant = BilinearPairs().fit(np.c_[X, np.ones(len(X))], targets, queries)
     assert constant.matrix_.shape == (5, 5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("context", ["zscore", ["difference", "rank"]])
+def test_large_arrays_are_fitted_to_sums_of_blocks(context, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4)) + rng.normal(size=(400, 1)).repeat(50, axis=0)
+    groups = rng.permutation(np.repeat(np.arange(400), 50))
+    y = rng.integers(0, 4, 20_000)
+    weight = rng.random(20_000) if weighted else None
+    fits = []
+    for solver in ("svd", "auto"):  # sums are solved as "cholesky" is
+        monkeypatch.setattr("sklearn_rankcal.models._document.PREDICTION_BYTES", 100_000)
+        ranker = CalibratedRanker(Ridge(2.0, solver=solver), context=context)
+        fits.append(ranker.fit(X, y, groups=groups, sample_weight=weight))
+    whole, blocks = (ranker.decision_function(X, groups=groups) for ranker in fits)
+    assert fits[1].model_.regressor_.solver_ == "cholesky"
+    largest = np.abs(whole).max()
+    np.testing.assert_allclose(blocks / largest, whole / largest, atol=1e-9)
+    if context == "zscore":
+        np.testing.assert_allclose(fits[1].coef_, fits[0].coef_, rtol=1e-7)
+    X[7, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        CalibratedRanker(Ridge(), context=context).fit(X, y, groups=groups)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
 
 from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
@@ -20,11 +21,12 @@ from sklearn_rankcal.models._early_stopping import (
     check_stops_early,
     fit_until_best,
 )
-from sklearn_rankcal.models._sums import DocumentSums, Sums
+from sklearn_rankcal.models._sums import DocumentSums, Sums, has_closed_form
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import note_text_columns, take_rows
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
@@ -207,9 +209,37 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         if validation is not None:
             check_stops_early(regressor)
         self._choose_columns(X, queries)
+        if validation is None and self._adds_up(regressor, X):
+            return self._fit_in_blocks(X, targets, queries, sample_weight)
         return self._fit_regressor(
             regressor, X, targets, queries, sample_weight, validation, graded_targets
         )
+
+    def _adds_up(self, regressor: Any, X: Any) -> bool:
+        """Whether to add up sums of blocks, and never make the whole table with its context."""
+        large = isinstance(X, np.ndarray) and len(X) >= ROWS_FOR_THREADS and self._kinds
+        closed = type(regressor) is Ridge and has_closed_form(regressor) and regressor.alpha > 0
+        return bool(large) and closed and regressor.solver in ("auto", "cholesky")
+
+    def _fit_in_blocks(
+        self,
+        X: NDArray[Any],
+        targets: NDArray[np.float64],
+        queries: Queries,
+        sample_weight: NDArray[np.float64] | None,
+    ) -> Self:
+        weight_arguments(self.regressor, sample_weight)
+        centred = queries.center(targets, sample_weight) if self.center else targets
+        self.prepare(X, self._columns, float(np.abs(centred).max()))
+        width = X.shape[1] + len(self._columns) * len(self._kinds)
+        step = rows_per_block(8 * width, PREDICTION_BYTES)
+        total = None
+        for rows, part in queries.chunks(step):
+            weight = None if sample_weight is None else sample_weight[rows]
+            sums = self.sums(X[rows], targets[rows], part, weight)
+            total = sums if total is None else total + sums
+        assert total is not None
+        return self.solve(total)
 
     def _fit_regressor(
         self,
