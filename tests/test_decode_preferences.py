@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.decoders import KERNELS, _preferences, decode_preferences
+from sklearn_rankcal.decoders import KERNELS, _decode_preferences, decode_preferences
 
 from . import matrices, oracles
 from .matrices import FAMILIES, SIX_EDGES, preference_losses, rounding
@@ -434,7 +434,7 @@ def test_tied_orders_that_differ_by_rounding_are_proved(seed):
 def test_optimal_results_are_optimal_in_exact_arithmetic(monkeypatch, denominator, programme):
     """For votes, averages and decimals no order is better, even though floats round the weights."""
     if programme:
-        monkeypatch.setattr(_preferences, "DP_SIZE", 2)
+        monkeypatch.setattr(_decode_preferences, "DP_SIZE", 2)
     rng = np.random.default_rng(denominator)
     for r in (3, 4, 5, 5, 6, 6):
         orders = oracles.all_orders(r)

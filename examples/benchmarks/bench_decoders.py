@@ -40,8 +40,8 @@ from scipy.optimize import quadratic_assignment
 from sklearn_rankcal._kernels import _numpy
 from sklearn_rankcal.decoders import (
     KERNELS,
-    _average_precision,
-    _preferences,
+    _decode_average_precision,
+    _decode_preferences,
     decode_average_precision,
     decode_preferences,
 )
@@ -52,13 +52,13 @@ PARTS = ("greedy", "batch", "quality", "effort", "exact", "lolib", "peers", "map
 @contextmanager
 def numpy_kernels() -> Iterator[None]:
     """The NumPy twins in the place of the compiled kernels."""
-    compiled = _preferences.kernels
-    for module in (_preferences, _average_precision):
+    compiled = _decode_preferences.kernels
+    for module in (_decode_preferences, _decode_average_precision):
         module.kernels = _numpy
     try:
         yield
     finally:
-        for module in (_preferences, _average_precision):
+        for module in (_decode_preferences, _decode_average_precision):
             module.kernels = compiled
 
 

@@ -18,7 +18,7 @@ from sklearn_rankcal.consistency._distributions import (
     resolve,
 )
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.decoders._average_precision import DP_LARGEST
+from sklearn_rankcal.decoders._decode_average_precision import DP_LARGEST
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks

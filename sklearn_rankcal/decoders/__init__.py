@@ -6,7 +6,9 @@ classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name
 """
 
 from sklearn_rankcal._kernels import KERNELS
-from sklearn_rankcal.decoders._average_precision import decode_average_precision
+from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
+from sklearn_rankcal.decoders._decode_preferences import decode_preferences
+from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
 from sklearn_rankcal.decoders._pair_decoders import (
     AutoAveragePrecision,
     AutoPreferences,
@@ -20,10 +22,8 @@ from sklearn_rankcal.decoders._pair_decoders import (
     LocalSearchAveragePrecision,
     LocalSearchPreferences,
 )
-from sklearn_rankcal.decoders._preferences import decode_preferences
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
-from sklearn_rankcal.decoders._sort import Sort, decode_scores
 
 __all__ = [
     "DECODERS",

@@ -1,6 +1,7 @@
 """The decoders of pairs as objects: a class for each method of the two decoding functions.
 
-The algorithms are in `_preferences` and `_average_precision`, and the names in `_registry`.
+The algorithms are the entries of ``METHODS`` in `_decode_preferences` and
+`_decode_average_precision`, and the names of the classes are in `_registry`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders import _average_precision, _preferences
+from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._batches import collect_results, decode_batches
+from sklearn_rankcal.decoders._decode_scores import TieBreakers
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
-from sklearn_rankcal.decoders._sort import TieBreakers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
@@ -134,16 +135,18 @@ class PreferenceDecoder(_MatrixDecoder):
     """Base class of the decoders of preferences: matrices of differences u_ij - u_ji."""
 
     space = PAIRS
-    methods = _preferences.METHODS
+    methods = _decode_preferences.METHODS
 
     def _matrices(self, flat: Floats, r: int) -> Floats:
         return kernels.from_upper_triangle(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         order = getattr(self, "order", "ranked_pairs")
-        _preferences.check_order(order)
+        _decode_preferences.check_order(order)
         unavoidable = np.zeros(len(matrices))  # not known, because only differences are given
-        return _preferences.decode_differences(matrices, unavoidable, self.method, order, options)
+        return _decode_preferences.decode_differences(
+            matrices, unavoidable, self.method, order, options
+        )
 
 
 class GreedyDAG(PreferenceDecoder):
@@ -195,7 +198,7 @@ class LocalSearchPreferences(PreferenceDecoder):
     def __init__(
         self,
         *,
-        n_perturbations: int = _preferences.N_PERTURBATIONS,
+        n_perturbations: int = _decode_preferences.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -275,10 +278,10 @@ class _AveragePrecisionDecoder(_MatrixDecoder):
     """Base class of the decoders of average precision: symmetric matrices."""
 
     space = SYMMETRIC_PAIRS
-    methods = _average_precision.METHODS
+    methods = _decode_average_precision.METHODS
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
-        return _average_precision.decode_symmetric(matrices, self.method, options)
+        return _decode_average_precision.decode_symmetric(matrices, self.method, options)
 
 
 class ExactAveragePrecision(_AveragePrecisionDecoder):
@@ -319,7 +322,7 @@ class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
     def __init__(
         self,
         *,
-        n_perturbations: int = _average_precision.N_PERTURBATIONS,
+        n_perturbations: int = _decode_average_precision.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:

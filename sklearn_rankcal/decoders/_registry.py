@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal.decoders._decode_scores import Sort
 from sklearn_rankcal.decoders._pair_decoders import (
     AutoAveragePrecision,
     AutoPreferences,
@@ -17,7 +18,6 @@ from sklearn_rankcal.decoders._pair_decoders import (
     LocalSearchAveragePrecision,
     LocalSearchPreferences,
 )
-from sklearn_rankcal.decoders._sort import Sort
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean

@@ -1,4 +1,4 @@
-"""Ranking losses. A loss says what a ranker learns (targets), how it decodes and its measure.
+"""Ranking losses: a measure with the targets that a regressor learns for it, and their decoder.
 
 Convex functions of scores are in `surrogates`.
 

@@ -19,7 +19,7 @@ from sklearn_rankcal.metrics._functions import (
     recall_at_k_score,
     spearman_score,
 )
-from sklearn_rankcal.metrics._scorers import (
+from sklearn_rankcal.metrics._ranking_scorer import (
     RankingScorer,
     get_ranking_scorer,
     get_ranking_scorer_names,

@@ -12,7 +12,7 @@ from sklearn_rankcal.measures import MEASURES, Measure, get_measure
 from sklearn_rankcal.measures._registry import find_measure, parameters_of
 from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
-from sklearn_rankcal.metrics._scorers import predicted_ranking
+from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.queries import Ranking, check_weight
 from sklearn_rankcal.utils._names import checks_keywords
