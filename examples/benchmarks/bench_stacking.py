@@ -13,11 +13,9 @@ Costs are processor seconds of `fit`, one thread, as ratios to those of lambdara
 setting in the same run.
 
     python examples/benchmarks/bench_stacking.py --data ../shared/data
-    python examples/benchmarks/bench_stacking.py --sizes 10000 100000 1000000
     python examples/benchmarks/bench_stacking.py --losses
-    python examples/benchmarks/bench_stacking.py --worlds
 
-The last command compares on generated data (`_worlds.py`), new with another ``--seed``.
+`bench_distilled.py` and `bench_large.py` compare on generated data.
 """
 
 from __future__ import annotations
@@ -36,12 +34,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import print_table
-from _worlds import WORLDS
 from bench_mq2008 import FILES, METRICS, N_FEATURES, REPOSITORY, interval, sizes
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
-from sklearn_rankcal.datasets import load_letor, make_ranking
+from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import MAP, MAPByScores
 from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import StackedModel, default_members
@@ -338,52 +335,6 @@ def compare_losses(folds: list[tuple[Bunch, Bunch]]) -> None:
     )
 
 
-def compare_worlds(seed: int) -> None:
-    """The default, a single model and LightGBM on each of the worlds."""
-    peers = {n: s for n, s in make_peers().items() if n.startswith("LightGBM")}
-    rows = []
-    for name, world in WORLDS.items():
-        X, y, groups = world.make(seed)
-        ids = np.random.default_rng(seed).permutation(np.unique(groups))
-        trains = np.isin(groups, ids[: int(world.train * len(ids))])
-        data = Bunch(X=X, y=y, groups=groups)
-        fold = [(take(data, trains), take(data, ~trains))]
-        ours = measure(calibrated, fold)[0]["NDCG@10"]
-        single = measure(partial(calibrated, regressor="boosting"), fold)[0]["NDCG@10"]
-        row = [name, f"{np.nanmean(ours):.4f}", interval(ours, single)]
-        for settings in peers.values():
-            row.append(interval(ours, best_setting(settings, fold)[1]["NDCG@10"]))
-        rows.append(row)
-    print_table(
-        f"NDCG@10 of {DEFAULT} on test queries, and its difference (seed {seed})",
-        ["world", DEFAULT, "against 'boosting'", *(f"against {name}" for name in peers)],
-        rows,
-    )
-
-
-def time_sizes(row_counts: list[int]) -> None:
-    """Seconds of fit by number of rows, against lambdarank on the same columns of X."""
-    rows = []
-    for n_rows in row_counts:
-        data = make_ranking(n_rows // 100, 100, 46, random_state=0)
-        train = Bunch(X=data.X, y=data.y, groups=data.groups)
-        head = take(train, train.groups < 2)
-        _, ours = calibrated(train, head)
-        _, single = calibrated(train, head, regressor="boosting")
-        row = [f"{len(train.y):,}", f"{ours:.1f}", f"{single:.1f}"]
-        if find_spec("lightgbm") is not None:
-            leaves = 15 if n_rows <= 100_000 else 31
-            options = {"objective": "lambdarank", "leaves": leaves, "context": False}
-            _, theirs = peer(train, head, make=lightgbm, **options)
-            row += [f"{theirs:.1f}", f"{ours / theirs:.1f}", f"{single / theirs:.1f}"]
-        rows.append(row)
-    print_table(
-        "Processor seconds of fit, queries of 100 documents, 46 columns, one thread",
-        ["rows", DEFAULT, "boosting", "lambdarank", "default ratio", "boosting ratio"],
-        rows,
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -398,16 +349,7 @@ def main() -> None:
         "--plot-differences", type=Path, help="draw the default minus each peer into this file"
     )
     parser.add_argument("--losses", action="store_true", help="compare the losses instead")
-    parser.add_argument("--sizes", type=int, nargs="+", help="time fits of so many rows instead")
-    parser.add_argument("--worlds", action="store_true", help="compare on generated data instead")
-    parser.add_argument("--seed", type=int, default=0, help="of the generated data (default: 0)")
     arguments = parser.parse_args()
-    if arguments.worlds:
-        compare_worlds(arguments.seed)
-        return
-    if arguments.sizes:
-        time_sizes(arguments.sizes)
-        return
     folder = arguments.data / "letor" / "mq2008"
     if not all((folder / name).is_file() for name in FILES):
         print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: nothing measured.")

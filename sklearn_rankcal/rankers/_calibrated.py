@@ -53,7 +53,7 @@ class CalibratedRanker(QueryRanker):
           (`models.default_regressor`).
         - ``"stacked"``: a `StackedModel` of boosted regressors and a forest
           (`models.default_members`), which ranks better. `fit` takes 8 to 15 times as long, and
-          `predict` 20 to 40 times.
+          `predict` about 18 times.
         - ``"distilled"``: one boosted regressor that has learned the scores of that stack
           (`models.DistilledModel`), nearly as good and as fast as ``"boosting"`` in `predict`.
         - None: ``"distilled"`` for 5 and more queries, below 100,000 rows, if query ids are known,
