@@ -26,6 +26,7 @@ from sklearn_rankcal.aggregation import (
     _linear_systems,
     get_structure,
 )
+from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
 from sklearn_rankcal.aggregation._plackett_luce import tier_probabilities
 from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
@@ -629,3 +630,17 @@ def test_likelihoods_are_those_of_choix():
     scores = PlackettLuce().scores(judgements)
     np.testing.assert_allclose(scores, choix.opt_rankings(r, orders, tol=1e-10), atol=1e-6)
     np.testing.assert_allclose(scores, choix.ilsr_rankings(r, orders, tol=1e-12), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_pairs", [20, 400])
+def test_the_product_with_weights_is_that_of_the_symmetric_matrix(n_pairs):
+    # 30 items: few pairs give a sparse matrix, and most of the 435 pairs a dense one
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.choice(435, n_pairs, replace=False))
+    first, second = (places[chosen] for places in np.triu_indices(30, 1))
+    ones = np.ones(n_pairs)
+    graph = ComparisonGraph(Queries.single(30), ComparedPairs(first, second, ones, ones), None)
+    weight, vector = rng.random(n_pairs), rng.normal(size=30)
+    matrix = np.zeros((30, 30))
+    matrix[first, second] = matrix[second, first] = weight
+    np.testing.assert_allclose(graph.multiplier(weight)(vector), matrix @ vector, atol=1e-14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+#: A symmetric matrix of weights is dense if it has at most so many entries for each compared pair,
+# and so few rows that it stays in the cache.
+_DENSE_ENTRIES_PER_PAIR, _MAX_DENSE_NODES = 4, 256
 
 
 class ComparedPairs(NamedTuple):
@@ -82,8 +87,11 @@ class ComparisonGraph:
         counts = np.bincount(self.part_of_pair, minlength=parts.n_queries)
         self.pair_offsets = np.append(0, np.cumsum(counts))
         # The pairs are sorted by their first node, so they are a triangular matrix in CSR format.
-        starts = np.bincount(pairs.first, minlength=self.n_nodes)
-        self._row_starts = np.append(0, np.cumsum(starts))
+        # SciPy converts places to the smallest type that holds them, here once for all matrices.
+        starts = np.append(0, np.cumsum(np.bincount(pairs.first, minlength=self.n_nodes)))
+        small = max(self.n_nodes, len(pairs.first)) <= np.iinfo(np.int32).max
+        self._row_starts = starts.astype(np.int32 if small else np.int64)
+        self._columns = pairs.second.astype(self._row_starts.dtype)
 
     @classmethod
     def from_preferences(cls, preferences: Preferences) -> ComparisonGraph:
@@ -134,7 +142,22 @@ class ComparisonGraph:
     def upper(self, weight: Floats) -> csr_array:
         """Return the matrix with the weight of each pair at (first, second), and 0 elsewhere."""
         shape = (self.n_nodes, self.n_nodes)
-        return csr_array((weight, self.pairs.second, self._row_starts), shape=shape)
+        return csr_array((weight, self._columns, self._row_starts), shape=shape)
+
+    def multiplier(self, weight: Floats) -> Callable[[Floats], Floats]:
+        """Return the product of the symmetric matrix with these weights and a vector.
+
+        If few items were compared in most pairs, a dense matrix takes less time than a sparse one.
+        """
+        n_entries = self.n_nodes**2
+        if self.n_nodes <= _MAX_DENSE_NODES and n_entries <= _DENSE_ENTRIES_PER_PAIR * len(weight):
+            matrix = np.zeros((self.n_nodes, self.n_nodes))
+            matrix[self.pairs.first, self.pairs.second] = weight
+            matrix[self.pairs.second, self.pairs.first] = weight
+            return matrix.dot
+        upper = self.upper(weight)
+        lower = upper.T
+        return lambda v: np.asarray(upper @ v + lower @ v)
 
     def strongly_connected(self) -> Bools:
         """Whether in each component chains of wins lead from each item to each other one."""

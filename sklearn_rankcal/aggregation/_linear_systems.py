@@ -105,12 +105,11 @@ def _iterate(
     max_iter: int,
 ) -> tuple[Floats, Bools]:
     """Solve by conjugate gradients."""
-    upper = graph.upper(weight)
-    lower = upper.T
+    multiply = graph.multiplier(weight)
     diagonal = graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge
 
     def product(v: Floats) -> Floats:
-        return np.asarray(diagonal * v - upper @ v - lower @ v)
+        return diagonal * v - multiply(v)
 
     return conjugate_gradients(product, diagonal, rhs, graph.parts, tolerance, max_iter)
 
