@@ -1,7 +1,10 @@
 """PairwiseRidge and BilinearPairs: least squares over all pairs of every query."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgWarning
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -9,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import MAP
-from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._bilinear_pairs import _PENALTIES
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
@@ -253,3 +256,32 @@ def test_large_arrays_are_fitted_to_sums_of_blocks(context, weighted, monkeypatc
     X[7, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         CalibratedRanker(Ridge(), context=context).fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "spoil", "message"),
+    [
+        ({"alpha": "much"}, None, "'alpha' parameter of Ridge"),
+        ({"max_iter": "many"}, None, "'max_iter' parameter of Ridge"),
+        ({}, np.nan, "Ridge does not accept missing values"),
+    ],
+)
+def test_ridge_of_a_large_table_says_what_is_wrong(parameters, spoil, message):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
+    if spoil is not None:
+        X[5, 1] = spoil
+    model = DocumentModel(Ridge(**parameters), context="zscore")
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, Queries(np.arange(0, 20_001, 10)))
+
+
+def test_ridge_of_a_large_table_solves_a_singular_system():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
+    X = np.column_stack([X, X])
+    queries = Queries(np.arange(0, 20_001, 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        model = DocumentModel(Ridge(alpha=1e-300), context="zscore").fit(X, y, queries)
+    assert np.isfinite(model.predict(X, queries)).all()

@@ -21,7 +21,7 @@ from sklearn_rankcal.models._early_stopping import (
     check_stops_early,
     fit_until_best,
 )
-from sklearn_rankcal.models._sums import DocumentSums, Sums, has_closed_form
+from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
@@ -210,16 +210,24 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
             check_stops_early(regressor)
         self._choose_columns(X, queries)
         if validation is None and self._adds_up(regressor, X):
-            return self._fit_in_blocks(X, targets, queries, sample_weight)
+            try:
+                return self._fit_in_blocks(X, targets, queries, sample_weight)
+            except ValueError:
+                # NaN, products that overflow, or a matrix that rounding makes singular. Ridge
+                # itself, which is fitted below, solves such a system or says what is wrong.
+                pass
         return self._fit_regressor(
             regressor, X, targets, queries, sample_weight, validation, graded_targets
         )
 
     def _adds_up(self, regressor: Any, X: Any) -> bool:
         """Whether to add up sums of blocks, and never make the whole table with its context."""
-        large = isinstance(X, np.ndarray) and len(X) >= ROWS_FOR_THREADS and self._kinds
-        closed = type(regressor) is Ridge and has_closed_form(regressor) and regressor.alpha > 0
-        return bool(large) and closed and regressor.solver in ("auto", "cholesky")
+        if type(regressor) is not Ridge or not isinstance(X, np.ndarray):
+            return False
+        # Ridge checks its parameters, and has several solvers: only the penalty may be another.
+        usual = {**regressor.get_params(), "alpha": 1.0} == Ridge().get_params()
+        positive = isinstance(regressor.alpha, int | float) and 0 < regressor.alpha < np.inf
+        return bool(self._kinds) and len(X) >= ROWS_FOR_THREADS and usual and positive
 
     def _fit_in_blocks(
         self,
