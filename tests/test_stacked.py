@@ -572,3 +572,15 @@ def test_few_rows_of_a_forest_are_predicted_as_scikit_learn_does():
     np.testing.assert_array_equal(forest.predict(X), ExtraTreesRegressor.predict(forest, X))
     X[0, 0] = np.inf
     assert np.isfinite(forest.predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "sparse"])
+def test_the_forest_predicts_what_extra_trees_predict(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.normal(size=200)
+    forest = ClippedExtraTrees(7, min_samples_leaf=5, random_state=0).fit(X, y)
+    expected = ExtraTreesRegressor(7, min_samples_leaf=5, random_state=0).fit(X, y).predict(X)
+    table = {"array": X, "list": X.tolist(), "sparse": sparse.csr_matrix(X)}[kind]
+    np.testing.assert_array_equal(forest.predict(table), expected)
+    with pytest.raises(ValueError, match="3 features"):
+        forest.predict(X[:, :3])

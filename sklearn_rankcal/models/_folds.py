@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.utils import check_array
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
@@ -110,11 +109,10 @@ class ClippedExtraTrees(ExtraTreesRegressor):
 
     def predict(self, X: Any) -> Any:
         """Predict the mean of the trees; of few rows without scikit-learn's pool of threads."""
-        X = _clipped(X)
-        if len(X) >= ROWS_FOR_THREADS:
+        X = self._validate_X_predict(_clipped(X))
+        if X.shape[0] >= ROWS_FOR_THREADS:
             return super().predict(X)
-        X = check_array(X, dtype=np.float32, ensure_all_finite="allow-nan")
-        total = np.zeros(len(X))
+        total = np.zeros(X.shape[0])
         for tree in self.estimators_:
             total += tree.tree_.predict(X)[:, 0]
         return total / len(self.estimators_)
