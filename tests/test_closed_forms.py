@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import LinAlgWarning
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker
@@ -285,3 +285,15 @@ def test_ridge_of_a_large_table_solves_a_singular_system():
         warnings.simplefilter("ignore", LinAlgWarning)
         model = DocumentModel(Ridge(alpha=1e-300), context="zscore").fit(X, y, queries)
     assert np.isfinite(model.predict(X, queries)).all()
+
+
+def test_sums_of_blocks_replace_the_fit_of_a_classifier():
+    rng = np.random.default_rng(0)
+    X, queries = rng.normal(size=(20_000, 2)), Queries.uniform(400, 50)
+    y = (rng.random(20_000) < 0.3).astype(float)
+    model = DocumentModel(LogisticRegression(), context="zscore").fit(X, y, queries)
+    assert hasattr(model, "levels_") or hasattr(model, "eta_")
+    model.set_params(regressor=Ridge()).fit(X, y, queries)
+    assert not hasattr(model, "levels_") and not hasattr(model, "eta_")
+    fresh = DocumentModel(Ridge(), context="zscore").fit(X, y, queries)
+    np.testing.assert_array_equal(model.predict(X, queries), fresh.predict(X, queries))

@@ -293,8 +293,15 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         context columns describe, and `largest` is the largest absolute (centred) target.
         """
         self._set_columns(X, columns)
-        self._reader, self._dtype, self._unit = None, None, target_unit(largest)
+        self._forget_classes()
+        self._dtype, self._unit = None, target_unit(largest)
         return self
+
+    def _forget_classes(self) -> None:
+        """Remove what an earlier fit of a classifier has set."""
+        self._reader = None
+        for name in ("levels_", "eta_"):
+            self.__dict__.pop(name, None)
 
     def read(
         self,
@@ -351,9 +358,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
 
         The attributes that convert its predictions to scores are set.
         """
-        self._reader = None
-        for name in ("levels_", "eta_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self._forget_classes()
         if not is_classifier(regressor):
             centred = queries.center(targets, sample_weight) if self.center else targets
             self._unit = target_unit(float(np.abs(centred).max()))
