@@ -115,6 +115,28 @@ def test_weights_reach_the_teacher_and_the_student():
     assert np.abs(coefficients[0] - coefficients[1]).max() < 1e-9
 
 
+def test_each_copy_of_a_row_has_its_weight():
+    class Recorder(Ridge):
+        def fit(self, X, y, sample_weight=None):
+            Recorder.seen = sample_weight
+            return super().fit(X, y, sample_weight)
+
+    weight = np.random.default_rng(0).random(len(DATA.y)) + 0.5
+    model = DistilledModel(DocumentModel(Ridge()), Recorder(), context=None, n_copies=2)
+    CalibratedRanker(model).fit(DATA.X, DATA.y, DATA.groups, sample_weight=weight)
+    np.testing.assert_array_equal(Recorder.seen, np.tile(weight, 3))
+
+
+def test_what_the_student_misses_is_measured_on_rows_that_it_has_not_seen(stack):
+    by_heart = DecisionTreeRegressor(random_state=0)  # repeats the scores of its own rows
+    student = distill(stack, DATA.X, DATA.groups, by_heart, n_copies=0)
+    given = student.decision_function(DATA.X, groups=DATA.groups)
+    centred = Queries.from_groups(DATA.groups).center
+    wanted = centred(stack.decision_function(DATA.X, groups=DATA.groups))
+    assert np.abs(centred(given) - wanted).max() < 1e-9
+    assert student.model_.unexplained_ > 0.05
+
+
 def test_the_order_of_the_rows_does_not_matter():
     order = np.random.default_rng(1).permutation(len(DATA.y))
     model = DistilledModel(linear_stack(), DecisionTreeRegressor(max_leaf_nodes=20, random_state=0))
@@ -253,6 +275,7 @@ def test_all_containers_have_the_same_copies(kind):
     dense = copy.toarray() if kind == "sparse" else np.asarray(copy)
     if kind == "sparse":  # which has no tree: any row may give a cell
         assert 0.2 < (dense != DATA.X).mean() < 0.35
+        assert (dense != drawing(make(DATA.X)).copy(3).toarray()).any()
     else:
         assert (dense == drawing(DATA.X).copy(2)).all()
 

@@ -58,7 +58,7 @@ CALLS = {
 def test_fit_says_what_to_write(ranker, keyword):
     value, said = CALLS[keyword]
     if said == VALIDATION and isinstance(ranker, LinearRanker):
-        said = "Did you mean|Its parameters: X, y, groups"
+        said = "takes no validation queries"
     with pytest.raises(TypeError, match=rf"fit\(\) has no parameter '{keyword}'\. .*({said})"):
         ranker.fit(X, Y, **{keyword: value})
     with pytest.raises(TypeError, match=said):  # and not an error on missing query ids before it

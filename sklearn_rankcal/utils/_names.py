@@ -91,6 +91,11 @@ def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> s
         return f"{start} Pass groups=<query id of each row>. {_SIZES}"
     if "X_val" in known and _VALIDATION_KEYWORDS.fullmatch(keyword):
         return f"{start} {_VALIDATION}"
+    if function == "fit" and "groups" in known and _VALIDATION_KEYWORDS.fullmatch(keyword):
+        return (
+            f"{start} This ranker takes no validation queries. get_ranking_scorer('ndcg@10') "
+            "evaluates a fitted one."
+        )
     if function == "aggregate" and keyword in _OF_JUDGEMENTS:
         return (
             f"{start} It belongs to the judgements: pass, for example, "

@@ -153,6 +153,7 @@ EXEMPT = {
     "DistilledModel": "its default teacher is a StackedModel: tests/test_distilled.py",
     "default_student": "the student of DistilledModel: tests/test_distilled.py",
     "distill": "it fits and predicts a ranker many times: tests/test_distilled.py",
+    "served_columns": "it only reads names of a fitted ranker: tests/test_serving.py",
     "StackedModel": "its members take a second a fit: tests/test_stacked.py",
     "default_members": "the members of StackedModel: tests/test_stacked.py",
     "MeanInterval": "what evaluate_rankings returns with confidence_level: tests/test_bootstrap.py",
