@@ -281,7 +281,7 @@ def test_all_containers_have_the_same_copies(kind):
 
 
 def test_rows_with_missing_values_infinity_and_categories_are_drawn():
-    X = pd.DataFrame(DATA.X)
+    X = pd.DataFrame(DATA.X.copy())
     X[1] = X[1].where(X[1] > 0)
     X.loc[3, 2] = np.inf
     X["brand"] = pd.Categorical(np.where(DATA.X[:, 0] > 0, "a", "b"))
