@@ -2,6 +2,7 @@
 
 from sklearn_rankcal.rankers._boosted import BoostedRanker
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
+from sklearn_rankcal.rankers._cutoff import RiskControlledCutoff
 from sklearn_rankcal.rankers._distill import distill
 from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
 from sklearn_rankcal.rankers._linear import LinearRanker
@@ -18,6 +19,7 @@ __all__ = [
     "QueryOrder",
     "RankerMixin",
     "RelevanceRegressor",
+    "RiskControlledCutoff",
     "ScoreRegressor",
     "distill",
     "predict_order",

@@ -44,6 +44,14 @@ class FittedQueries:
         """Whether one of the ids is that of a query of this table."""
         return bool(np.isin(_hash_ids(queries), self.ids).any())
 
+    def count_fitted(self, queries: Queries, X: Any, labels: Any) -> int:
+        """Return how many queries have the rows of a query of this table, whatever their ids."""
+        other = FittedQueries(queries, X, labels)
+        fitted = np.isin(other.features, self.features)
+        if self.labels is not self.features:
+            fitted &= np.isin(other.labels, self.labels)
+        return int(fitted.sum())
+
     def describe_cut(self, queries: Queries, X: Any, labels: Any) -> str | None:
         """Return what is wrong if queries to score were fitted with other rows, else None.
 

@@ -223,6 +223,13 @@ class QueryRanker(RankerMixin, BaseEstimator):
             return None
         return self._fitted_queries.describe_cut(queries, X, labels)
 
+    def _count_fitted(self, X: Any, groups: ArrayLike, labels: Any) -> int:
+        """Return how many queries the last `fit` has seen."""
+        X, queries = read_table(self, X, groups)
+        if self._fitted_queries is None or queries is None:
+            return 0
+        return self._fitted_queries.count_fitted(queries, X, labels)
+
     # ---------------------------------------------------------------- reports
 
     @available_if(_reports.predicts_pairs)

@@ -1,0 +1,484 @@
+"""RiskControlledCutoff: how many documents of a ranking to show, with a promise about what is lost.
+
+A fitted ranker and labelled queries that it has not seen come in, and a threshold comes out.
+
+Each document of a query has a *level*. A threshold t shows the documents of level at most t, so
+that the lists grow with t. What a query loses at a threshold is the sum of what its hidden
+documents would have *added*. It falls as t grows and reaches 0, which is all that conformal risk
+control needs.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.measures import Measure
+from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._calibration_queries import check_enough, draw_queries, warn_if_fitted
+from sklearn_rankcal.rankers._list_values import Risk, added_values
+from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.rankers._query_ranker import RankerMixin
+from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
+from sklearn_rankcal.rankers._wrapped_rankings import (
+    fit_ranker,
+    group_column,
+    has_scores,
+    rank_rows,
+    read_ids,
+)
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._sklearn_compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _safe_indexing,
+)
+from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._wrapped import (
+    call_with_groups,
+    innermost_estimator,
+)
+
+_ROUNDING = 1e-9  # relative; scores of one row differ in the last bits from batch to batch
+
+
+# ---------------------------------------------------------------- pure functions
+
+
+def controlled_threshold(
+    levels: Floats, added: Floats, n_queries: int, alpha: float
+) -> tuple[float, float]:
+    """Return the smallest threshold that keeps the risk, and the bound of the risk that it attains.
+
+    The loss L_i(t) is the sum of `added` over the entries of query i whose level exceeds t. The
+    threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha, which
+    exists if 1 / (n + 1) <= alpha (Angelopoulos et al., 2024, theorem 1, where B = 1). `levels` and
+    `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at most
+    1.
+    """
+    order = np.argsort(levels)
+    levels, added = levels[order], added[order]
+    # Step 1: add up what is lost beyond each entry, from the last one, where the sums are small.
+    lost = np.append(np.cumsum(added[:0:-1])[::-1], 0.0)
+    # Step 2: find the first entry with a small enough loss that is the last of its level.
+    bound = (lost + 1.0) / (n_queries + 1)
+    kept = (bound <= alpha * (1 + 1e-12)) & np.append(levels[1:] != levels[:-1], True)
+    first = int(np.flatnonzero(kept)[0])
+    return float(levels[first]), float(bound[first])
+
+
+def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
+    """Return the level of each document, how far its score is below the mean of its query.
+
+    The documents with the largest score have the level -inf, so that each list has a document.
+    The second result, of shape (n_queries,), is their distance from the mean without that.
+    """
+    # Sorted scores have the same sum in whatever order the rows are.
+    ordered = queries.sort_values(scores)
+    mean, top = queries.reduce(np.add, ordered) / queries.sizes, ordered[queries.offsets[:-1]]
+    levels = queries.broadcast(mean) - scores
+    levels[scores == queries.broadcast(top)] = -np.inf
+    return levels, mean - top
+
+
+class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
+    """Show as many documents of each ranking as a promise about what is lost needs.
+
+    On a new query, what the hidden documents would have added is at most `alpha` in expectation,
+    for any ranker, any distribution and any number of queries, by conformal risk control [1]_. The
+    queries must be exchangeable with the new one. A part of the queries is held out from training
+    to choose the cut-off.
+
+    Parameters
+    ----------
+    ranker : estimator
+        A ranker, a regressor of relevance, or a pipeline or search that ends in one. `fit` fits a
+        clone of it. To keep one that is fitted, such as `LGBMRanker`, pass
+        ``FrozenEstimator(ranker)``; then all queries of `fit` calibrate, and must be new to it.
+    risk : str, measure or callable, default="recall"
+        What a list must not lose, where a list of all documents loses 0:
+
+        - ``"recall"``: the share of the relevant documents.
+        - ``"best_relevance"``: the largest relevance, as a share of the largest of the query. With
+          labels 0 and 1, the loss is 1 if no relevant document is shown.
+        - ``"ndcg"``: NDCG. These names may have a cutoff, as in ``"ndcg@10"``.
+        - A `measures.NormalizedMeasure`, such as ``get_measure("ndcg", gain="linear")``.
+        - A function of the relevance of the documents of a query, best first, that returns what the
+          first 1, 2, ..., r of them are worth: numbers between 0 and 1 that do not decrease, or NaN
+          on queries on which it is undefined.
+    alpha : float, default=0.1
+        The largest expected loss, between 0 and 1. At least 1 / alpha - 1 calibration queries are
+        needed. With n of them the loss is rarely below alpha - 2 / (n + 1).
+    rule : {"score", "count"}, default="score"
+        Which lists there are. ``"score"`` shows the documents whose score exceeds the mean of their
+        query by a threshold, always with the best document. ``"count"`` shows the same number of
+        documents of each query, and needs no scores.
+    alpha_silent : float, default=0.0
+        The part of `alpha` that may be lost by showing nothing. If positive, the list is empty for
+        queries whose best score is close to the mean.
+    threshold : float, default=None
+        A label of at least `threshold` counts as 1, and others as 0. If None, labels are as they
+        are, and recall needs 0 and 1.
+    calibration_queries : float, default=0.2
+        Share of the queries that are held out to choose the cut-off.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw of the calibration queries.
+
+    Attributes
+    ----------
+    ranker_ : estimator
+        The fitted ranker.
+    cutoff_ : float
+        The number of documents to show, or how far above the mean the score of a document has to
+        be.
+    silence_cutoff_ : float
+        How far above the mean the best score of a query has to be to show a list. It is -inf if
+        `alpha_silent` is 0.
+    calibrated_risk_ : float
+        The bound of the expected loss that is attained, at most `alpha`.
+    n_calibration_queries_ : int
+        The number of calibration queries on which the risk is defined.
+
+    Notes
+    -----
+    Queries without a relevant document are left out, as in the mean of the measure: the promise is
+    about the others. It is a mean over calibration sets too: in one data set the loss can exceed
+    `alpha` by chance, the less the more calibration queries there are.
+
+    References
+    ----------
+    .. [1] A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster (2024). Conformal risk
+       control. ICLR. Theorem 1 (at most alpha) and theorem 2 (at least alpha - 2 / (n + 1), if
+       levels are continuous).
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker, RiskControlledCutoff
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> data = make_ranking(n_queries=200, random_state=0)
+    >>> ranker = CalibratedRanker(Ridge(), loss="ndcg")
+    >>> shows = RiskControlledCutoff(ranker, risk="recall", alpha=0.1, threshold=3, random_state=0)
+    >>> shows = shows.fit(data.X, data.y, groups=data.groups)
+    >>> shows.n_calibration_queries_, bool(shows.calibrated_risk_ <= 0.1)
+    (40, True)
+    >>> new = make_ranking(n_queries=3, random_state=1)
+    >>> rows, offsets, queries = shows.predict_order(new.X, groups=new.groups)
+    >>> offsets.tolist()  # 9, 10 and 10 of its documents are shown
+    [0, 9, 19, 29]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "ranker": [HasMethods(["fit", "predict"])],
+        "risk": [str, Measure, callable],
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "rule": [StrOptions({"score", "count"})],
+        "alpha_silent": [Interval(Real, 0, 1, closed="left")],
+        "threshold": [None, Real],
+        "calibration_queries": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        ranker: Any,
+        *,
+        risk: Risk = "recall",
+        alpha: float = 0.1,
+        rule: str = "score",
+        alpha_silent: float = 0.0,
+        threshold: float | None = None,
+        calibration_queries: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.ranker = ranker
+        self.risk = risk
+        self.alpha = alpha
+        self.rule = rule
+        self.alpha_silent = alpha_silent
+        self.threshold = threshold
+        self.calibration_queries = calibration_queries
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_keywords
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> RiskControlledCutoff:
+        """Fit the ranker on a part of the queries, and choose the cut-off on the others.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance, larger is better; or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, unless `y` or the ranker's `group_column` has it.
+
+        Returns
+        -------
+        self : RiskControlledCutoff
+
+        Raises
+        ------
+        ValueError
+            If there are no query ids, if `alpha` needs more calibration queries than there are, or
+            if the risk falls as lists get shorter.
+        TypeError
+            If the rule needs scores and the ranker has none.
+
+        Warns
+        -----
+        UserWarning
+            If a frozen ranker of this package was fitted on queries of X. It does not remember them
+            after it was pickled.
+        """
+        self._check_parts()
+        (X,) = indexable(X)
+        relevance, of_labels = read_relevance(y, _num_samples(X))
+        queries, ids = read_ids(self.ranker, X, groups, of_labels)
+        frozen = isinstance(self.ranker, FrozenEstimator)
+        n = queries.n_queries
+        drawn = np.ones(n, dtype=bool)
+        if not frozen:
+            drawn = draw_queries(n, self.calibration_queries, self.random_state)
+        # Step 1: refuse what can be refused before a long fit, with the rows in any order.
+        rows, part = queries.select(drawn)
+        _, defined = self._added(part, part.rank(np.argsort(part.codes)), relevance[rows])
+        check_enough(defined, self.alpha, self.alpha_silent)
+        # Step 2: fit the ranker on the other queries.
+        if frozen:
+            self.ranker_ = self.ranker
+            warn_if_fitted(self.ranker, X, ids, relevance)
+        else:
+            others, _ = queries.select(~drawn)
+            table, named = _safe_indexing(X, others), of_labels is None
+            self.ranker_ = fit_ranker(self.ranker, table, relevance[others], ids[others], named)
+        # Step 3: choose the cut-off on the calibration queries.
+        self._calibrate(_safe_indexing(X, rows), relevance[rows], ids[rows])
+        return self
+
+    @checks_keywords
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return the position of each row in its query, 1 = top, whether it is shown or not.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, unless X has the ranker's `group_column`. For one query:
+            ``numpy.zeros(len(X))``.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,)
+            The positions by the ranker.
+        """
+        check_is_fitted(self)
+        return rank_rows(self.ranker_, X, groups)[2]
+
+    @checks_keywords
+    def predict_shown(self, X: Any, groups: ArrayLike | None = None) -> Bools:
+        """Return whether each row is shown.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        shown : ndarray of shape (n_documents,)
+            True for the first documents of each query, and tied ones with ``rule="score"``.
+        """
+        check_is_fitted(self)
+        return self._shown(*rank_rows(self.ranker_, X, groups))
+
+    @checks_keywords
+    def predict_order(
+        self, X: Any, groups: ArrayLike | None = None, k: int | None = None
+    ) -> QueryOrder:
+        """Return the row indices of the documents that are shown, best first.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        k : int, default=None
+            List at most k rows of each query. The promise does not hold for shorter lists.
+
+        Returns
+        -------
+        order : QueryOrder
+            ``numpy.diff(order.offsets)`` is the number of documents shown for each query.
+        """
+        check_is_fitted(self)
+        check_cutoff("k", k)
+        queries, scores, ranks = rank_rows(self.ranker_, X, groups)
+        shown = self._shown(queries, scores, ranks)
+        if k is not None:
+            shown &= ranks <= k
+        order = Ranking.from_ranks(ranks, queries).order
+        offsets = np.append(0, np.cumsum(queries.sum(shown.astype(np.int64))))
+        return QueryOrder(order[shown[order]], offsets, queries.ids)
+
+    @available_if(lambda self: has_scores(self.ranker))
+    @checks_keywords
+    def decision_function(self, X: Any, groups: ArrayLike | None = None) -> Floats:
+        """Return the scores of the ranker, larger is better.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        check_is_fitted(self)
+        return predict_scores(self.ranker_, X, groups)
+
+    @checks_keywords
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return 1 minus the mean loss of the lists shown, such as the mean recall.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row. The weight of a query is the mean of the weights of its rows.
+
+        Returns
+        -------
+        score : float
+            At least ``1 - alpha`` in expectation. Higher is better, and a longer list is never
+            worse: compare the numbers of documents shown as well.
+        """
+        check_is_fitted(self)
+        relevance, of_labels = read_relevance(y, _num_samples(X))
+        ids = read_ids(self._known, X, groups, of_labels)[1]
+        queries, scores, ranks = rank_rows(self.ranker_, X, ids)
+        hidden = ~self._shown(queries, scores, ranks)
+        added, defined = self._added(queries, ranks, relevance)
+        kept = np.where(defined, 1.0 - queries.sum(added * hidden), np.nan)
+        weight = check_weight(sample_weight, queries.n_rows)
+        return mean_over_queries(kept, queries, weight, f"risk={self.risk!r}")
+
+    # ---------------------------------------------------------------- steps of fit and predict
+
+    def _check_parts(self) -> None:
+        """Refuse a division of alpha that leaves nothing, and a rule without its scores."""
+        if self.alpha_silent >= self.alpha:
+            raise ValueError(
+                f"alpha_silent={self.alpha_silent!r} is a part of alpha={self.alpha!r}, and must "
+                "be smaller."
+            )
+        if (self.rule == "score" or self.alpha_silent > 0) and not has_scores(self.ranker):
+            final = innermost_estimator(self.ranker)
+            raise TypeError(
+                f"{type(final).__name__}(loss={getattr(final, 'loss', None)!r}) has no scores. "
+                "Choose rule='count' with alpha_silent=0, or a loss on scores, such as 'ndcg'."
+            )
+
+    def _added(
+        self, queries: Queries, ranks: NDArray[np.int64], relevance: Floats
+    ) -> tuple[Floats, Bools]:
+        """Return what each document adds to the value of its list, and where that is defined."""
+        if self.threshold is not None:
+            relevance = (relevance >= self.threshold).astype(np.float64)
+        return added_values(self.risk, Ranking.from_ranks(ranks, queries), relevance)
+
+    def _calibrate(self, X: Any, relevance: Floats, ids: NDArray[Any]) -> None:
+        """Choose the thresholds on queries that the ranker has not seen."""
+        queries, scores, ranks = rank_rows(self.ranker_, X, ids)
+        added, defined = self._added(queries, ranks, relevance)
+        check_enough(defined, self.alpha, self.alpha_silent)
+        n = int(defined.sum())
+        levels, from_mean = self._levels(queries, scores, ranks)
+        cut, risk = controlled_threshold(levels, added, n, self.alpha - self.alpha_silent)
+        self.cutoff_ = int(max(cut, 1)) if self.rule == "count" else -_rounded_up(cut, levels)
+        self.silence_cutoff_ = -np.inf
+        if self.alpha_silent > 0:
+            assert from_mean is not None
+            lost = queries.sum(added)[defined]  # by showing nothing
+            cut, more = controlled_threshold(from_mean[defined], lost, n, self.alpha_silent)
+            self.silence_cutoff_, risk = -_rounded_up(cut, from_mean), risk + more
+        self.calibrated_risk_ = risk
+        self.n_calibration_queries_ = n
+
+    def _levels(
+        self, queries: Queries, scores: Floats | None, ranks: NDArray[np.int64]
+    ) -> tuple[Floats, Floats | None]:
+        """Return the level of each document, and that of the best one of each query."""
+        levels, from_mean = (None, None) if scores is None else score_levels(scores, queries)
+        if levels is None or self.rule == "count":
+            levels = np.where(ranks == 1, -np.inf, ranks)
+        return levels, from_mean
+
+    def _shown(self, queries: Queries, scores: Floats | None, ranks: NDArray[np.int64]) -> Bools:
+        levels, from_mean = self._levels(queries, scores, ranks)
+        shown = levels <= (self.cutoff_ if self.rule == "count" else -self.cutoff_)
+        if from_mean is not None:
+            shown &= queries.broadcast(-from_mean >= self.silence_cutoff_)
+        return shown
+
+    # ---------------------------------------------------------------- what the ranker knows
+
+    @property
+    def _fitted_queries(self) -> Any:
+        return getattr(innermost_estimator(self._known), "_fitted_queries", None)
+
+    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
+        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        return call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
+
+    @property
+    def _known(self) -> Any:
+        """The fitted ranker, or the one to fit."""
+        return getattr(self, "ranker_", self.ranker)
+
+    @property
+    def group_column(self) -> str | None:
+        """The ranker's `group_column`."""
+        return group_column(self._known)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        return self._known.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Column names of X, where it has them."""
+        return self._known.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.ranker).input_tags
+        return tags
+
+
+def _rounded_up(threshold: float, levels: Floats) -> float:
+    """Return a threshold that rounding of the same levels in another batch does not exceed."""
+    finite = levels[np.isfinite(levels)]
+    return threshold + _ROUNDING * float(np.abs(finite).max(initial=0.0))

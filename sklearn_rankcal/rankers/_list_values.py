@@ -1,0 +1,125 @@
+"""What each document adds to the value of the list of the documents above it.
+
+A ranking and the relevance of its documents come in, and one number per document comes out. These
+numbers are not negative, and those of a query add up to at most 1: the risks of `_cutoff` are sums
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankcal.measures import Measure, NormalizedMeasure, get_measure
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._typing import Bools, Floats
+
+Risk = str | Measure | Callable[[Floats], ArrayLike]
+
+_ALL_PLACES = 2**63 - 1
+
+
+def added_values(risk: Risk, ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
+    """Return what each document adds to the value of the list above it, and where it is defined.
+
+    The first result is in row layout, and 0 in queries on which the value is undefined. The second
+    is of shape (n_queries,). The ranking has no ties.
+    """
+    if isinstance(risk, str):
+        if risk == "best_relevance":
+            by_place, defined = _added_by_best(ranking, relevance)
+        else:
+            by_place, defined = _added_by_measure(_named(risk), ranking, relevance)
+    elif isinstance(risk, Measure):
+        by_place, defined = _added_by_measure(risk, ranking, relevance)
+    else:
+        by_place, defined = _added_by_function(risk, ranking, relevance)
+    added = np.empty(len(relevance))
+    added[ranking.order] = np.where(ranking.queries.repeat(defined), by_place, 0.0)
+    return added, defined
+
+
+def _named(risk: str) -> Measure:
+    """Return the measure of a name; recall without a cutoff counts all places."""
+    try:
+        return get_measure(risk, **({"k": _ALL_PLACES} if risk == "recall" else {}))
+    except ValueError as error:
+        known = ("recall", "best_relevance", "ndcg")
+        raise ValueError(
+            f"Unknown risk {risk!r}.{did_you_mean(risk, known)} Known: {', '.join(known)}, these "
+            "with a cutoff, such as 'ndcg@10', and functions."
+        ) from error
+
+
+def _added_by_measure(
+    measure: Measure, ranking: Ranking, relevance: Floats
+) -> tuple[Floats, Bools]:
+    """Utility times discount. They add up to at most 1, as the measure is normalized."""
+    queries = ranking.queries
+    n_places = int(queries.sizes.max())
+    if not isinstance(measure, NormalizedMeasure) or measure.discounts(n_places)[-1] < 0:
+        raise ValueError(
+            f"The risk {measure!r} is not one that can be controlled: what is lost must not grow "
+            "with the list, and must be at most 1. Choose 'recall', 'best_relevance' or 'ndcg', "
+            "or pass a function of the relevance of a list that returns what its first 1, 2, ... "
+            "documents are worth."
+        )
+    measure.check(relevance)
+    by_place = (
+        ranking.take(measure.utilities(relevance, queries))
+        * measure.discounts(n_places)[queries.place]
+    )
+    return by_place, measure.defined(relevance, queries)
+
+
+def _added_by_best(ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
+    """By how much each document raises the best relevance so far, as a share of the largest."""
+    if relevance.min() < 0:
+        raise ValueError(f"risk='best_relevance' needs relevance >= 0; got {relevance.min():g}.")
+    queries = ranking.queries
+    ordered, best = ranking.take(relevance), np.empty(len(relevance))
+    for inside, valid in queries.buckets():
+        best[inside[valid]] = np.maximum.accumulate(ordered[inside], axis=1)[valid]
+    largest = queries.max(relevance)
+    return _steps(best, queries) / queries.repeat(np.where(largest > 0, largest, 1)), largest > 0
+
+
+def _added_by_function(
+    value: Callable[[Floats], ArrayLike], ranking: Ranking, relevance: Floats
+) -> tuple[Floats, Bools]:
+    """Differences of the values of a user's function, which is called once for each query."""
+    queries = ranking.queries
+    ordered, values = ranking.take(relevance), np.empty(len(relevance))
+    for q in range(queries.n_queries):
+        part = slice(queries.offsets[q], queries.offsets[q + 1])
+        of_query = read_numbers(value(ordered[part].copy()), "what risk returned")
+        if of_query.shape != ordered[part].shape:
+            raise ValueError(
+                "The function risk must return the values of the first 1, 2, ..., r documents of "
+                f"a query of r: shape {ordered[part].shape}; got {of_query.shape}."
+            )
+        values[part] = of_query
+    undefined = np.isnan(queries.reduce(np.add, values))
+    steps = _steps(values, queries)
+    defined = queries.repeat(~undefined)
+    wrong = defined & ((steps < 0) | (values > 1 + 1e-9))
+    if wrong.any():
+        q = int(queries.repeat(np.arange(queries.n_queries))[wrong.argmax()])
+        shown = values[queries.offsets[q] : queries.offsets[q + 1]][:6].round(3)
+        raise ValueError(
+            "The values that the function risk returns must be between 0 and 1 and must not "
+            f"decrease, as a longer list must not lose more; for query {q} they begin "
+            f"{shown.tolist()}."
+        )
+    return steps, ~undefined
+
+
+def _steps(values: Floats, queries: Queries) -> Floats:
+    """Differences from place to place of each query, from 0, in best-first layout."""
+    steps = np.diff(values, prepend=0.0)
+    steps[queries.offsets[:-1]] = values[queries.offsets[:-1]]
+    return steps
