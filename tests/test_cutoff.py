@@ -376,8 +376,16 @@ def test_frames_carry_the_queries_through_scikit_learn():
     np.testing.assert_array_equal(fitted.predict_shown(FRAME), plain.predict_shown(X, groups=G))
     assert fitted.n_features_in_ == 6 and fitted.feature_names_in_.tolist() == [*"abcde", "qid"]
     assert fitted.group_column == "qid" and plain.group_column is None
-    tied = FRAME.assign(a=0.0, b=0.0, c=0.0, d=0.0, e=0.0)
-    np.testing.assert_array_equal(fitted.predict(tied), fitted.ranker_.predict(tied))
+
+
+def test_ties_are_broken_as_by_the_ranker():
+    ranker = CalibratedRanker(Ridge(), group_column="qid", context=None)
+    frame = FRAME[["qid", *"abcde"]].assign(e=1.0)  # the coefficient of e is 0
+    cutoff = RiskControlledCutoff(ranker, risk="ndcg", random_state=0).fit(frame, Y)
+    tied = frame.assign(a=0.0, b=0.0, c=0.0, d=0.0, e=np.arange(len(Y)))
+    assert np.ptp(cutoff.decision_function(tied)) == 0
+    np.testing.assert_array_equal(cutoff.predict(tied), cutoff.ranker_.predict(tied))
+    assert cutoff.predict_shown(tied).all()
 
 
 @pytest.mark.parametrize("routing", [False, True])
@@ -437,6 +445,20 @@ def test_tied_documents_are_shown_together_and_batches_do_not_matter():
         alone = np.random.default_rng(q).permutation(rows)
         one = cutoff.predict_shown(features[alone], groups=np.zeros(len(alone)))
         np.testing.assert_array_equal(one, shown[alone])
+
+
+def test_the_last_bits_of_scores_do_not_hide_a_document():
+    """Scores of a row differ in the last bits from batch to batch."""
+    rng = np.random.default_rng(0)
+    one = np.array([0.1, 0.2, 0.3, 0.7, 1.1, 1.3])
+    rows = np.concatenate([rng.permutation(6) for _ in range(50)])
+    groups, relevance = np.repeat(np.arange(50), 6), (rows == 2) * 1.0
+    cutoff = RiskControlledCutoff(SCORES, alpha=0.1)
+    cutoff.fit(one[rows][:, None] * [1, 1], relevance, groups=groups)
+    for factor in (1, 1 - 3e-16, 1 + 3e-16):
+        noisy = one[rows] * np.where(rng.random(300) < 0.5, factor, 1)
+        shown = cutoff.predict_shown(noisy[:, None] * [1, 1], groups=groups)
+        np.testing.assert_array_equal(shown, rows >= 2)
 
 
 def test_queries_without_a_relevant_document_are_left_out():

@@ -85,9 +85,7 @@ def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
     The documents with the largest score have the level -inf, so that each list has a document.
     The second result, of shape (n_queries,), is their distance from the mean without that.
     """
-    # Sorted scores have the same sum in whatever order the rows are.
-    ordered = queries.sort_values(scores)
-    mean, top = queries.reduce(np.add, ordered) / queries.sizes, ordered[queries.offsets[:-1]]
+    mean, top = queries.mean(scores), queries.max(scores)
     levels = queries.broadcast(mean) - scores
     levels[scores == queries.broadcast(top)] = -np.inf
     return levels, mean - top
