@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -408,6 +409,33 @@ def test_cross_validation_by_query(routing):
         assert ndcg(search, X, labels) == ndcg(ranking, X, labels)
         whole = predict_order(search, X, G)
         assert whole.rows.tolist() == search.best_estimator_.predict_order(X, G).rows.tolist()
+
+
+@pytest.mark.parametrize("container", ["polars", "sparse", "list"])
+def test_containers(container):
+    if container == "polars":
+        polars = pytest.importorskip("polars")
+        table = polars.from_pandas(FRAME.drop(columns="qid"))
+    else:
+        table = sparse.csr_matrix(X) if container == "sparse" else X.tolist()
+    cutoff = RiskControlledCutoff(CalibratedRanker(Ridge(), context=None), risk="ndcg")
+    cutoff.set_params(random_state=0)
+    plain = clone(cutoff).fit(X, Y, groups=G)
+    found = clone(cutoff).fit(table, Y, groups=G)
+    assert found.cutoff_ == pytest.approx(plain.cutoff_, abs=1e-6)
+    np.testing.assert_array_equal(found.predict(table, groups=G), plain.predict(X, groups=G))
+
+
+def test_the_last_step_of_a_pipeline():
+    cutoff = RiskControlledCutoff(RANKER, risk="ndcg", random_state=0)
+    inside = make_pipeline(StandardScaler(), cutoff).fit(X, relevance_labels(Y, G))
+    alone = clone(cutoff).fit(StandardScaler().fit_transform(X), Y, groups=G)
+    wanted = alone.predict_order(StandardScaler().fit_transform(X), groups=G)
+    np.testing.assert_array_equal(predict_order(inside, X, G).rows, wanted.rows)
+    np.testing.assert_array_equal(predict_order(inside, X, G).offsets, wanted.offsets)
+    assert predict_scores(inside, X, G).shape == Y.shape
+    found = get_ranking_scorer("ndcg")(inside, X, relevance_labels(Y, G))
+    assert found == pytest.approx(ndcg_score(Y, predict_scores(inside, X, G), groups=G))
 
 
 def test_score_is_what_the_lists_keep():

@@ -92,12 +92,12 @@ def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
 
 
 class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
-    """Show as many documents of each ranking as a promise about what is lost needs.
+    """Show so many documents of each ranking that at most `alpha` is lost in expectation.
 
-    On a new query, what the hidden documents would have added is at most `alpha` in expectation,
-    for any ranker, any distribution and any number of queries, by conformal risk control [1]_. The
-    queries must be exchangeable with the new one. A part of the queries is held out from training
-    to choose the cut-off.
+    What is lost is what the hidden documents of a new query would have added, such as recall. The
+    promise holds for any ranker, any distribution and any number of queries, by conformal risk
+    control [1]_, if the new query is exchangeable with those of `fit`. A part of these is held out
+    from training to choose the cut-off.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
           on queries on which it is undefined.
     alpha : float, default=0.1
         The largest expected loss, between 0 and 1. At least 1 / alpha - 1 calibration queries are
-        needed. With n of them the loss is rarely below alpha - 2 / (n + 1).
+        needed.
     rule : {"score", "count"}, default="score"
         Which lists there are. ``"score"`` shows the documents whose score exceeds the mean of their
         query by a threshold, always with the best document. ``"count"`` shows the same number of
@@ -153,13 +153,14 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     Queries without a relevant document are left out, as in the mean of the measure: the promise is
     about the others. It is a mean over calibration sets too: in one data set the loss can exceed
-    `alpha` by chance, the less the more calibration queries there are.
+    `alpha` by chance, the less the more calibration queries there are. :ref:`cutoffs` has the
+    formula.
 
     References
     ----------
     .. [1] A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster (2024). Conformal risk
-       control. ICLR. Theorem 1 (at most alpha) and theorem 2 (at least alpha - 2 / (n + 1), if
-       levels are continuous).
+       control. ICLR. Theorem 1 (at most alpha), and theorem 2 (with n calibration queries at least
+       alpha - 2 / (n + 1), for scores without ties, unless one document is enough).
 
     Examples
     --------
@@ -232,7 +233,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If there are no query ids, if `alpha` needs more calibration queries than there are, or
-            if the risk falls as lists get shorter.
+            if the risk can grow with the list or exceed 1.
         TypeError
             If the rule needs scores and the ranker has none.
 
@@ -261,7 +262,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
             warn_if_fitted(self.ranker, X, ids, relevance)
         else:
             others, _ = queries.select(~drawn)
-            table, named = _safe_indexing(X, others), of_labels is None
+            table, named = _safe_indexing(X, others), groups is not None or of_labels is None
             self.ranker_ = fit_ranker(self.ranker, table, relevance[others], ids[others], named)
         # Step 3: choose the cut-off on the calibration queries.
         self._calibrate(_safe_indexing(X, rows), relevance[rows], ids[rows])
