@@ -30,6 +30,7 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.estimator_checks import yield_ranker_checks
 from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score
 from sklearn_rankcal.queries import Queries, Ranking
@@ -614,7 +615,7 @@ def test_scores_are_needed_where_they_are():
         with pytest.raises(TypeError, match=r"loss='pd'\) has no scores. Choose rule='count'"):
             RiskControlledCutoff(pairs, risk="ndcg", **parameters).fit(X, Y, groups=G)
     bad = np.where(np.arange(len(Y)) == 7, np.nan, X[:, 0])
-    with pytest.raises(ValueError, match="The scores of the ranker contains NaN"):
+    with pytest.raises(ValueError, match="The prediction of the ranker contains NaN"):
         RiskControlledCutoff(SCORES, risk="ndcg").fit(np.column_stack([bad, bad]), Y, groups=G)
     cutoff = RiskControlledCutoff(RANKER)
     for method in (cutoff.predict, cutoff.predict_shown, cutoff.predict_order):
@@ -705,6 +706,20 @@ def test_mapie_has_the_same_sets_for_one_relevant_document():
     found = cutoff.predict_shown(documents[~old], groups=groups[~old]).reshape(-1, 5)
     wanted |= probabilities[100:] == probabilities[100:].max(axis=1, keepdims=True)
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "check", yield_ranker_checks(), ids=lambda check: check.__name__.removeprefix("check_ranker_")
+)
+def test_ranker_checks(check):
+    cutoff = RiskControlledCutoff(
+        CalibratedRanker(Ridge(), context=None), risk="ndcg", alpha=0.3, calibration_queries=0.4
+    )
+    if "predict_order" in check.__name__:  # which wants the documents that are not shown, too
+        with pytest.raises(AssertionError):
+            check(cutoff)
+    else:
+        check(cutoff)
 
 
 class WithGroups(RiskControlledCutoff):

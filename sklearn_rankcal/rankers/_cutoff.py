@@ -240,8 +240,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a frozen ranker of this package was fitted on queries of X. It does not remember them
-            after it was pickled.
+            If a frozen ranker of this package was fitted on queries of X. It remembers those that
+            were passed with `groups`, until it is pickled.
         """
         self._check_parts()
         (X,) = indexable(X)

@@ -75,7 +75,7 @@ def rank_rows(
     if not has_scores(ranker):
         return queries, None, call_with_groups(ranker, "predict", X, groups)
     predicted = predict_scores(ranker, X, groups)
-    scores = check_scores(predicted, queries.n_rows, "The scores of the ranker").astype(float)
+    scores = check_scores(predicted, queries.n_rows, "The prediction of the ranker").astype(float)
     ranks = Sort().decode(scores, queries, lambda rows: _hash(ranker, X, rows)).ranks
     return queries, scores, ranks
 
