@@ -1,4 +1,6 @@
-"""Warnings that this package raises."""
+"""Warnings and errors that this package raises."""
+
+import numpy as np
 
 
 class MissingGroupsWarning(UserWarning):
@@ -22,3 +24,26 @@ class DisconnectedComparisonsWarning(UserWarning):
 
     Scores of items that no chain of comparisons connects cannot be compared.
     """
+
+
+class ContradictoryRulesError(ValueError):
+    """No ranking of a query keeps all rules.
+
+    Attributes
+    ----------
+    query : object
+        The id of the query.
+    rules : list of str
+        Rules that contradict each other, none of which can be left out.
+    """
+
+    def __init__(self, query: object, rules: list[str]) -> None:
+        self.query = query.item() if isinstance(query, np.generic) else query
+        self.rules = rules
+        super().__init__(self.query, rules)
+
+    def __str__(self) -> str:
+        return (
+            f"No ranking of query {self.query!r} keeps these rules: {'; '.join(self.rules)}. "
+            "Pass Rules(..., soft=<cost>) to bend them where they contradict each other."
+        )

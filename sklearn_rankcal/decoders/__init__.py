@@ -24,6 +24,7 @@ from sklearn_rankcal.decoders._pair_decoders import (
 )
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.decoders._rules import Quota, Rules
 
 __all__ = [
     "DECODERS",
@@ -40,6 +41,8 @@ __all__ = [
     "InsertionSort",
     "LocalSearchAveragePrecision",
     "LocalSearchPreferences",
+    "Quota",
+    "Rules",
     "Sort",
     "decode_average_precision",
     "decode_preferences",

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
+from sklearn_rankcal.decoders._decode_rules import keep_rules_of_matrices
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._rules import Rules
+from sklearn_rankcal.decoders._rules_orders import AveragePrecision
 from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, warn_if_slow
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -37,6 +40,7 @@ def decode_average_precision(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
+    rules: Rules | None = None,
 ) -> DecodeResult:
     """Find the ranking with the largest expected average precision.
 
@@ -71,6 +75,9 @@ def decode_average_precision(
         Determines the perturbations, which are the same for every query of a batch.
     n_jobs : int, default=None
         Number of batches of queries that are decoded at the same time, through joblib.
+    rules : Rules, default=None
+        What the rankings have to keep (:ref:`rules`). The rows of the rules are the documents of
+        one matrix after the other.
 
     Returns
     -------
@@ -118,7 +125,15 @@ def decode_average_precision(
     matrices = MatrixInput(u, sizes)
     options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     solve = partial(_decode_matrices, method=method, options=options)
-    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
+    decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
+    if rules is None:
+        return matrices.result(decoded)
+    found = keep_rules_of_matrices(
+        decoded, matrices.sizes, matrices.batch, AveragePrecision, rules, method, options
+    )
+    result = matrices.result(decoded)
+    result.broken = found[0] if matrices.form == "one" else found
+    return result
 
 
 def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
+from sklearn_rankcal.decoders._decode_rules import keep_rules_of_matrices
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._rules import Rules
+from sklearn_rankcal.decoders._rules_orders import Disagreement
 from sklearn_rankcal.decoders._search import (
     SearchOptions,
     check_options,
@@ -50,6 +53,7 @@ def decode_preferences(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
+    rules: Rules | None = None,
 ) -> DecodeResult:
     """Find the ranking that contradicts the least weight of preferences.
 
@@ -101,6 +105,9 @@ def decode_preferences(
         Determines the perturbations, which are the same for every query of a batch.
     n_jobs : int, default=None
         Number of batches of queries that are decoded at the same time, through joblib.
+    rules : Rules, default=None
+        What the rankings have to keep (:ref:`rules`). The rows of the rules are the documents of
+        one matrix after the other.
 
     Returns
     -------
@@ -149,7 +156,19 @@ def decode_preferences(
     options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
-    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
+    decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
+    if rules is None:
+        return matrices.result(decoded)
+
+    def differences(which: Ints, r: int) -> Floats:
+        return kernels.differences(matrices.batch(which, r))[0]
+
+    found = keep_rules_of_matrices(
+        decoded, matrices.sizes, differences, Disagreement, rules, method, options
+    )
+    result = matrices.result(decoded)
+    result.broken = found[0] if matrices.form == "one" else found
+    return result
 
 
 def check_order(order: str) -> None:

@@ -8,21 +8,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal.decoders._decode_rules import decode_scores_under
 from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
+from sklearn_rankcal.utils._typing import Floats
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
 
 
 def decode_scores(
-    scores: ArrayLike, groups: ArrayLike | None = None, *, tie_breakers: ArrayLike | None = None
+    scores: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    tie_breakers: ArrayLike | None = None,
+    rules: Rules | None = None,
+    discounts: ArrayLike | None = None,
+    time_limit: float | None = None,
 ) -> DecodeResult:
-    """Sort each query by score.
+    """Sort each query by score, or find the best ranking that keeps rules.
 
-    The result is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2).
+    A sort is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2). Under rules
+    the best ranking depends on the discounts of the loss.
 
     Parameters
     ----------
@@ -33,21 +43,35 @@ def decode_scores(
     tie_breakers : array-like of shape (n_documents,), default=None
         Secondary sort key of each row. Documents with equal scores are ordered by ascending key,
         and by row if their keys are equal too. By default they are ordered by row.
+    rules : Rules, default=None
+        What the rankings have to keep (:ref:`rules`). The scores have to be expected gains, as
+        those of a `CalibratedRanker` are, up to a constant for each query.
+    discounts : array-like of shape (n_places,), default=None
+        With rules, how much a document counts at each place: numbers that do not increase, for at
+        least as many places as the largest query has documents. By default those of DCG,
+        ``1 / log2(1 + place)``.
+    time_limit : float, default=None
+        Seconds for each query of which the rules need an integer program.
 
     Returns
     -------
     result : DecodeResult
-        The ranking is optimal for every positional loss at once, so that there is no single
-        objective (it is NaN).
+        Without rules the ranking is optimal for every positional loss at once, so that there is no
+        single objective (it is NaN). With rules it is minus the sum of scores times discounts.
 
     Raises
     ------
+    ContradictoryRulesError
+        If no ranking of a query keeps the rules.
     ValueError
         If scores are NaN or infinite, if there are no rows, or if lengths differ.
 
     Notes
     -----
-    Takes O(n log r) time for n documents, where r is the size of the largest query.
+    A sort takes O(n log r) time for n documents, where r is the size of the largest query. Rules
+    that bound only how early documents may come take as long. If they also bound how late, it is
+    O(r^3) for each query. If a document is in several groups of quotas, or if there are pairs in
+    `before`, it is an integer program, which can take long.
 
     Examples
     --------
@@ -68,7 +92,24 @@ def decode_scores(
                 f"tie_breakers has shape {key_array.shape}, but scores has shape {values.shape}."
             )
         keys = lambda rows: key_array[rows]  # noqa: E731
-    return Sort().decode(values, queries, keys)
+    if rules is None:
+        return Sort().decode(values, queries, keys)
+    phi = _check_discounts(discounts, int(queries.sizes.max()))
+    own_keys = None if tie_breakers is None else key_array
+    return decode_scores_under(rules, values, queries, lambda r: phi[:r], own_keys, time_limit)
+
+
+def _check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
+    if discounts is None:
+        return 1 / np.log2(np.arange(2, r + 2))
+    values = read_numbers(discounts, "discounts")
+    if values.ndim != 1 or len(values) < r:
+        raise ValueError(
+            f"discounts must have shape (n_places,) with at least {r} places; got {values.shape}."
+        )
+    if not np.isfinite(values).all() or (np.diff(values) > 0).any():
+        raise ValueError("discounts must be finite numbers that do not increase.")
+    return values
 
 
 class Sort(BaseEstimator):

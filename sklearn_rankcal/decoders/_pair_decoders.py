@@ -6,6 +6,7 @@ The algorithms are the entries of ``METHODS`` in `_decode_preferences` and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._batches import collect_results, decode_batches
+from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._decode_scores import TieBreakers
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._rules import Rules
+from sklearn_rankcal.decoders._rules_of_queries import rules_of_queries
+from sklearn_rankcal.decoders._rules_orders import AveragePrecision, Disagreement, Objective
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
@@ -32,7 +37,7 @@ def _format_sizes(sizes: Ints) -> str:
     return f"{shown}, ..." if len(sizes) > 5 else shown
 
 
-class _MatrixDecoder(BaseEstimator):
+class MatrixDecoder(BaseEstimator):
     """Base class of the decoders whose predictions are a matrix for each query.
 
     Its direct subclasses, one for each space, define `space`, `methods` and `_decode`; theirs
@@ -42,6 +47,7 @@ class _MatrixDecoder(BaseEstimator):
     space: Space
     method: str
     methods: Any  # the methods that the decoding function of this space knows
+    _objective: Callable[[Floats], Objective]  # what it minimises, for a matrix
 
     def decode(
         self,
@@ -49,6 +55,7 @@ class _MatrixDecoder(BaseEstimator):
         queries: Queries,
         tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,
+        rules: Rules | None = None,
     ) -> DecodeResult:
         """Compute rankings from surrogate predictions.
 
@@ -66,6 +73,8 @@ class _MatrixDecoder(BaseEstimator):
             the order of the rows.
         n_jobs : int, default=None
             Number of batches of queries that are decoded at the same time, through joblib.
+        rules : Rules, default=None
+            What the rankings have to keep.
 
         Returns
         -------
@@ -114,13 +123,27 @@ class _MatrixDecoder(BaseEstimator):
             ]
 
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
+        broken = None
+        if rules is not None:
+            own = list(rules_of_queries(rules, queries))
+            if number is not None:
+                parts = np.split(number, offsets[1:-1])
+                own = [
+                    one.with_blocked().permuted(part) for one, part in zip(own, parts, strict=True)
+                ]
+            else:
+                own = [one.with_blocked() for one in own]
+            kind, soft, ids = self._objective, rules.soft, queries.ids
+            broken = keep_rules(decoded, make_batch, kind, own, soft, self.method, options, ids)
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for which, part in decoded:
             places = offsets[which][:, None] + part.order
             if number is not None:
                 places = offsets[which][:, None] + number[places]
             ranks[rows[places]] = np.arange(1, part.order.shape[1] + 1)
-        return collect_results(decoded, queries.n_queries, ranks)
+        result = collect_results(decoded, queries.n_queries, ranks)
+        result.broken = broken
+        return result
 
     def _matrices(self, flat: Floats, r: int) -> Floats:
         """Convert the predictions (m, n_entries) of queries of equal size to matrices (m, r, r)."""
@@ -131,11 +154,12 @@ class _MatrixDecoder(BaseEstimator):
         raise NotImplementedError
 
 
-class PreferenceDecoder(_MatrixDecoder):
+class PreferenceDecoder(MatrixDecoder):
     """Base class of the decoders of preferences: matrices of differences u_ij - u_ji."""
 
     space = PAIRS
     methods = _decode_preferences.METHODS
+    _objective = Disagreement
 
     def _matrices(self, flat: Floats, r: int) -> Floats:
         return kernels.from_upper_triangle(flat, r)
@@ -274,11 +298,12 @@ class InsertionSort(PreferenceDecoder):
     method = "sort"
 
 
-class _AveragePrecisionDecoder(_MatrixDecoder):
+class _AveragePrecisionDecoder(MatrixDecoder):
     """Base class of the decoders of average precision: symmetric matrices."""
 
     space = SYMMETRIC_PAIRS
     methods = _decode_average_precision.METHODS
+    _objective = AveragePrecision
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         return _decode_average_precision.decode_symmetric(matrices, self.method, options)

@@ -41,6 +41,8 @@ class DecodeResult:
     threshold : float or ndarray of shape (n_queries,), or None
         Weight of the heaviest edge that ``"greedy_dag"`` deletes, 0 if the graph has no cycle. It
         is None for every other method.
+    broken : list of list of str, or None
+        Under soft rules, the rules that the ranking of each query breaks. None without rules.
     """
 
     ranks: Any
@@ -50,6 +52,7 @@ class DecodeResult:
     method: Any
     n_iter: Any = 0
     threshold: Any = None
+    broken: Any = None
 
     @property
     def gap(self) -> Any:

@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rankcal.decoders import Rules
 from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
-from sklearn_rankcal.utils._features import check_features, split_column, used_categories
+from sklearn_rankcal.utils._features import (
+    check_features,
+    split_column,
+    take_columns,
+    used_categories,
+)
 from sklearn_rankcal.utils._messages import warn
 
 
@@ -72,6 +78,21 @@ def read_queries(
             )
         queries = Queries.single(X.shape[0])
     return X, queries
+
+
+def read_ruled(
+    ranker: Any, X: Any, groups: ArrayLike | None, rules: Any
+) -> tuple[Any, Queries, Any]:
+    """Read X, groups and rules: columns of X that only the rules use are taken out of it."""
+    if rules is None:
+        return *read_queries(ranker, X, groups), None
+    if not isinstance(rules, Rules):
+        raise TypeError(f"rules must be a decoders.Rules; got {type(rules).__name__}.")
+    if rules.columns:
+        check_is_fitted(ranker)
+        X, columns = take_columns(X, rules.columns, getattr(ranker, "feature_names_in_", ()))
+        rules = rules.with_columns(columns)
+    return *read_queries(ranker, X, groups), rules
 
 
 def read_labelled(

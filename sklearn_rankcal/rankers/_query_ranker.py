@@ -12,12 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
-from sklearn_rankcal.decoders import Sort
+from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _reports, _table
-from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_table
+from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._messages import print_progress
@@ -67,6 +67,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
     validation_queries: float | None = None
     # whether the predictions of the model estimate the expected targets of the loss
     _learns_targets = True
+    __metadata_request__predict = {"groups": True, "rules": True}
     # of the last fit; never pickled
     _fitted_queries: Any = None
 
@@ -99,7 +100,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     # ---------------------------------------------------------------- predict
 
     @checks_keywords
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+    def predict(
+        self, X: Any, groups: ArrayLike | None = None, rules: Rules | None = None
+    ) -> NDArray[np.int64]:
         """Return the position of each row in its query, 1 = top.
 
         Parameters
@@ -109,6 +112,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
         groups : array-like of shape (n_documents,), default=None
             Query id of each row. It is needed if the ranker was fitted with query ids, unless X has
             the column `group_column`. Otherwise None ranks all rows as one query.
+        rules : Rules, default=None
+            Pinned places, quotas and other rules that the rankings keep (:ref:`rules`).
 
         Returns
         -------
@@ -116,19 +121,23 @@ class QueryRanker(RankerMixin, BaseEstimator):
             Position of each row inside its query. Documents with equal scores are ordered by a hash
             of their features, whatever the order of the rows.
         """
-        X, queries = read_queries(self, X, groups)
-        return self._decode(X, queries)
+        X, queries, rules = read_ruled(self, X, groups, rules)
+        return self._decode(X, queries, rules)
 
     @checks_keywords
     def predict_order(
-        self, X: Any, groups: ArrayLike | None = None, k: int | None = None
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        k: int | None = None,
+        rules: Rules | None = None,
     ) -> QueryOrder:
         """Return the row indices of each query, best first.
 
         Parameters
         ----------
-        X, groups
-            As in `predict`.
+        X, groups, rules
+            As in `predict`. Blocked rows are left out.
         k : int, default=None
             List at most the first k rows of each query; None lists all.
 
@@ -140,14 +149,17 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
             raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
-        X, queries = read_queries(self, X, groups)
-        ranks = self._decode(X, queries)
+        X, queries, rules = read_ruled(self, X, groups, rules)
+        ranks = self._decode(X, queries, rules)
         rows = np.empty(queries.n_rows, dtype=np.int64)
         rows[queries.broadcast(queries.offsets[:-1]) + ranks - 1] = np.arange(queries.n_rows)
-        offsets = queries.offsets
-        if k is not None:
-            rows = rows[queries.place < k]
-            offsets = np.append(0, np.cumsum(np.minimum(queries.sizes, k)))
+        offsets, listed = queries.offsets, queries.sizes
+        if rules is not None and rules.blocked is not None:
+            listed = listed - queries.sum(np.asarray(rules.blocked, dtype=np.int64))
+        if k is not None or listed is not queries.sizes:
+            listed = listed if k is None else np.minimum(listed, k)
+            rows = rows[queries.place < queries.repeat(listed)]
+            offsets = np.append(0, np.cumsum(listed))
         return QueryOrder(rows, offsets, queries.ids)
 
     @available_if(_reports.predicts_scores)
@@ -201,7 +213,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
         name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
         return mean_over_queries(values, queries, weight, name, factor)
 
-    def _decode(self, X: Any, queries: Queries) -> NDArray[np.int64]:
+    def _decode(self, X: Any, queries: Queries, rules: Rules | None = None) -> NDArray[np.int64]:
+        if rules is not None:
+            return _reports.decode_under(self, X, queries, rules).ranks
         started = time.perf_counter()
         scores = _reports.sufficient_scores(self, X, queries)
         if scores is not None:
@@ -275,6 +289,30 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """
         X, queries = read_queries(self, X, groups)
         return _reports.decode_report(self, X, queries)
+
+    @checks_keywords
+    def rules_report(
+        self, X: Any, groups: ArrayLike | None = None, *, rules: Rules
+    ) -> dict[str, NDArray[Any]]:
+        """Report what rules cost in each query, in the unit of the loss.
+
+        Parameters
+        ----------
+        X, groups, rules
+            As in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``pandas.DataFrame(report)`` is a table. Its columns are ``query``, ``n_documents``,
+            ``price`` (the expected loss with the rules, by the predictions, minus that without any,
+            and for soft rules what bending them adds), ``optimal`` (whether it is proved that no
+            ranking under the rules has a smaller loss), ``method``, ``broken`` (lists of soft rules
+            that the ranking breaks), and for each parameter and each quota of the rules ``price of
+            ...``: how much smaller the loss is without this one.
+        """
+        X, queries, given = read_ruled(self, X, groups, rules)
+        return _reports.rules_report(self, X, queries, given)
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:

@@ -95,6 +95,20 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
     return X.drop(columns=name), X[name]
 
 
+def take_columns(X: Any, names: list[str], kept: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return the data frame without the columns `names` that are not among `kept`, and them all."""
+    missing = [name for name in names if not is_dataframe(X) or name not in list(X.columns)]
+    if missing:
+        raise ValueError(
+            f"The rules name the column {missing[0]!r}, which X does not have. Pass a data frame "
+            "with that column, or arrays with one value for each row."
+        )
+    columns = {name: np.asarray(X[name]) for name in names}
+    known = set(kept)
+    extra = [name for name in names if name not in known]
+    return X.drop(extra) if _is_polars(X) else X.drop(columns=extra), columns
+
+
 def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
     """Return the data frame `X` with the column `name` of another one at a place."""
     if _is_polars(X):

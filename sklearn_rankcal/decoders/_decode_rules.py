@@ -1,0 +1,220 @@
+"""Decode under rules: predictions and `Rules` come in; the best ranking that keeps them comes out.
+
+By theorem 3 of Ramaswamy et al. (2013), whose proof holds for any set of rankings, decoding the
+same predictions is consistent for the best ranking that the rules permit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._rules import Rules
+from sklearn_rankcal.decoders._rules_of_queries import QueryRules, rules_of_queries
+from sklearn_rankcal.decoders._rules_orders import (
+    EXACT_SIZE,
+    SUBSET_SIZE,
+    Disagreement,
+    Objective,
+    best_linear_order,
+    best_of_search,
+    best_of_subsets,
+)
+from sklearn_rankcal.decoders._rules_places import Found, best_places, contradiction
+from sklearn_rankcal.decoders._search import SearchOptions
+from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+#: Random steps of the local search under rules.
+_N_PERTURBATIONS = 20
+
+
+class _Collected:
+    """The results of the queries, one after the other."""
+
+    def __init__(self, queries: Queries) -> None:
+        n = queries.n_queries
+        self.queries = queries
+        self.order = np.empty(queries.n_rows, dtype=np.int64)
+        self.result = DecodeResult(
+            None, np.empty(n), np.empty(n), np.empty(n, bool), np.empty(n, object), np.zeros(n, int)
+        )
+        self.result.broken = [[] for _ in range(n)]
+
+    def add(
+        self, q: int, order: Ints, value: float, bound: float, proved: bool, method: str
+    ) -> None:
+        """Keep the order of query q, as numbers of its documents, and what is known about it."""
+        begin, end = self.queries.offsets[q : q + 2]
+        rows = (
+            np.arange(begin, end) if self.queries.order is None else self.queries.order[begin:end]
+        )
+        self.order[begin:end] = rows[order]
+        self.result.objective[q] = value
+        self.result.lower_bound[q] = value if proved else min(bound, value)
+        self.result.optimal[q] = proved
+        self.result.method[q] = method
+
+    def finish(self) -> DecodeResult:
+        self.result.ranks = self.queries.rank(self.order)
+        return self.result
+
+
+def decode_scores_under(
+    rules: Rules,
+    scores: Floats,
+    queries: Queries,
+    discounts: Callable[[int], Floats],
+    keys: Any = None,
+    time_limit: float | None = None,
+) -> DecodeResult:
+    """Maximise the sum over documents of score times ``discounts(r)[place]`` under rules.
+
+    Documents with equal scores are ordered by their keys. The objective is minus that sum. Shown
+    documents come first and blocked ones after them, each in the best order.
+    """
+    collected = _Collected(queries)
+    scores = queries.gather(scores)
+    if keys is not None:
+        keys = queries.gather(keys)
+    for q, own in enumerate(rules_of_queries(rules, queries)):
+        u = scores[queries.offsets[q] : queries.offsets[q + 1]]
+        r = len(u)
+        number = np.arange(r)
+        if keys is not None:
+            number = np.lexsort((number, keys[queries.offsets[q] : queries.offsets[q + 1]]))
+        phi = np.asarray(discounts(r), dtype=np.float64)
+        by_key = np.argsort(number)  # the place of each document among the keys
+        shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
+        ruled = own.permuted(np.searchsorted(own.shown, shown))
+        found = best_places(u[shown], phi[: own.n], ruled, rules.soft, time_limit)
+        if found is None:
+            raise _contradiction(own, queries.ids[q])
+        last = own.blocked[np.lexsort((by_key[own.blocked], -u[own.blocked]))]
+        order = np.concatenate([shown[found.order], last])
+        of_last = -float(u[last] @ phi[own.n :])
+        broken = ruled.broken(found.order) if rules.soft is not None else []
+        value = -float(u[order] @ phi) + (rules.soft or 0.0) * sum(n for _, n in broken)
+        collected.add(q, order, value, found.bound + of_last, found.proved, found.method)
+        collected.result.broken[q] = [text for text, _ in broken]
+    return collected.finish()
+
+
+def keep_rules(
+    decoded: list[tuple[Ints, Decoded]],
+    matrices_of: Callable[[Ints, int], Floats],
+    kind: Callable[[Floats], Objective],
+    rules: list[QueryRules],
+    soft: float | None,
+    method: str,
+    options: SearchOptions,
+    ids: Any,
+) -> list[list[str]]:
+    """Replace, in place, decoded rankings of pairs that break rules; return the rules still broken.
+
+    ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are numbered
+    as in the orders and in the rules. Up to 16 documents are decoded by subset dynamic programming,
+    and more by a local search that keeps the rules, or for ``"exact"`` and preferences by the
+    linear ordering program.
+    """
+    broken: list[list[str]] = [[] for _ in rules]
+    for which, part in decoded:
+        binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
+        matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
+        # a loop over queries: the rules of each are its own
+        for matrix, k in zip(matrices, binding, strict=True):
+            own, objective = rules[which[k]], kind(matrix)
+            offset = part.objective[k] - objective.value(part.order[k])
+            bound = float(part.lower_bound[k] - offset)
+            found = _decode_query(objective, own, soft, method, options, part.order[k], bound)
+            if found is None:
+                raise _contradiction(own, ids[which[k]])
+            amounts = own.broken(found.order) if soft is not None else []
+            broken[which[k]] = [text for text, _ in amounts]
+            value = objective.value(found.order) + (soft or 0.0) * sum(n for _, n in amounts)
+            part.order[k] = found.order
+            part.objective[k] = offset + value
+            part.lower_bound[k] = offset + (value if found.proved else min(found.bound, value))
+            part.optimal[k] = found.proved
+            part.method[k] = found.method
+    return broken
+
+
+def keep_rules_of_matrices(
+    decoded: list[tuple[Ints, Decoded]],
+    sizes: Ints,
+    matrices_of: Callable[[Ints, int], Floats],
+    kind: Callable[[Floats], Objective],
+    rules: Rules,
+    method: str,
+    options: SearchOptions,
+) -> list[list[str]]:
+    """`keep_rules` where the rows of the rules are the documents of one matrix after the other."""
+    queries = Queries.from_groups(np.repeat(np.arange(len(sizes)), sizes))
+    own = [one.with_blocked() for one in rules_of_queries(rules, queries)]
+    return keep_rules(decoded, matrices_of, kind, own, rules.soft, method, options, queries.ids)
+
+
+def _decode_query(
+    objective: Objective,
+    rules: QueryRules,
+    soft: float | None,
+    method: str,
+    options: SearchOptions,
+    order: Ints,
+    bound: float,
+) -> Found | None:
+    """The best order under rules, from an `order` without rules; None if it is impossible."""
+    if rules.n <= SUBSET_SIZE:
+        return best_of_subsets(objective, rules, soft)
+    exact = method == "exact"
+    if exact and rules.n > EXACT_SIZE and options.time_limit is None:
+        raise ValueError(
+            f"A query has {rules.n} documents, and under rules 'exact' takes at most {EXACT_SIZE} "
+            "without a time_limit. 'local_search' takes any number."
+        )
+    # The order without rules says what is best; the nearest one that keeps them is the start.
+    nearest = np.empty(rules.n)
+    nearest[order] = -np.arange(rules.n)
+    start = _nearest(nearest, rules, soft)
+    if start is None:
+        return None
+    limit = options.time_limit
+    deadline = None if limit is None else time.monotonic() + limit
+    best = best_of_search(objective, rules, soft, start, _N_PERTURBATIONS, options.seed, deadline)
+    value = objective.value(best) + (soft or 0.0) * rules.violation(best)
+    found = Found(best, bound, value <= bound, "local_search")
+    if exact and not found.proved and isinstance(objective, Disagreement):
+        solved = best_linear_order(objective, rules, soft, limit)
+        if solved is not None:
+            broken = rules.violation(solved.order)
+            better = objective.value(solved.order) + (soft or 0.0) * broken < value
+            order = solved.order if better else best
+            found = solved._replace(order=order, bound=max(bound, solved.bound))
+    return found
+
+
+def _nearest(scores: Floats, rules: QueryRules, soft: float | None) -> Ints | None:
+    """An order that keeps the rules, with the largest sum of scores times minus the place."""
+    part = rules.without_blocked()
+    by_place = -np.arange(part.n, dtype=np.float64)
+    found = best_places(scores[part.shown], by_place, part, None if soft is None else 1.0, None)
+    if found is None:
+        return None
+    last = part.blocked[np.argsort(-scores[part.blocked], kind="stable")]
+    return np.concatenate([part.shown[found.order], last])
+
+
+def _contradiction(rules: QueryRules, query: object) -> ContradictoryRulesError:
+    shown = rules.without_blocked()
+    zeros = np.zeros(shown.n)
+
+    def feasible(some: QueryRules) -> bool:
+        return best_places(zeros, zeros, some, None, None) is not None
+
+    return ContradictoryRulesError(query, contradiction(shown, feasible))

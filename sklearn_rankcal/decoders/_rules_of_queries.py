@@ -1,0 +1,311 @@
+"""The rules of each query: `Rules` and queries come in, `QueryRules` come out.
+
+In `QueryRules` the documents and the places of one query are numbered from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_rankcal.decoders._rules import Quota, Rules
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._typing import Bools, Ints
+
+
+class QuotaOfQuery(NamedTuple):
+    """Between `at_least` and `at_most` of the `members` are among the first `prefix` places."""
+
+    members: Ints
+    prefix: int
+    at_least: int
+    at_most: int
+    text: str
+
+
+@dataclass
+class QueryRules:
+    """The rules for the n shown documents of a query.
+
+    Documents are numbered from 0 in the order of their rows, without the blocked ones; places from
+    0 too.
+    """
+
+    shown: Ints  # the numbers of the shown documents among all rows of the query
+    blocked: Ints
+    low: Ints  # (n,) the first place of each document
+    high: Ints  # (n,) its last place
+    before: list[tuple[int, int]] = field(default_factory=list)
+    quotas: list[QuotaOfQuery] = field(default_factory=list)
+    rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    n_shown: int = -1  # documents from this number of places on are blocked; -1: none is
+    last: Bools | None = None  # (n,) which documents are blocked
+
+    @property
+    def n(self) -> int:
+        return len(self.shown)
+
+    @property
+    def binds(self) -> bool:
+        """Whether a ranking of the shown documents can break a rule."""
+        free = not self.low.any() and (self.high == self.n - 1).all()
+        return not free or bool(self.before) or bool(self.quotas)
+
+    def with_blocked(self) -> QueryRules:
+        """Return rules of all documents of the query, in which the blocked ones come last."""
+        n, r = self.n, self.n + len(self.blocked)
+        low, high = np.zeros(r, dtype=np.int64), np.full(r, r - 1)
+        low[self.shown] = self.low
+        high[self.shown] = np.where(self.high < n - 1, self.high, r - 1)
+        last = np.ones(r, dtype=bool)
+        last[self.shown] = False
+        rows = np.full(r, -1)
+        rows[self.shown] = self.rows
+        number = self.shown.tolist()
+        return QueryRules(
+            np.arange(r),
+            np.empty(0, dtype=np.int64),
+            low,
+            high,
+            [(number[a], number[b]) for a, b in self.before],
+            [quota._replace(members=self.shown[quota.members]) for quota in self.quotas],
+            rows,
+            n,
+            last,
+        )
+
+    def without_blocked(self) -> QueryRules:
+        """The inverse of `with_blocked`; the rules themselves if no document is blocked."""
+        if self.last is None:
+            return self
+        shown, blocked = np.flatnonzero(~self.last), np.flatnonzero(self.last)
+        number = np.full(self.n, -1)
+        number[shown] = np.arange(len(shown))
+        return QueryRules(
+            shown,
+            blocked,
+            self.low[shown],
+            np.minimum(self.high[shown], len(shown) - 1),
+            [(int(number[a]), int(number[b])) for a, b in self.before],
+            [quota._replace(members=number[quota.members]) for quota in self.quotas],
+            self.rows[shown],
+        )
+
+    def is_kept_by(self, order: Ints) -> bool:
+        """Whether an order keeps all rules."""
+        return self.keeps_blocked(order) and not self.broken(order)
+
+    def keeps_blocked(self, order: Ints) -> bool:
+        """Whether the blocked documents come last, as they must also under soft rules."""
+        return self.last is None or bool(self.last[order[self.n_shown :]].all())
+
+    def permuted(self, order: Ints) -> QueryRules:
+        """Return the rules with document ``order[i]`` as document i."""
+        number = np.argsort(order)
+        return replace(
+            self,
+            low=self.low[order],
+            high=self.high[order],
+            before=[(int(number[a]), int(number[b])) for a, b in self.before],
+            quotas=[quota._replace(members=number[quota.members]) for quota in self.quotas],
+            rows=self.rows[order],
+            last=None if self.last is None else self.last[order],
+        )
+
+    def violation(self, order: Ints) -> int:
+        """The number of places, pairs and documents by which an order breaks the rules."""
+        return sum(amount for _, amount in self.broken(order))
+
+    def broken(self, order: Ints) -> list[tuple[str, int]]:
+        """The rules that an order breaks, and by how much."""
+        place = np.argsort(order)
+        found = []
+        distance = np.maximum(self.low - place, 0) + np.maximum(place - self.high, 0)
+        for i in np.flatnonzero(distance):
+            found.append((self.text_of_places(int(i)), int(distance[i])))
+        for a, b in self.before:
+            if place[a] > place[b]:
+                found.append((self.text_of_pair(a, b), 1))
+        for quota in self.quotas:
+            n = int(np.count_nonzero(place[quota.members] < quota.prefix))
+            amount = max(0, quota.at_least - n) + max(0, n - quota.at_most)
+            if amount:
+                found.append((quota.text, amount))
+        return found
+
+    def text_of_places(self, i: int) -> str:
+        low, high = self.low[i] + 1, self.high[i] + 1
+        where = f"at place {low}" if low == high else f"between places {low} and {high}"
+        return f"row {self.rows[i]} {where}"
+
+    def text_of_pair(self, a: int, b: int) -> str:
+        return f"row {self.rows[a]} above row {self.rows[b]}"
+
+
+# ------------------------------------------------------------------ from rows to queries
+
+
+def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
+    """Yield the rules of each query; raises ValueError if an array or a number does not fit."""
+    named = np.arange(queries.n_rows) if rules._rows is None else rules._rows
+    if rules.columns:
+        raise ValueError(
+            f"The rules name columns ({', '.join(rules.columns)}), for which X has to be a data "
+            "frame that is passed to predict. Pass arrays with one value for each row instead."
+        )
+    n_rows = queries.n_rows
+    place, earliest, latest = (
+        _places(getattr(rules, name), name, n_rows) for name in ("place", "earliest", "latest")
+    )
+    blocked = _booleans(rules.blocked, "blocked", n_rows)
+    codes = [(quota, *_group_codes(quota.of, n_rows)) for quota in rules.quotas]
+    pairs = pairs_of_queries(rules.before, queries)
+    order = np.arange(n_rows) if queries.order is None else queries.order
+    ids = queries.ids
+    for q in range(queries.n_queries):
+        rows = order[queries.offsets[q] : queries.offsets[q + 1]]
+        out = blocked[rows]
+        shown, n = np.flatnonzero(~out), int(np.count_nonzero(~out))
+        own = rows[shown]
+        low = np.maximum(np.maximum(place[own], earliest[own]) - 1, 0)
+        high = np.where(latest[own] > 0, np.minimum(latest[own], n), n) - 1
+        pinned = place[own] > 0
+        if (low >= max(n, 1)).any():
+            bad = own[low >= n][0]
+            raise ValueError(
+                f"Row {named[bad]} cannot be at place {max(place[bad], earliest[bad])} of query "
+                f"{ids[q]!r}, which shows {n} documents."
+            )
+        high[pinned] = np.minimum(high[pinned], place[own][pinned] - 1)
+        found = QueryRules(shown, np.flatnonzero(out), low, high, rows=named[own])
+        if (low > high).any():
+            bad = own[low > high][0]
+            raise ValueError(
+                f"Row {named[bad]} of query {ids[q]!r} has no place left: place={place[bad]}, "
+                f"earliest={earliest[bad]}, latest={latest[bad]} (0 = no rule)."
+            )
+        if pairs:
+            number = dict(zip(own.tolist(), range(n), strict=True))
+            found.before = [
+                (number[a], number[b]) for a, b in pairs.get(q, ()) if a in number and b in number
+            ]
+        for quota, code, names in codes:
+            found.quotas += _quotas_of_query(quota, code[own], names, n)
+        yield found
+
+
+def _quotas_of_query(quota: Quota, code: Ints, names: list[Any], n: int) -> list[QuotaOfQuery]:
+    wanted = set(np.unique(code[code >= 0]).tolist())
+    if isinstance(quota.at_least, Mapping):
+        # A group of which the query has no document can break its bound, too.
+        wanted |= {k for k, name in enumerate(names) if name in quota.at_least}
+        missing = [name for name in quota.at_least if name not in names]
+        names = names + missing
+        wanted |= set(range(len(names) - len(missing), len(names)))
+    found = []
+    by_group = np.argsort(code, kind="stable")
+    edges = np.searchsorted(code[by_group], np.arange(len(names) + 1))
+    for k in sorted(wanted):
+        members = by_group[edges[k] : edges[k + 1]]
+        for prefix, at_least, at_most in quota.bounds(names[k]):
+            small = at_least or 0
+            large = len(members) if at_most is None else at_most
+            if small > 0 or large < len(members):
+                text = _text(small, large, len(members), names[k], prefix)
+                found.append(QuotaOfQuery(members, min(prefix, n), small, large, text))
+    return found
+
+
+def _text(small: int, large: int, n: int, name: Any, prefix: int) -> str:
+    bounds = ([f"at least {small}"] if small else []) + ([f"at most {large}"] if large < n else [])
+    of = "" if name is True else f" of {name!r}"
+    return f"{' and '.join(bounds)} of the {n} documents{of} among the first {prefix}"
+
+
+def pairs_of_queries(
+    before: Sequence[tuple[int, int]], queries: Queries
+) -> dict[int, list[tuple[int, int]]]:
+    if not before:
+        return {}
+    pairs = np.array(before, dtype=np.int64)
+    if pairs.min() < 0 or pairs.max() >= queries.n_rows:
+        raise ValueError(
+            f"before names row {pairs.max() if pairs.max() >= queries.n_rows else pairs.min()}, "
+            f"but X has the rows 0 to {queries.n_rows - 1}."
+        )
+    first, second = queries.codes[pairs].T
+    bad = (first != second) | (pairs[:, 0] == pairs[:, 1])
+    if bad.any():
+        a, b = pairs[bad][0].tolist()
+        raise ValueError(f"before has the pair ({a}, {b}), which is not two rows of one query.")
+    found: dict[int, list[tuple[int, int]]] = {}
+    for q, (a, b) in zip(first.tolist(), pairs.tolist(), strict=True):
+        found.setdefault(q, []).append((a, b))
+    return found
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _places(values: Any, name: str, n_rows: int) -> Ints:
+    """Places of rows, 0 where there is none."""
+    if values is None:
+        return np.zeros(n_rows, dtype=np.int64)
+    check_no_mask(values, name)
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = np.array([np.nan if _is_missing(v) else v for v in array.ravel()])
+    if array.shape != (n_rows,) or array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name} must be numbers of shape ({n_rows},), one for each row; got shape "
+            f"{array.shape} of {array.dtype}."
+        )
+    numbers = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=-1.0, neginf=-1.0)
+    if (numbers < 0).any() or (numbers != np.floor(numbers)).any():
+        raise ValueError(f"{name} must be whole numbers from 1 on, or 0 or NaN for no rule.")
+    return np.minimum(numbers, 2.0**40).astype(np.int64)
+
+
+def _booleans(values: Any, name: str, n_rows: int) -> Bools:
+    if values is None:
+        return np.zeros(n_rows, dtype=bool)
+    array = np.asarray(values)
+    if array.dtype == object and all(isinstance(v, bool | np.bool_) for v in array.ravel()):
+        array = array.astype(bool)
+    if array.shape != (n_rows,) or array.dtype != bool:
+        raise ValueError(
+            f"{name} must be booleans of shape ({n_rows},), one for each row; got shape "
+            f"{array.shape} of {array.dtype}."
+        )
+    return array
+
+
+def _group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
+    """The number of the group of each row, -1 for none, and the names of the groups."""
+    check_no_mask(of, "of")
+    array = np.asarray(of)
+    if array.shape != (n_rows,):
+        raise ValueError(f"A Quota has {array.size} groups, but X has {n_rows} rows.")
+    if array.dtype == object:
+        kept = np.array([not _is_missing(v) for v in array], dtype=bool)
+    else:
+        kept = array == array
+    if array.dtype == bool or all(isinstance(v, bool | np.bool_) for v in array[kept][:100]):
+        flags = np.array([bool(v) for v in array]) & kept if array.dtype == object else array
+        return np.where(flags.astype(bool), 0, -1), [True]
+    codes = np.full(n_rows, -1)
+    try:
+        names, codes[kept] = np.unique(array[kept], return_inverse=True)
+    except TypeError:  # names of several types have no order
+        numbers: dict[Any, int] = {}
+        codes[kept] = [numbers.setdefault(value, len(numbers)) for value in array[kept]]
+        return codes, list(numbers)
+    return codes, names.tolist()
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)

@@ -1,0 +1,351 @@
+"""The best ranking under rules for scores: an assignment of documents to places.
+
+A positional measure is sum_i u_i d(place of i) with discounts d that do not increase. Documents are
+numbered from 0 by falling score, and ties by the keys, so that equal problems have equal answers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
+
+from sklearn_rankcal.decoders._rules_of_queries import QueryRules
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+
+class Found(NamedTuple):
+    """The best order (n,) of the shown documents, best first, and what is proved about it."""
+
+    order: Ints
+    bound: float  # no ranking has a smaller objective
+    proved: bool
+    method: str
+
+
+def best_places(
+    u: Floats, discounts: Floats, rules: QueryRules, soft: float | None, time_limit: float | None
+) -> Found | None:
+    """Minimise - sum_i u_i d(place_i), plus `soft` times the violation; None if it is impossible.
+
+    - Where only first places, or only last places, are bounded besides pins, the greedy choice is
+      optimal: O(n log n).
+    - Where each document is in one group at most, the documents of a group keep the order of their
+      scores in some best ranking. Then quotas are bounds on places: an assignment, O(n^3).
+    - Otherwise it is an integer program.
+    """
+    by_score = np.lexsort((np.arange(len(u)), -u))
+    own, u = rules.permuted(by_score), u[by_score]
+    found = _best_of_sorted(u, discounts, own, time_limit)
+    if soft is not None:
+        free = float(u @ discounts)
+        if found is None or not found.proved or found.bound + free > soft:
+            # A ranking that breaks a rule gains no more than `free` and pays at least `soft`.
+            found = _integer_program(u, discounts, own, soft, time_limit)
+    return None if found is None else found._replace(order=by_score[found.order])
+
+
+def _best_of_sorted(
+    u: Floats, discounts: Floats, rules: QueryRules, time_limit: float | None
+) -> Found | None:
+    if not rules.binds:
+        return Found(np.arange(rules.n), -float(u @ discounts), True, "sort")
+    intervals = _intervals(rules)
+    if intervals is None:
+        return _integer_program(u, discounts, rules, None, time_limit)
+    low, high = intervals
+    if (low > high).any():
+        return None
+    pinned = low == high
+    if (high[~pinned] == rules.n - 1).all():
+        order = _greedy(low, pinned)
+    elif not low[~pinned].any():
+        # The same problem upside down: the last place takes the smallest score that may have it.
+        last = rules.n - 1
+        order = _greedy((last - high)[::-1], pinned[::-1])
+        order = None if order is None else (last - order)[::-1]
+    else:
+        return _assignment(u, discounts, low, high)
+    if order is None:
+        return None
+    return Found(order, -float(u[order] @ discounts), True, "greedy")
+
+
+def _intervals(rules: QueryRules) -> tuple[Ints, Ints] | None:
+    """First and last places that are equivalent to the rules for documents in sorted order.
+
+    None if the rules are not of this form. A last place below the first one means contradiction.
+    """
+    if rules.before:
+        return None
+    low, high = rules.low.copy(), rules.high.copy()
+    groups: dict[bytes, list[int]] = {}
+    for number, quota in enumerate(rules.quotas):
+        groups.setdefault(quota.members.tobytes(), []).append(number)
+    lists = [np.sort(rules.quotas[numbers[0]].members) for numbers in groups.values()]
+    joined = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
+    if len(np.unique(joined)) < len(joined):
+        return None  # a document is in two groups
+    pinned = rules.low == rules.high
+    varied = rules.low.any() or (rules.high < rules.n - 1).any()
+    for members, numbers in zip(lists, groups.values(), strict=True):
+        free = members[~pinned[members]] if varied else members
+        if varied and len(free) and (np.ptp(rules.low[free]) or np.ptp(rules.high[free])):
+            return None  # documents of the group cannot be exchanged for each other
+        places = rules.low[members[pinned[members]]]
+        for number in numbers:
+            quota = rules.quotas[number]
+            taken = int(np.count_nonzero(places < quota.prefix)) if varied else 0
+            most, least = quota.at_most - taken, quota.at_least - taken
+            if most < 0 or least > len(free):
+                high[:] = -1
+                return low, high
+            low[free[most:]] = np.maximum(low[free[most:]], quota.prefix)
+            high[free[: max(least, 0)]] = np.minimum(high[free[: max(least, 0)]], quota.prefix - 1)
+    return low, high
+
+
+def _greedy(low: Ints, pinned: np.ndarray) -> Ints | None:
+    """At each place put the first document, in sorted order, that may have it.
+
+    The sets of documents that can fill the first k places are the independent sets of a transversal
+    matroid for each k, so that the greedy choice maximises every prefix sum at once.
+    """
+    n = len(low)
+    order = np.full(n, -1)
+    order[low[pinned]] = np.flatnonzero(pinned)
+    if np.count_nonzero(order >= 0) < np.count_nonzero(pinned):
+        return None  # two documents are pinned at the same place
+    free = np.flatnonzero(~pinned)
+    starts = low[free]
+    if not starts.any():
+        order[order < 0] = free
+        return order
+    later = np.argsort(starts, kind="stable")
+    arrivals = iter(zip(starts[later].tolist(), free[later].tolist(), strict=True))
+    arrival = next(arrivals, None)
+    waiting: list[int] = []
+    for place in np.flatnonzero(order < 0).tolist():
+        while arrival is not None and arrival[0] <= place:
+            heapq.heappush(waiting, arrival[1])
+            arrival = next(arrivals, None)
+        if not waiting:
+            return None
+        order[place] = heapq.heappop(waiting)
+    return order
+
+
+def _assignment(u: Floats, discounts: Floats, low: Ints, high: Ints) -> Found | None:
+    n = len(u)
+    places = np.arange(n)
+    cost = np.outer(u.min() - u, discounts)
+    cost[(places < low[:, None]) | (places > high[:, None])] = np.inf
+    try:
+        # Rows from the smallest score on take half the time of the other direction.
+        _, column = linear_sum_assignment(cost[::-1])
+    except ValueError:  # no assignment has a finite cost
+        return None
+    order = np.empty(n, dtype=np.int64)
+    order[column[::-1]] = places
+    return Found(order, -float(u[order] @ discounts), True, "assignment")
+
+
+def _integer_program(
+    u: Floats,
+    discounts: Floats,
+    rules: QueryRules,
+    soft: float | None,
+    time_limit: float | None,
+) -> Found | None:
+    """Assign documents to blocks of places with equal discounts, by HiGHS.
+
+    z[i, b] is 1 if document i is in block b. Places are in one block if their discounts are equal
+    and no rule distinguishes between them.
+    """
+    n = rules.n
+    cuts = np.diff(discounts) != 0
+    cuts[[quota.prefix - 1 for quota in rules.quotas if quota.prefix < n]] = True
+    cuts[rules.low[rules.low > 0] - 1] = True
+    cuts[rules.high[rules.high < n - 1]] = True
+    if soft is not None and (rules.low.any() or (rules.high < n - 1).any() or rules.before):
+        cuts[:] = True  # by how much such a rule is broken depends on the place
+    if soft is None and _is_circular(rules.before):
+        return None
+    first = np.concatenate([[0], np.flatnonzero(cuts) + 1])  # the first place of each block
+    size = np.diff(np.append(first, n))
+    low, high = _sorted_intervals(rules, soft is not None)
+    if (low > high).any():
+        return None
+    last = first + size - 1
+    document, block = np.nonzero((first <= high[:, None]) & (last >= low[:, None]))
+    # HiGHS stops at a gap of 1e-6, which is to be small beside the costs.
+    scale = float(np.abs(u).max() * np.abs(discounts).max()) / 1e4 or 1.0
+    cost = -u[document] * discounts[first[block]] / scale
+    if soft is not None:
+        below = np.maximum(rules.low[document] - last[block], 0)
+        above = np.maximum(first[block] - rules.high[document], 0)
+        cost = cost + soft / scale * (below + above)
+    number = np.arange(len(document))
+    parts: list[tuple[Ints, Ints, Floats]] = []  # row, variable and coefficient
+    lower: list[float] = []
+    upper: list[float] = []
+
+    def add(variables: Ints, at_least: float, at_most: float, values: Floats | float = 1.0) -> None:
+        row = np.full(len(variables), len(lower))
+        parts.append((row, variables, np.broadcast_to(values, len(variables)).astype(float)))
+        lower.append(at_least)
+        upper.append(at_most)
+
+    slack: list[float] = []  # the costs of the variables by which rules are bent
+    price = 0.0 if soft is None else soft / scale
+
+    def bend() -> tuple[Ints, Floats]:
+        """A new variable that makes up for a rule, or none."""
+        if soft is None:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        slack.append(price)
+        return np.array([len(document) + len(slack) - 1]), np.ones(1)
+
+    for i in range(n):
+        add(number[document == i], 1, 1)
+    for b in range(len(first)):
+        add(number[block == b], size[b], size[b])
+    for quota in rules.quotas:
+        chosen = number[np.isin(document, quota.members) & (first[block] < quota.prefix)]
+        if quota.at_least:
+            more, one = bend()
+            add(np.append(chosen, more), quota.at_least, np.inf,
+                np.append(np.ones(len(chosen)), one))  # fmt: skip
+        if quota.at_most < len(quota.members):
+            more, one = bend()
+            add(np.append(chosen, more), -np.inf, quota.at_most,
+                np.append(np.ones(len(chosen)), -one))  # fmt: skip
+    for a, b in rules.before:
+        more, one = bend()
+        for k in range(len(first)):
+            of_a = number[(document == a) & (block <= k)]
+            of_b = number[(document == b) & (block <= k)]
+            values = np.concatenate([np.ones(len(of_a)), -np.ones(len(of_b)), one])
+            add(np.concatenate([of_a, of_b, more]), 0, np.inf, values)
+    row, variable, value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    n_variables = len(document) + len(slack)
+    matrix = sparse.csr_array((value, (row, variable)), shape=(len(lower), n_variables))
+    upper_bounds = np.append(np.ones(len(document)), np.full(len(slack), np.inf))
+    integer = np.append(np.ones(len(document)), np.zeros(len(slack)))
+    # The linear program often has a solution in whole numbers, and takes less time.
+    for integrality in (0 * integer, integer):
+        result = milp(
+            np.append(cost, slack),
+            constraints=LinearConstraint(matrix, lower, upper),
+            integrality=integrality,
+            bounds=Bounds(0, upper_bounds),
+            options={"mip_rel_gap": 0.0}
+            | ({} if time_limit is None else {"time_limit": time_limit}),
+        )
+        if result.x is None:
+            if result.status == 2:
+                return None
+            raise TimeoutError(
+                f"No ranking that keeps the rules was found for a query of {n} documents within "
+                f"{time_limit} seconds."
+            )
+        fraction = np.abs(result.x - np.round(result.x))[: len(document)]
+        if fraction.max() < 1e-6:
+            break
+    chosen = np.round(result.x[: len(document)]).astype(bool)
+    block_of = np.empty(n, dtype=np.int64)
+    block_of[document[chosen]] = block[chosen]
+    order = _ordered_blocks(block_of, rules.before)
+    value_found = -float(u[order] @ discounts) + (soft or 0.0) * rules.violation(order)
+    dual = result.fun if result.mip_dual_bound is None else result.mip_dual_bound
+    bound = min(float(dual) * scale, value_found)
+    proved = result.status == 0
+    return Found(order, value_found if proved else bound, proved, "integer_program")
+
+
+def _sorted_intervals(rules: QueryRules, soft: bool) -> tuple[Ints, Ints]:
+    """First and last places in a best ranking in which equal documents keep their order.
+
+    Documents that are alike for all rules can be exchanged, so that the t-th best of them has t - 1
+    others above it. With soft rules only these others bound the places.
+    """
+    n = rules.n
+    low, high = (np.zeros(n, int), np.full(n, n - 1)) if soft else (rules.low, rules.high)
+    kinds: dict[tuple[object, ...], list[int]] = {}
+    member = [np.isin(np.arange(n), quota.members).tolist() for quota in rules.quotas]
+    bound = {i for pair in rules.before for i in pair}
+    for i in range(n):
+        kind = (rules.low[i], rules.high[i], i if i in bound else -1, *(m[i] for m in member))
+        kinds.setdefault(kind, []).append(i)
+    low, high = low.copy(), high.copy()
+    for alike in kinds.values():
+        t = np.arange(len(alike))
+        low[alike] += t
+        high[alike] -= t[::-1]
+    return low, high
+
+
+def _is_circular(before: list[tuple[int, int]]) -> bool:
+    sorter = TopologicalSorter[int]()
+    for a, b in before:
+        sorter.add(b, a)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def _ordered_blocks(block_of: Ints, before: list[tuple[int, int]]) -> Ints:
+    """Documents by block; in a block the first in sorted order that follows from the pairs."""
+    order = np.lexsort((np.arange(len(block_of)), block_of))
+    after: dict[int, set[int]] = {}
+    for a, b in before:
+        if block_of[a] == block_of[b]:
+            after.setdefault(b, set()).add(a)
+    if not after:
+        return order
+    placed: set[int] = set()
+    result: list[int] = []
+    for b in np.unique(block_of):
+        waiting = [i for i in order.tolist() if block_of[i] == b]
+        while waiting:
+            i = next(i for i in waiting if after.get(i, placed) <= placed)
+            waiting.remove(i)
+            placed.add(i)
+            result.append(i)
+    return np.array(result)
+
+
+def contradiction(rules: QueryRules, feasible: Callable[[QueryRules], bool]) -> list[str]:
+    """Rules that contradict each other, none of which can be left out.
+
+    Each rule is dropped in turn, for good if the others still contradict each other.
+    """
+    current = rules
+    kept: list[str] = []
+
+    def drop(without: QueryRules, text: str) -> None:
+        nonlocal current
+        if feasible(without):
+            kept.append(text)
+        else:
+            current = without
+
+    for i in np.flatnonzero((rules.low > 0) | (rules.high < rules.n - 1)).tolist():
+        low, high = current.low.copy(), current.high.copy()
+        low[i], high[i] = 0, rules.n - 1
+        drop(replace(current, low=low, high=high), rules.text_of_places(i))
+    for pair in rules.before:
+        others = [other for other in current.before if other is not pair]
+        drop(replace(current, before=others), rules.text_of_pair(*pair))
+    for quota in rules.quotas:
+        quotas = [other for other in current.quotas if other is not quota]
+        drop(replace(current, quotas=quotas), quota.text)
+    return kept
