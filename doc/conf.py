@@ -103,6 +103,7 @@ sphinx_gallery_conf = {
             "plot_pipeline.py",
             "plot_dask.py",
             "plot_recommendation.py",
+            "plot_rules.py",
             "plot_cutoff.py",
             "plot_comparisons.py",
             "plot_leaderboard.py",
