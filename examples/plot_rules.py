@@ -84,7 +84,7 @@ figure.legend(handles=handles, ncols=6, loc="outside upper center", frameon=Fals
 plt.show()
 
 # %%
-# What does it cost? `rules_report` has the expected NDCG@10 that each search loses by all rules, and
+# What does it cost? `rules_report` has the expected NDCG@10 that each search loses by all rules and
 # by each of them, that is, how much better its ranking would be without this one. If a search has
 # too few brands to keep a rule, the rule is bent as little as possible, and `broken` says so.
 
