@@ -12,6 +12,7 @@ from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
+from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
@@ -238,6 +239,46 @@ class Aggregate:
         if self.rank_high is None:
             raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
         return bool(self.rank_high[self.rows_of(group)[0]] == 1)
+
+    def tiers(self, group: Any = None) -> Ints:
+        """Return positions that decide only what the resamples support.
+
+        Two items are decided if that is worth it by the probabilities of `probability_matrix`: an
+        undecided pair costs as much as a decided one that is wrong with probability (1 -
+        confidence_level) / 2. `decoders.decode_tiers` finds the division of least expected cost.
+
+        Parameters
+        ----------
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_items_of_query,)
+            The position of each item of `rows_of`. Items of a tier share the best of their
+            positions.
+
+        Raises
+        ------
+        ValueError
+            If there are no resamples, or as in `rows_of`.
+
+        Notes
+        -----
+        Exact up to 10 items. Above, a local search takes O(r^2) time for each of its steps.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 7 + [("cat", "owl")] * 6 + [("cat", "eel")] * 30
+        >>> votes += [("eel", "cat")] * 9 + [("owl", "eel")] * 30 + [("eel", "owl")] * 8
+        >>> result = aggregate(votes, n_resamples=1000)
+        >>> result.ranks.tolist(), result.tiers().tolist()
+        ([1, 2, 3], [1, 1, 3])
+        """
+        matrix = np.nan_to_num(self.probability_matrix(group), nan=0.5)
+        assert self.confidence_level is not None
+        return decode_tiers(matrix, self.confidence_level).ranks
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
         """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""

@@ -25,6 +25,7 @@ from sklearn_rankcal.decoders._pair_decoders import (
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
 from sklearn_rankcal.decoders._rules import Quota, Rules
+from sklearn_rankcal.decoders._tiers import Tiers, decode_tiers
 
 __all__ = [
     "DECODERS",
@@ -44,8 +45,10 @@ __all__ = [
     "Quota",
     "Rules",
     "Sort",
+    "Tiers",
     "decode_average_precision",
     "decode_preferences",
     "decode_scores",
+    "decode_tiers",
     "get_decoder",
 ]

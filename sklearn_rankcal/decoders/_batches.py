@@ -100,12 +100,12 @@ class MatrixInput:
         if self.form == "list":
             ranks: Any = [np.empty(r, dtype=np.int64) for r in self.sizes]
             for which, part in decoded:
-                for q, order in zip(which, part.order, strict=True):
-                    ranks[q][order] = np.arange(1, len(order) + 1)
+                for q, order, positions in zip(which, part.order, part.positions, strict=True):
+                    ranks[q][order] = positions
         else:
             ranks = np.zeros((n, self.matrices.shape[1]), dtype=np.int64)
             for which, part in decoded:
-                ranks[which[:, None], part.order] = np.arange(1, part.order.shape[1] + 1)
+                ranks[which[:, None], part.order] = part.positions
         result = collect_results(decoded, n, ranks)
         if self.form != "one":
             return result

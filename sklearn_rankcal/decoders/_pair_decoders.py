@@ -125,6 +125,8 @@ class MatrixDecoder(BaseEstimator):
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
         broken = None
         if rules is not None:
+            if not hasattr(self, "_objective"):
+                raise TypeError(f"{type(self).__name__} does not decode under rules.")
             own = list(rules_of_queries(rules, queries))
             if number is not None:
                 parts = np.split(number, offsets[1:-1])
@@ -140,7 +142,7 @@ class MatrixDecoder(BaseEstimator):
             places = offsets[which][:, None] + part.order
             if number is not None:
                 places = offsets[which][:, None] + number[places]
-            ranks[rows[places]] = np.arange(1, part.order.shape[1] + 1)
+            ranks[rows[places]] = part.positions
         result = collect_results(decoded, queries.n_queries, ranks)
         result.broken = broken
         return result

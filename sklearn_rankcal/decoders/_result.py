@@ -71,3 +71,12 @@ class Decoded:
     method: list[str]
     n_iter: NDArray[np.int64]
     threshold: NDArray[np.float64] | None = None
+    # (m, r): the position, from 1, of the document at each place; None: 1, 2, ..., r
+    first: NDArray[np.int64] | None = None
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """The position of the document at each place, of shape (m, r)."""
+        if self.first is not None:
+            return self.first
+        return np.broadcast_to(np.arange(1, self.order.shape[1] + 1), self.order.shape)

@@ -151,8 +151,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
             raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
         X, queries, rules = read_ruled(self, X, groups, rules)
         ranks = self._decode(X, queries, rules)
-        rows = np.empty(queries.n_rows, dtype=np.int64)
-        rows[queries.broadcast(queries.offsets[:-1]) + ranks - 1] = np.arange(queries.n_rows)
+        rows = queries.sort(-ranks)  # rows that share a position keep their order
         offsets, listed = queries.offsets, queries.sizes
         if rules is not None and rules.blocked is not None:
             listed = listed - queries.sum(np.asarray(rules.blocked, dtype=np.int64))

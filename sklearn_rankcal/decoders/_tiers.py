@@ -1,0 +1,287 @@
+"""Rankings that leave pairs undecided: tiers of documents that share a position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankcal._kernels import kernels
+from sklearn_rankcal.decoders import _decode_preferences
+from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
+from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
+from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._search import SearchOptions, check_options
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+#: Up to so many documents, dynamic programming over pairs of sets takes O(3^r) time, about 20 ms.
+_EXACT_SIZE = 10
+_N_PERTURBATIONS = 20
+_METHODS = ("auto",)
+
+
+def decode_tiers(
+    u: ArrayLike | Sequence[ArrayLike],
+    margin: float,
+    *,
+    sizes: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+) -> DecodeResult:
+    """Rank only where preferences are clear: find the best division into ordered tiers.
+
+    Documents of one tier share a position, and their pairs are undecided. The tiers minimise the
+    sum, over the decided pairs i above j, of ``margin - (u_ij - u_ji)``, so that a decision has to
+    be worth `margin`. In expectation this is twice the pairwise disagreement in which an undecided
+    pair loses half of its weight, as a coin flip does, plus `margin` for each decided pair.
+
+    Parameters
+    ----------
+    u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
+        ``u[i, j]`` is the weight with which document i is preferred to document j.
+    margin : float
+        What a decision costs, in the unit of the differences ``u[i, j] - u[j, i]``; at least 0. For
+        shares of votes, 0.2 decides a pair by itself from 60 % against 40 % on. With 0, the ranking
+        is that of `decode_preferences`, and with the largest difference all documents share
+        position 1.
+    sizes, random_state, n_jobs
+        As in `decode_preferences`.
+
+    Returns
+    -------
+    result : DecodeResult
+        Documents of a tier have the same rank, the number of documents above it plus 1. Up to 10
+        documents the result is optimal. Above, a local search moves single documents and divides
+        the best order anew, and `lower_bound` decides each pair by itself.
+
+    Raises
+    ------
+    ValueError
+        If `margin` is negative or not finite, or as `decode_preferences`.
+
+    Examples
+    --------
+    Of ten judges, seven prefer a to b, and all prefer both of them to c:
+
+    >>> from sklearn_rankcal.decoders import decode_tiers
+    >>> u = [[0, 7, 10], [3, 0, 10], [0, 0, 0]]
+    >>> decode_tiers(u, margin=2).ranks.tolist(), decode_tiers(u, margin=5).ranks.tolist()
+    ([1, 2, 3], [1, 1, 3])
+    """
+    matrices = MatrixInput(u, sizes)
+    options = check_options("auto", _METHODS, 0, None, random_state)
+    _check_margin(margin)
+
+    def solve(batch: Floats) -> Decoded:
+        return _decode(kernels.differences(batch)[0], float(margin), options)
+
+    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
+
+
+class Tiers(MatrixDecoder):
+    """Leave pairs undecided that are not worth a decision: documents of a tier share a position.
+
+    For losses on preferences, as in ``CalibratedRanker(loss="pd", decoder=Tiers(margin=0.2))``.
+    `decode_tiers` explains what is minimised. It is exact for up to 10 documents in a query.
+
+    Parameters
+    ----------
+    margin : float
+        What a decision costs, in the unit of the predicted differences; at least 0.
+    random_state : int, RandomState instance or None, default=0
+        Determines the perturbations of the local search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.decoders import Tiers
+    >>> d = np.array([0.4, 1.0, 1.0])  # d_01, d_02 and d_12
+    >>> Tiers(margin=0.5).decode(d, Queries.single(3)).ranks.tolist()
+    [1, 1, 3]
+    """
+
+    space = PAIRS
+    method = "auto"
+    methods = _METHODS
+
+    def __init__(
+        self, margin: float, *, random_state: int | np.random.RandomState | None = 0
+    ) -> None:
+        self.margin = margin
+        self.random_state = random_state
+
+    def _matrices(self, flat: Floats, r: int) -> Floats:
+        return kernels.from_upper_triangle(flat, r)
+
+    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        _check_margin(self.margin)
+        return _decode(matrices, float(self.margin), options)
+
+
+def _check_margin(margin: Any) -> None:
+    check_number(margin, "margin", positive=False)
+
+
+# ------------------------------------------------------------------ one batch of queries
+
+
+def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
+    """Decode a batch (m, r, r) of differences."""
+    m, r = d.shape[:2]
+    pairs = np.triu_indices(r, 1)
+    # No tiers gain more than each pair by itself.
+    bound = np.maximum(np.abs(d[:, pairs[0], pairs[1]]) - margin, 0.0).sum(axis=1)
+    exact = r <= _EXACT_SIZE
+    if not exact:
+        free = _decode_preferences.decode_differences(
+            d, np.zeros(m), "auto", "ranked_pairs", options._replace(n_perturbations=400)
+        ).order
+    order, first = np.empty((m, r), dtype=np.int64), np.empty((m, r), dtype=np.int64)
+    gain = np.empty(m)
+    for q in range(m):  # each query has tiers of its own
+        gains = d[q] - margin
+        np.fill_diagonal(gains, 0.0)
+        tiers = _best_tiers(gains) if exact else _search(gains, free[q], options.seed)
+        gain[q] = _value(gains, tiers)
+        order[q] = np.concatenate(tiers)
+        sizes = [len(tier) for tier in tiers]
+        first[q] = np.repeat(np.append(0, np.cumsum(sizes)[:-1]) + 1, sizes)
+    proved = exact | (bound - gain <= 1e-12 * np.abs(d).sum(axis=(1, 2)))
+    return Decoded(
+        order,
+        -gain,
+        -np.where(proved, gain, bound),
+        proved,
+        ["exact" if exact else "local_search"] * m,
+        np.zeros(m, dtype=np.int64),
+        first=first,
+    )
+
+
+def _value(gains: Floats, tiers: list[Ints]) -> float:
+    """The sum of the gains of the decided pairs."""
+    tier = np.repeat(np.arange(len(tiers)), [len(one) for one in tiers])
+    order = np.concatenate(tiers)
+    decided = tier[:, None] < tier
+    return float(gains[np.ix_(order, order)][decided].sum())
+
+
+def _best_tiers(gains: Floats) -> list[Ints]:
+    """Dynamic programming: a set S of documents above all others, and the next tier T below it.
+
+    The tier T gains the sum over t in T of what the decisions of S above t are worth.
+    """
+    r = len(gains)
+    n_sets = 1 << r
+    best = np.full(n_sets, -np.inf)
+    best[0] = 0.0
+    before = np.zeros(n_sets, dtype=np.int64)
+    above = np.zeros((n_sets, r))  # above[S, t]: the gain of all of S above t
+    for i in range(r):
+        above[1 << i : 1 << (i + 1)] = above[: 1 << i] + gains[i]
+    few = 1e-13 * (np.abs(gains).sum() + 1e-300)  # of equal divisions, the one with fewer tiers
+    for s in range(n_sets - 1):  # O(3^r) entries in all
+        tiers, worth = np.zeros(1, dtype=np.int64), np.full(1, best[s] - few)
+        for t in range(r):
+            if not s >> t & 1:
+                tiers = np.concatenate([tiers, tiers | 1 << t])
+                worth = np.concatenate([worth, worth + above[s, t]])
+        tiers, worth = tiers[1:] | s, worth[1:]
+        better = worth > best[tiers]
+        best[tiers[better]] = worth[better]
+        before[tiers[better]] = s
+    found, last = [], n_sets - 1
+    while last:
+        inside = last & ~int(before[last])
+        found.append(np.flatnonzero(inside >> np.arange(r) & 1))
+        last = int(before[last])
+    return found[::-1]
+
+
+def _search(gains: Floats, order: Ints, seed: int) -> list[Ints]:
+    """Divide an order, move single documents, and repeat from perturbed orders."""
+    rng = np.random.RandomState(seed)
+    best = _improve(gains, order)
+    value = _value(gains, best)
+    for _ in range(_N_PERTURBATIONS):
+        perturbed = np.concatenate(best)
+        for _ in range(4):
+            p, q = rng.randint(len(order), size=2)
+            perturbed = np.insert(np.delete(perturbed, p), q, perturbed[p])
+        found = _improve(gains, perturbed)
+        if _value(gains, found) > value:
+            best, value = found, _value(gains, found)
+    return best
+
+
+def _improve(gains: Floats, order: Ints) -> list[Ints]:
+    """Divide an order into its best tiers and move single documents, until nothing is gained."""
+    tiers = _divide(gains, order)
+    value = _value(gains, tiers)
+    tolerance = 1e-12 * np.abs(gains).sum()
+    while True:
+        tiers = _move(gains, tiers, tolerance)
+        divided = _divide(gains, np.concatenate(tiers))
+        again = _value(gains, divided)
+        if again <= value + tolerance:
+            return tiers if _value(gains, tiers) >= again else divided
+        tiers, value = divided, again
+
+
+def _divide(gains: Floats, order: Ints) -> list[Ints]:
+    """The best division of an order into tiers, by dynamic programming in O(r^2)."""
+    r = len(order)
+    # over[j, k]: the gain of the first j documents above the document at place k
+    over = np.zeros((r + 1, r))
+    np.cumsum(gains[np.ix_(order, order)], axis=0, out=over[1:])
+    best, start = np.zeros(r + 1), np.zeros(r + 1, dtype=np.int64)
+    # between[j, k]: the gain of the first j documents above those at places j .. k - 1
+    sums = np.concatenate([np.zeros((r + 1, 1)), np.cumsum(over, axis=1)], axis=1)
+    for k in range(1, r + 1):
+        worth = best[:k] + sums[np.arange(k), k] - sums[np.arange(k), np.arange(k)]
+        start[k] = np.argmax(worth)
+        best[k] = worth[start[k]]
+    edges = [r]
+    while edges[-1]:
+        edges.append(int(start[edges[-1]]))
+    return [order[a:b] for a, b in pairwise(edges[::-1])]
+
+
+def _move(gains: Floats, tiers: list[Ints], tolerance: float) -> list[Ints]:
+    """Move documents, one at a time, to another tier or a new one, until nothing is gained."""
+    r = len(gains)
+    tier = np.empty(r, dtype=np.int64)
+    for number, one in enumerate(tiers):
+        tier[one] = number
+    changed = True
+    while changed:
+        changed = False
+        for x in range(r):
+            n = int(tier.max()) + 1
+            own = int(tier[x])
+            others = np.arange(r) != x
+            below = np.bincount(tier[others], gains[others, x], n)  # of a tier above x
+            above = np.bincount(tier[others], gains[x, others], n)  # of x above a tier
+            sum_below = np.append(0.0, np.cumsum(below))
+            sum_above = above.sum() - np.append(0.0, np.cumsum(above))
+            joined = sum_below[:-1] + sum_above[1:]
+            alone = sum_below + sum_above  # in a new tier before each tier, and after the last
+            now = joined[own]
+            place = int(np.argmax(joined))
+            new = int(np.argmax(alone))
+            if alone[new] > max(joined[place], now) + tolerance:
+                tier[tier >= new] += 1
+                tier[x] = new
+            elif joined[place] > now + tolerance:
+                tier[x] = place
+            else:
+                continue
+            changed = True
+            tier = np.unique(tier, return_inverse=True)[1]  # a tier may be empty now
+    return [np.flatnonzero(tier == number) for number in range(int(tier.max()) + 1)]
