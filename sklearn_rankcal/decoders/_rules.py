@@ -117,7 +117,7 @@ class Quota:
         --------
         >>> from sklearn_rankcal.decoders import Quota
         >>> Quota.fair("young", first=10, share=0.5).at_least
-        [0, 0, 0, 0, 1, 1, 2, 2, 2, 3]
+        [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
         """
         if not 0 < share < 1 or not 0 < level < 1:
             raise ValueError(f"share and level are between 0 and 1; got {share!r} and {level!r}.")

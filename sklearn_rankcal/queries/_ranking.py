@@ -71,13 +71,13 @@ class Ranking:
     def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranking:
         """Make a ranking from positions, 1 = top, in row layout.
 
-        They must be a permutation of 1 .. r in each query of r rows. This is not checked here; see
-        `check_ranks`.
+        They must be a permutation of 1 .. r in each query of r rows, but that rows may share the
+        best of their positions. This is not checked here; see `check_ranks`.
         """
-        order = np.empty(queries.n_rows, dtype=np.int64)
+        order = np.full(queries.n_rows, -1)
         grouped = queries.gather(ranks) - 1 + queries.repeat(queries.offsets[:-1])
         order[grouped] = np.arange(queries.n_rows) if queries.order is None else queries.order
-        return cls(queries, order)
+        return cls(queries, order) if order.min() >= 0 else cls.from_scores(-ranks, queries)
 
     def break_ties(self, key: NDArray[Any]) -> Ranking:
         """Return a ranking without ties, where each block is sorted by ascending `key`.
