@@ -9,6 +9,7 @@ from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
 from sklearn_rankcal.decoders._decode_preferences import decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
+from sklearn_rankcal.decoders._exposure import ExposurePolicy, exposure_policy
 from sklearn_rankcal.decoders._pair_decoders import (
     AutoAveragePrecision,
     AutoPreferences,
@@ -38,6 +39,7 @@ __all__ = [
     "DiagonalSort",
     "ExactAveragePrecision",
     "ExactPreferences",
+    "ExposurePolicy",
     "GreedyDAG",
     "InsertionSort",
     "LocalSearchAveragePrecision",
@@ -50,5 +52,6 @@ __all__ = [
     "decode_preferences",
     "decode_scores",
     "decode_tiers",
+    "exposure_policy",
     "get_decoder",
 ]

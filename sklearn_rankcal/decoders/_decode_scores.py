@@ -94,12 +94,13 @@ def decode_scores(
         keys = lambda rows: key_array[rows]  # noqa: E731
     if rules is None:
         return Sort().decode(values, queries, keys)
-    phi = _check_discounts(discounts, int(queries.sizes.max()))
+    phi = check_discounts(discounts, int(queries.sizes.max()))
     own_keys = None if tie_breakers is None else key_array
     return decode_scores_under(rules, values, queries, lambda r: phi[:r], own_keys, time_limit)
 
 
-def _check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
+def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
+    """Return the discounts of at least r places, by default those of DCG."""
     if discounts is None:
         return 1 / np.log2(np.arange(2, r + 2))
     values = read_numbers(discounts, "discounts")

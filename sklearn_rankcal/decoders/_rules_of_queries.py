@@ -162,7 +162,7 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
         _places(getattr(rules, name), name, n_rows) for name in ("place", "earliest", "latest")
     )
     blocked = _booleans(rules.blocked, "blocked", n_rows)
-    codes = [(quota, *_group_codes(quota.of, n_rows)) for quota in rules.quotas]
+    codes = [(quota, *group_codes(quota.of, n_rows)) for quota in rules.quotas]
     pairs = pairs_of_queries(rules.before, queries)
     order = np.arange(n_rows) if queries.order is None else queries.order
     ids = queries.ids
@@ -284,7 +284,7 @@ def _booleans(values: Any, name: str, n_rows: int) -> Bools:
     return array
 
 
-def _group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
+def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
     """The number of the group of each row, -1 for none, and the names of the groups."""
     check_no_mask(of, "of")
     array = np.asarray(of)
