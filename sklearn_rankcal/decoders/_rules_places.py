@@ -183,7 +183,12 @@ def _integer_program(
     if (low > high).any():
         return None
     last = first + size - 1
-    document, block = np.nonzero((first <= high[:, None]) & (last >= low[:, None]))
+    possible = (first <= high[:, None]) & (last >= low[:, None])
+    if soft is None and not rules.before:
+        end = _end_of_rules(rules)
+        by_score = np.arange(n)[:, None]
+        possible &= (first < end) | ((last >= by_score) & (first <= by_score + end))
+    document, block = np.nonzero(possible)
     # HiGHS stops at a gap of 1e-6, which is to be small beside the costs.
     scale = float(np.abs(u).max() * np.abs(discounts).max()) / 1e4 or 1.0
     cost = -u[document] * discounts[first[block]] / scale
@@ -267,6 +272,18 @@ def _integer_program(
     bound = min(float(dual) * scale, value_found)
     proved = result.status == 0
     return Found(order, value_found if proved else bound, proved, "integer_program")
+
+
+def _end_of_rules(rules: QueryRules) -> int:
+    """The number of first places that rules are about; `before` is not among them.
+
+    The documents at the later places keep the order of their scores in some best ranking. If there
+    are `end` first places, the i-th document by score is at one of the places i .. i + end there.
+    """
+    n = rules.n
+    prefixes = [quota.prefix for quota in rules.quotas if quota.prefix < n]
+    later = rules.low[rules.low > 0], rules.high[rules.high < n - 1] + 1
+    return int(max([*prefixes, *later[0], *later[1]], default=0))
 
 
 def _sorted_intervals(rules: QueryRules, soft: bool) -> tuple[Ints, Ints]:
