@@ -105,12 +105,12 @@ class _WorstFirst(CalibratedRanker):
     def decision_function(self, X, groups=None):
         return -super().decision_function(X, groups)
 
-    def _decode(self, X, queries):
-        return queries.broadcast(queries.sizes) + 1 - super()._decode(X, queries)
+    def _decode(self, X, queries, rules=None):
+        return queries.broadcast(queries.sizes) + 1 - super()._decode(X, queries, rules)
 
 
 class _ByRow(CalibratedRanker):
-    def _decode(self, X, queries):
+    def _decode(self, X, queries, rules=None):
         return queries.rank(queries.sort(np.zeros(queries.n_rows)))
 
 

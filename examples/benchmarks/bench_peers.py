@@ -2,9 +2,10 @@
 
 On MQ2008 and the generated worlds of `_worlds.py`, as `bench_distilled.py` divides them. The peers
 are tuned, averaged and stacked as `CalibratedRanker` does it: three folds of the training queries
-choose the leaves and whether there are z-scores inside the query, by the NDCG@10 of lambdarank. Then
-there are one model, the mean of five with other seeds, and a stack of lambdarank, rank_xendcg and a
-forest with weights by non-negative least squares to the gains, the models of the folds averaged.
+choose the leaves and whether there are z-scores inside the query, by the NDCG@10 of lambdarank.
+Then there are one model, the mean of five with other seeds, and a stack of lambdarank, rank_xendcg
+and a forest with weights by non-negative least squares to the gains, the models of the folds
+averaged.
 Costs are processor seconds of `fit`, one thread, the search of the peers left out.
 
     python examples/benchmarks/bench_peers.py --data ../shared/data

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests import matrices, oracles
+from tests import matrices, oracles, rules_oracle
 
 from . import public
 from .values import (
@@ -250,3 +250,91 @@ COVERS_OBJECTS = (
     "LocalSearchPreferences", "Borda", "Copeland", "InsertionSort", "AutoAveragePrecision",
     "ExactAveragePrecision", "LocalSearchAveragePrecision", "DiagonalSort", "KERNELS",
 )  # fmt: skip
+
+
+def rules(case):
+    """Rankings under rules: none is broken, and no ranking that keeps them is better."""
+    rng, r = case.rng, case.whole(2, 5)
+    drawn = rules_oracle.random_rules(r, rng)
+    unit = 10.0 ** case.whole(-40, 40)
+    kind = case.choose(["scores", "pairs", "symmetric"])
+    if kind == "scores":
+        values, discounts = rng.integers(-3, 9, r) * unit, 1 / np.log2(np.arange(2, r + 2))
+        cost = rules_oracle.ScoreCost(values, discounts)
+        outcome = case.attempt(_D.decode_scores, values, rules=drawn)
+    else:
+        values = rng.integers(0, 9, (r, r)) * unit
+        values = values + values.T if kind == "symmetric" else values
+        symmetric = kind == "symmetric"
+        kinds = (rules_oracle.PreferenceCost, rules_oracle.AveragePrecisionCost)
+        cost = kinds[symmetric](values if symmetric else values - values.T)
+        function = (_D.decode_preferences, _D.decode_average_precision)[symmetric]
+        outcome = case.attempt(function, values, rules=drawn)
+    best = rules_oracle.best_value(drawn, cost)
+    if outcome.error is not None:
+        case.expect(best is None, "refuses rules that can be kept", outcome.describe())
+        return
+    case.expect(best is not None, "keeps rules that contradict each other", repr(drawn))
+    order = np.argsort(outcome.value.ranks).tolist()
+    case.expect(rules_oracle.violation(drawn, order) == 0, "breaks a rule", repr(drawn))
+    case.equal(cost(order), best, "a better ranking keeps the rules", atol=1e-9 * unit)
+
+
+def bad_rules(case):
+    """Rules without a meaning."""
+    bad = case.choose([
+        {"place": [1, 2]}, {"place": [1, 2, -3]}, {"place": [1, 2, 0.5]}, {"place": [1, 1, 0]},
+        {"place": ["a", "b", "c"]}, {"place": [4, 0, 0]}, {"earliest": [np.inf, 0, 0]},
+        {"blocked": [0, 1, 0]}, {"blocked": [True]}, {"latest": [1, 1, 1]}, {"place": "column"},
+        {"before": [(0, 3)]}, {"before": [(-1, 0)]}, {"before": [(1, 1)]}, {"before": [(0.5, 1)]},
+        {"before": [(0, 1), (1, 0)]}, {"soft": -1.0}, {"soft": np.nan}, {"quotas": [3]},
+        {"place": np.ma.array([1, 2, 3], mask=[0, 0, 1])}, {"place": [[1, 2, 3]]},
+    ])  # fmt: skip
+    case.refuses(lambda **given: _D.decode_scores([3.0, 2.0, 1.0], rules=_D.Rules(**given)), **bad)
+    quota = case.choose([
+        {"first": 0, "at_most": 1}, {"first": 2}, {"first": [2, 3], "at_most": [1, 2, 3]},
+        {"first": 2, "at_most": -1}, {"first": 1.5, "at_most": 1}, {"first": 2, "at_least": "x"},
+        {"first": [], "at_most": 1}, {"first": True, "at_most": 1}, {"first": 2, "at_least": 3},
+    ])  # fmt: skip
+    of = ["x", "x", "y"]
+    case.refuses(lambda **given: _D.decode_scores(
+        [3.0, 2.0, 1.0], rules=_D.Rules(quotas=[_D.Quota(of, **given)])
+    ), **quota)  # fmt: skip
+
+
+def tiers(case):
+    """`decode_tiers` is not worse than the ranking, one tier, or another margin's tiers."""
+    r = case.whole(1, min(12, case.size + 2))
+    u = case.rng.integers(0, 9, (r, r)) * 10.0 ** case.whole(-40, 40)
+    margin = float(case.choose([0.0, 0.5, 2.0]) * np.abs(u - u.T).max() / 4)
+    result = case.call(_D.decode_tiers, u, margin)
+    ranks = np.asarray(result.ranks)
+    wanted = [1 + int((ranks < one).sum()) for one in ranks]
+    case.expect(ranks.tolist() == wanted, "no positions of a competition", str(ranks))
+
+    def cost(positions):
+        decided = np.asarray(positions)[:, None] < np.asarray(positions)
+        return float((margin - (u - u.T))[decided].sum())
+
+    slack = 1e-9 * float(np.abs(u).sum())
+    case.expect(abs(cost(ranks) - result.objective) <= slack, "another objective")
+    for other in (_D.decode_preferences(u).ranks, np.ones(r), _D.decode_tiers(u, margin / 2).ranks):
+        case.expect(cost(ranks) <= cost(other) + slack, "other tiers are better", str(other))
+
+
+def exposure(case):
+    """`exposure_policy`: a doubly stochastic matrix, and the exposure that was asked for."""
+    codes = draw_codes(case)
+    n = len(codes)
+    scores, of = case.rng.normal(size=n), case.rng.integers(0, 3, n)
+    ratio = float(case.choose([0.0, 0.5, 1.0]))
+    policy = case.call(_D.exposure_policy, scores, codes, of=of, ratio=ratio)
+    ranks = case.call(policy.draw, key="today")
+    for q, rows in enumerate(rows_of(codes)):
+        rows = np.asarray(rows)
+        case.expect(sorted(ranks[rows]) == list(range(1, len(rows) + 1)), "no permutation")
+        phi = 1 / np.log2(np.arange(2, len(rows) + 2))
+        for name in np.unique(of[rows]):
+            shared = policy.exposure[rows][of[rows] == name].mean()
+            case.expect(shared >= ratio * phi.mean() - 1e-4, "too little exposure", str(q))
+    case.expect((policy.price >= -1e-9).all(), "a price below 0")
