@@ -60,7 +60,7 @@ class QueryRules:
         n, r = self.n, self.n + len(self.blocked)
         low, high = np.zeros(r, dtype=np.int64), np.full(r, r - 1)
         low[self.shown] = self.low
-        high[self.shown] = np.where(self.high < n - 1, self.high, r - 1)
+        high[self.shown] = self.high
         last = np.ones(r, dtype=bool)
         last[self.shown] = False
         rows = np.full(r, -1)
