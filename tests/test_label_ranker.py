@@ -1,19 +1,28 @@
 """CalibratedLabelRanker: losses, decoders, missing entries, weights; and scikit-learn's checks."""
 
 import gzip
+import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import kendalltau
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    HistGradientBoostingRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -25,6 +34,7 @@ from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.models._table_encoder import TableEncoder
 
 from . import oracles
 from .covering import covering_checks
@@ -522,3 +532,117 @@ def test_predict_of_preference_weights_is_positions(data):
         cross_val_score(
             CalibratedLabelRanker(Ridge()), data.X, weights, scoring="r2", error_score="raise"
         )
+
+
+# ------------------------------------------------------------------ what X and the regressor may be
+
+
+def people(n=120, seed=0):
+    """A table of numbers, categories and text with missing values, and rankings it determines."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, size=n).astype(float)
+    city = rng.choice(["north", "south"], size=n)
+    plan = rng.choice(["free", "paid", "trial"], size=n)
+    likes = np.c_[age / 20, 3.0 * (city == "north"), 2.0 * (plan == "paid"), np.ones(n)]
+    Y = (-likes).argsort(axis=1).argsort(axis=1) + 1
+    age[::9] = np.nan
+    X = pd.DataFrame({"age": age, "city": city, "plan": plan})
+    X.loc[::11, "plan"] = None
+    return X, Y
+
+
+FRAMES = {
+    "pandas": lambda X: X,
+    "categories": lambda X: X.astype({"city": "category", "plan": "category"}),
+    "polars": pl.from_pandas,
+    "objects": lambda X: X.to_numpy(dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_the_default_takes_categories_text_and_missing_values(kind):
+    X, Y = people()
+    X = FRAMES[kind](X)
+    ranker = CalibratedLabelRanker(random_state=0).fit(X[:80], Y[:80])
+    numbers = people()[0][["age"]]
+    age_alone = CalibratedLabelRanker(random_state=0).fit(numbers[:80], Y[:80])
+    assert ranker.score(X[80:], Y[80:]) > 0.85 > 0.6 > age_alone.score(numbers[80:], Y[80:])
+    assert ranker.predict(X[80:81]).tolist() == ranker.predict(X[80:])[:1].tolist()
+
+
+def test_unknown_and_rare_categories_are_zero():
+    X = np.array([[f"c{k}"] for k in range(40)] * 3, dtype=object)
+    encoder = TableEncoder().fit(X)
+    one = encoder.transform(np.array([["c3"], ["new"], ["c39"]], dtype=object))
+    assert one.sum(axis=1).tolist() == [1, 0, 0] and one.shape == (3, 32)
+    X = pd.DataFrame({"when": pd.to_datetime(["2026-01-01"] * 6)})
+    with pytest.raises(ValueError, match="Column 'when' of X contains times"):
+        CalibratedLabelRanker().fit(X, Y4)
+
+
+def test_frames_and_missing_values_reach_the_regressor():
+    X, Y = people()
+    X = X.astype({"city": "category", "plan": "category"})
+    boosting = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=20)
+    plain, wrapped = (
+        CalibratedLabelRanker(one).fit(X[:80], Y[:80])
+        for one in (boosting, MultiOutputRegressor(boosting))
+    )
+    np.testing.assert_array_equal(plain.predict(X), wrapped.predict(X))
+    assert list(plain.regressor_.estimators_[0].feature_names_in_) == ["age", "city", "plan"]
+    assert plain.score(X[80:], Y[80:]) > 0.6
+    missing = Y.astype(float)
+    missing[::2, 1] = np.nan
+    for X_kind in (X, pl.from_pandas(X)):
+        ranker = CalibratedLabelRanker(boosting).fit(X_kind, missing)
+        assert ranker.score(X_kind, Y) > 0.6
+
+
+def test_a_regressor_that_takes_no_text_names_the_columns():
+    X, Y = people()
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
+        CalibratedLabelRanker(Ridge()).fit(X[["age", "city"]].fillna(0), Y)
+    assert "Columns of X with text or times: ['city']" in caught.value.__notes__[0]
+    with pytest.raises(ValueError, match="contains NaN"):
+        CalibratedLabelRanker(Ridge()).fit(X[["age"]], Y)
+
+
+BOOSTING = HistGradientBoostingRegressor(max_iter=5)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        BOOSTING,
+        make_pipeline(StandardScaler(), BOOSTING),
+        GridSearchCV(BOOSTING, {"max_iter": [2, 5]}, cv=2),
+        BaggingRegressor(BOOSTING, n_estimators=2),
+    ],
+    ids=["boosting", "pipeline", "search", "bagging"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_regressors_of_one_output_are_wrapped(data, regressor):
+    found, wanted = (
+        CalibratedLabelRanker(one, random_state=0).fit(data.X, data.Y).predict_preferences(data.X)
+        for one in (regressor, MultiOutputRegressor(regressor))
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_wrapped_pipeline_receives_weights(data):
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(data.Y))
+    found, wanted = (
+        CalibratedLabelRanker(one).fit(data.X, data.Y, weight).predict_preferences(data.X)
+        for one in (make_pipeline(BOOSTING), BOOSTING)
+    )
+    np.testing.assert_array_equal(found, wanted)
+    plain = CalibratedLabelRanker(BOOSTING).fit(data.X, data.Y).predict_preferences(data.X)
+    assert np.abs(plain - wanted).max() > 0.01
+
+
+def test_regressors_of_many_outputs_are_not_wrapped(data):
+    for regressor in (Ridge(), MLPRegressor(hidden_layer_sizes=(2,), solver="lbfgs", max_iter=20)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            ranker = CalibratedLabelRanker(regressor, random_state=0).fit(data.X, data.Y)
+        assert type(ranker.regressor_) is type(regressor)

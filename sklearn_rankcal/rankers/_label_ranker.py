@@ -23,10 +23,13 @@ from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
+from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
@@ -45,8 +48,9 @@ class CalibratedLabelRanker(BaseEstimator):
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor with many outputs, to which `sklearn.multioutput.MultiOutputRegressor` converts
-        any regressor. None means `models.BlendedRegressor`.
+        A regressor. One that has a single output is wrapped in
+        `sklearn.multioutput.MultiOutputRegressor`. None means `models.BlendedRegressor`, which
+        takes numbers, categories, text and missing values.
     loss : str or Loss, default="pd"
         The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
         used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
@@ -169,8 +173,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            What the regressor takes, in its form: numbers, categories, missing values.
         y : array-like of shape (n_samples, r), or (n_samples, r, r)
             Ranks, relevance or preference weights, as `y_type` says. With ``"pd"`` and
             ``"pd_by_scores"``, a label whose entry is NaN is not judged, and neither is a pair both
@@ -191,9 +195,9 @@ class CalibratedLabelRanker(BaseEstimator):
             to a binary loss, or if no row has anything to learn from.
         """
         loss = get_loss(self.loss)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        kind, Y = read_label_rankings(y, len(X), self.y_type)
-        weight = check_weight(sample_weight, len(X))
+        X = self._read_table(X, reset=True)
+        kind, Y = read_label_rankings(y, X.shape[0], self.y_type)
+        weight = check_weight(sample_weight, X.shape[0])
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
         if kind == "ranks":
@@ -203,7 +207,8 @@ class CalibratedLabelRanker(BaseEstimator):
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
         self.cyclic_weight_ = 1.0
-        if r == 1:
+        if r == 1:  # nothing is learned, but the regressor checks X
+            self.regressor_, _ = self._fit_one(X, np.zeros((len(Y), 1)), weight)
             return self
         queries = Queries.uniform(len(Y), r)
         keep = self.loss_.defined(labels, queries)
@@ -227,9 +232,9 @@ class CalibratedLabelRanker(BaseEstimator):
         self._unit = target_unit(largest)
         targets = targets / self._unit
         if judged is not None and pairs_missing:
-            self._fit_pairs(X[keep], targets, judged[keep], weight)
+            self._fit_pairs(take_rows(X, np.flatnonzero(keep)), targets, judged[keep], weight)
         else:
-            self._fit_all(X[keep], targets, weight)
+            self._fit_all(take_rows(X, np.flatnonzero(keep)), targets, weight)
         return self
 
     def _fit_pairs(
@@ -239,7 +244,9 @@ class CalibratedLabelRanker(BaseEstimator):
         if not judged.all():
             regressors = [
                 self._fit_one(
-                    X[rows], target[rows, None], None if weight is None else weight[rows]
+                    take_rows(X, np.flatnonzero(rows)),
+                    target[rows, None],
+                    None if weight is None else weight[rows],
                 )[0]
                 if rows.any()
                 else None
@@ -250,7 +257,7 @@ class CalibratedLabelRanker(BaseEstimator):
                 return
             differences = np.where(judged, differences, _predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            differences = _net_scores(differences, self.n_labels_)
+            differences = net_scores(differences, self.n_labels_)
         self._fit_all(X, differences, weight, judged)
 
     def _fit_all(
@@ -263,9 +270,7 @@ class CalibratedLabelRanker(BaseEstimator):
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)
         if held_out is not None and self.loss_.space == PAIRS and self.n_labels_ > 2:
-            self.cyclic_weight_ = _confirmed_share(
-                held_out, targets, self.n_labels_, judged, weight
-            )
+            self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
@@ -275,7 +280,17 @@ class CalibratedLabelRanker(BaseEstimator):
         regressor = set_random_states(regressor, self.random_state)
         if hasattr(regressor, "fit_held_out"):
             return regressor, regressor.fit_held_out(X, y, **weights)
-        return regressor.fit(X, y, **weights), None
+        try:
+            return fit_outputs(regressor, X, y, weights), None
+        except (TypeError, ValueError) as error:
+            note_text_columns(error, X)
+            raise
+
+    def _read_table(self, X: Any, reset: bool = False) -> Any:
+        """Check the number and the names of the columns; the regressor decides about the cells."""
+        table = check_features(X)
+        validate_data(self, X=table, reset=reset, skip_check_array=True)
+        return table
 
     # ---------------------------------------------------------------- predict
 
@@ -284,8 +299,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
 
         Returns
         -------
@@ -304,7 +319,7 @@ class CalibratedLabelRanker(BaseEstimator):
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
         if self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
-            ranks = Sort().decode(_net_scores(u, self.n_labels_).ravel(), queries).ranks
+            ranks = Sort().decode(net_scores(u, self.n_labels_).ravel(), queries).ranks
         else:
             parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
             ranks = self.decoder_.decode(u.ravel(), queries, **parallel).ranks
@@ -312,15 +327,15 @@ class CalibratedLabelRanker(BaseEstimator):
 
     def _predict_targets(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = self._read_table(X)
         if self.regressors_ is not None:
             u = _predict_each(self.regressors_, X) * self._unit
-            return u if self.loss_.space.is_pairwise else _net_scores(u, self.n_labels_)
-        if self.regressor_ is None:  # a single label
-            return np.zeros((len(X), 0))
-        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
+            return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
+        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
+        if self.n_labels_ == 1:
+            return u[:, :0]
         if self.cyclic_weight_ < 1:
-            u -= (1 - self.cyclic_weight_) * _cyclic_part(u, self.n_labels_)
+            u -= (1 - self.cyclic_weight_) * cyclic_part(u, self.n_labels_)
         return u * self._unit
 
     @available_if(predicts_pairs)
@@ -329,8 +344,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
 
         Returns
         -------
@@ -346,8 +361,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            What the regressor takes, in its form: numbers, categories, missing values.
         y : array-like of shape (n_samples, r), or (n_samples, r, r)
             As in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -382,7 +397,10 @@ class CalibratedLabelRanker(BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         inner = BlendedRegressor() if self.regressor is None else self.regressor
-        tags.non_deterministic = get_tags(inner).non_deterministic
+        of_inner = get_tags(inner)
+        tags.non_deterministic = of_inner.non_deterministic
+        tags.input_tags.allow_nan = of_inner.input_tags.allow_nan
+        tags.input_tags.sparse = of_inner.input_tags.sparse
         try:
             positive = self.y_type == "relevance" and get_loss(self.loss).measure.non_negative
         except (TypeError, ValueError):
@@ -395,7 +413,7 @@ def _predict_each(regressors: list[Any], X: Any) -> Floats:
     """Predict one column with each regressor; the column is 0 if there is no regressor."""
     return np.column_stack(
         [
-            np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
+            np.zeros(X.shape[0]) if one is None else np.asarray(one.predict(X)).reshape(-1)
             for one in regressors
         ]
     )
@@ -430,42 +448,3 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
 def _by_pairs(loss: Loss) -> bool:
     """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
     return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
-
-
-def _net_scores(u: Floats, r: int) -> Floats:
-    """Scores s (n, r): s_i is the mean of the predictions u_ij over all j, with u_ii = 0."""
-    return PAIRS.matrices(u, r).sum(axis=2) / r
-
-
-def _cyclic_part(u: Floats, r: int) -> Floats:
-    """Subtract from predictions (n, n_pairs) the closest differences of scores s_i - s_j."""
-    scores = _net_scores(u, r)
-    i, j = np.triu_indices(r, 1)
-    return u - (scores[:, i] - scores[:, j])
-
-
-def _confirmed_share(
-    held_out: Floats,
-    targets: Floats,
-    r: int,
-    judged: NDArray[np.bool_] | None = None,
-    weight: Floats | None = None,
-) -> float:
-    """Return the factor, in [0, 1], for the cyclic part of predictions that fits the targets best.
-
-    Noise in the predictions has a cyclic part of its own, which held-out predictions and targets
-    (n, n_pairs) do not share. Rows of NaN are left out, and only `judged` pairs count.
-    """
-    rows = np.isfinite(held_out).all(axis=1)
-    if r < 3 or not rows.any():
-        return 1.0
-    held_out = held_out[rows]
-    cyclic = _cyclic_part(held_out, r)
-    counts = np.ones_like(cyclic) if judged is None else judged[rows].astype(np.float64)
-    if weight is not None:
-        counts *= (weight[rows] / weight[rows].max())[:, None]
-    size = (counts * cyclic**2).sum()
-    if size <= 1e-20 * (counts * held_out**2).sum():  # nothing but rounding errors
-        return 1.0
-    gain = (counts * cyclic * (targets[rows] - (held_out - cyclic))).sum()
-    return float(np.clip(gain / size, 0, 1))
