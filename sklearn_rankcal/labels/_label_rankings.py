@@ -50,6 +50,22 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     return kind, values
 
 
+def place_unlisted(kind: str, Y: Floats, unlisted: str) -> Floats:
+    """Return ranks; if `unlisted` is "last", labels without a rank are tied below all others.
+
+    Rows without any rank have nothing to be below, and stay as they are.
+    """
+    if unlisted != "last":
+        return Y
+    if kind != "ranks":
+        raise ValueError(
+            f"unlisted='last' is about ranks, but y has {kind}. Replace what is missing yourself."
+        )
+    missing = np.isnan(Y)
+    lowest = np.where(missing, -np.inf, Y).max(axis=1, initial=-np.inf, keepdims=True)
+    return np.where(missing & np.isfinite(lowest), lowest + 1, Y)
+
+
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
 ) -> tuple[Any, Bools | None]:

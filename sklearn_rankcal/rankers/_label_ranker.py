@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
-from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
+from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
+from sklearn_rankcal.labels._label_rankings import (
+    labels_of_rankings,
+    place_unlisted,
+    read_label_rankings,
+)
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
@@ -31,6 +37,7 @@ from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
 from sklearn_rankcal.utils._nested import set_random_states
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
@@ -68,7 +75,17 @@ class CalibratedLabelRanker(BaseEstimator):
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
           preference for label i over j, as `labels.rankings_to_preferences` returns them. Only
           ``"pd"`` and ``"pd_by_scores"`` take weights.
-        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three.
+        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three. A
+          warning says so if `y` does not look like ranks.
+
+        Names of labels are the columns of a data frame. Ranks can also be orders of names in each
+        row: ``"b > a = c"``, or lists of names, best first.
+    unlisted : {"auto", "ignore", "last"}, default="auto"
+        What it means that a label has no rank (NaN).
+
+        - ``"last"``: it is below the labels that have one, as in a list of favourites.
+        - ``"ignore"``: nothing; its place is not known.
+        - ``"auto"``: as ``"ignore"``, with a warning if rows list their first places only.
     missing : {"impute", "pairwise"}, default="impute"
         What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
         for each pair, to the rows that judge it. ``"impute"`` replaces the missing targets by
@@ -94,6 +111,8 @@ class CalibratedLabelRanker(BaseEstimator):
         The decoder.
     n_labels_ : int
         Number of labels r.
+    labels_ : ndarray of shape (r,)
+        The names of the labels, or 0 to r - 1 if `y` has no names.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -141,6 +160,7 @@ class CalibratedLabelRanker(BaseEstimator):
         "loss": [str, Loss],
         "decoder": [str, HasMethods(["decode"])],
         "y_type": [StrOptions({"auto", "ranks", "relevance", "weights"})],
+        "unlisted": [StrOptions({"auto", "ignore", "last"})],
         "missing": [StrOptions({"impute", "pairwise"})],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -153,6 +173,7 @@ class CalibratedLabelRanker(BaseEstimator):
         loss: str | Loss = "pd",
         decoder: Any = "auto",
         y_type: str = "auto",
+        unlisted: str = "auto",
         missing: str = "impute",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -161,6 +182,7 @@ class CalibratedLabelRanker(BaseEstimator):
         self.loss = loss
         self.decoder = decoder
         self.y_type = y_type
+        self.unlisted = unlisted
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -175,10 +197,11 @@ class CalibratedLabelRanker(BaseEstimator):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             What the regressor takes, in its form: numbers, categories, missing values.
-        y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            Ranks, relevance or preference weights, as `y_type` says. With ``"pd"`` and
-            ``"pd_by_scores"``, a label whose entry is NaN is not judged, and neither is a pair both
-            of whose weights are 0. Of two labels of equal rank, neither is preferred.
+        y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
+            Ranks, orders of names, relevance or preference weights, as `y_type` says. With
+            ``"pd"`` and ``"pd_by_scores"``, a label whose entry is NaN is not judged (but see
+            `unlisted`), and neither is a pair both of whose weights are 0. Of two labels of equal
+            rank, neither is preferred.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -196,7 +219,7 @@ class CalibratedLabelRanker(BaseEstimator):
         """
         loss = get_loss(self.loss)
         X = self._read_table(X, reset=True)
-        kind, Y = read_label_rankings(y, X.shape[0], self.y_type)
+        kind, Y = self._read_labels_of_fit(y, X.shape[0])
         weight = check_weight(sample_weight, X.shape[0])
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
@@ -219,7 +242,8 @@ class CalibratedLabelRanker(BaseEstimator):
         if not keep.any():
             raise ValueError(
                 f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
-                "of positive weight, so that there is nothing to learn from."
+                "of positive weight, so that there is nothing to learn from. If each row lists its "
+                "favourite labels only, unlisted='last' puts the others below."
             )
         weight = None if weight is None else weight[keep]
         pairs_missing = judged is not None and _by_pairs(loss)
@@ -236,6 +260,19 @@ class CalibratedLabelRanker(BaseEstimator):
         else:
             self._fit_all(take_rows(X, np.flatnonzero(keep)), targets, weight)
         return self
+
+    def _read_labels_of_fit(self, y: Any, n_rows: int) -> tuple[str, Floats]:
+        """Return the kind and the values of `y`; set what `y` says about the labels."""
+        numbers, self._names = read_names(y, self.y_type)
+        kind, Y = read_label_rankings(numbers, n_rows, self.y_type)
+        self.labels_ = np.arange(Y.shape[1]) if self._names is None else self._names
+        self._container = container_of(y)
+        are_orders = numbers is not y
+        if kind == "ranks" and self.y_type == "auto" and not are_orders:
+            warn_of_ratings(Y)
+        if kind == "ranks" and self.unlisted == "auto":
+            warn_of_tails(Y, are_orders)
+        return kind, place_unlisted(kind, Y, self.unlisted)
 
     def _fit_pairs(
         self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
@@ -294,7 +331,26 @@ class CalibratedLabelRanker(BaseEstimator):
 
     # ---------------------------------------------------------------- predict
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def set_output(self, *, predict: str | None = None) -> CalibratedLabelRanker:
+        """Choose what `predict` returns.
+
+        Parameters
+        ----------
+        predict : {"default", "pandas", "polars"}, default=None
+            ``"default"`` is a data frame if the `y` of `fit` was one, and an array otherwise. None
+            changes nothing.
+
+        Returns
+        -------
+        self : CalibratedLabelRanker
+            The ranker.
+        """
+        check_choice(predict or "default", "predict", ("default", "pandas", "polars"))
+        if predict is not None:  # `clone` copies this attribute
+            self._sklearn_output_config = {"predict": predict}
+        return self
+
+    def predict(self, X: Any) -> Any:
         """Return the predicted ranking in the direction of `y`, which tools of scikit-learn need.
 
         Parameters
@@ -304,13 +360,31 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Returns
         -------
-        ranking : ndarray of shape (n_samples, r)
+        ranking : ndarray or data frame of shape (n_samples, r)
             The position of every label, 1 = best; with ``y_type="relevance"``, r minus the
             position. Of two labels that the predictions tie, the one of the smaller index comes
-            first.
+            first. A data frame, whose columns are ``labels_``, if `y` was one; see `set_output`.
         """
         ranks = self._predict_ranks(X)
-        return self.n_labels_ - ranks if self.y_type == "relevance" else ranks
+        values = self.n_labels_ - ranks if self.y_type == "relevance" else ranks
+        chosen = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
+        container = self._container if chosen == "default" else chosen
+        return values if container is None else make_frame(values, self.labels_, container, X)
+
+    def predict_order(self, X: Any) -> NDArray[Any]:
+        """Return the names of the labels in their predicted order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
+
+        Returns
+        -------
+        order : ndarray of shape (n_samples, r)
+            The entries of ``labels_``, best first.
+        """
+        return self.labels_[np.argsort(self._predict_ranks(X), axis=1)]
 
     def _predict_ranks(self, X: Any) -> NDArray[np.int64]:
         """Return the position of every label, 1 = best."""
@@ -363,8 +437,8 @@ class CalibratedLabelRanker(BaseEstimator):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             What the regressor takes, in its form: numbers, categories, missing values.
-        y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            As in `fit`.
+        y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
+            As in `fit`. Columns with names may come in any order.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -377,7 +451,9 @@ class CalibratedLabelRanker(BaseEstimator):
             measure is undefined are left out; on all rows, the score is NaN with a warning.
         """
         ranks = self._predict_ranks(X)
-        kind, Y = read_label_rankings(y, len(ranks), self.y_type)
+        numbers, _ = read_names(y, self.y_type, self._names)
+        kind, Y = read_label_rankings(numbers, len(ranks), self.y_type)
+        Y = place_unlisted(kind, Y, self.unlisted)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
