@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils.validation import check_array
 
 from sklearn_rankcal.labels._preferences import Preferences
@@ -77,15 +78,16 @@ def labels_of_rankings(
     None if the labels are relevance.
     """
     r = Y.shape[1]
-    i, j = np.triu_indices(r, 1)
     if kind == "weights":
+        i, j = np.triu_indices(r, 1)
         weights = np.where(np.eye(r, dtype=bool), 0.0, Y)
         judged = weights[:, i, j] + weights[:, j, i] > 0
     else:
         if kind == "ranks":
             # relevance of a label: r - 1 minus the number of labels above it; equal for tied labels
-            above = (Y[:, None, :] < Y[:, :, None]).sum(axis=2)
-            Y = np.where(np.isnan(Y), np.nan, r - 1.0 - above)
+            missing = np.isnan(Y)
+            above = rankdata(np.where(missing, np.inf, Y), "min", axis=1) - 1
+            Y = np.where(missing, np.nan, r - 1.0 - above)
         if not np.isnan(Y).any():
             return Y.ravel(), None
         if pair_weight is None:
@@ -93,6 +95,7 @@ def labels_of_rankings(
                 f"{name} needs every entry of y. Only loss='pd' and loss='pd_by_scores' accept "
                 "missing entries (NaN), because they learn from the pairs that are judged."
             )
+        i, j = np.triu_indices(r, 1)
         gap = Y[:, :, None] - Y[:, None, :]
         judged = ~np.isnan(gap[:, i, j])
         weights = np.zeros_like(gap)

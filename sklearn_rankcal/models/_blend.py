@@ -42,6 +42,9 @@ MAX_LEVERAGE = 1 - 1e-6
 N_COMPONENTS = 500  # of a kernel; with at most so many rows, kernel ridge regression is exact
 MAX_SAMPLES = 20_000  # rows on which all but the trees are fitted
 MAX_SEARCH = 2000  # rows on which the widths of kernels, and arcsinh or not, are chosen
+# A tree has about two nodes for each row, with 8 bytes for each output. Above this size of all
+# trees, leaves get more rows.
+FOREST_BYTES = 1 << 28
 SHRINKAGE = 2.0  # how strongly the weights are drawn to equal weights
 
 
@@ -197,6 +200,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         self.forest_ = ExtraTreesRegressor(
             self.n_estimators,
             bootstrap=True,
+            min_samples_leaf=-(-16 * self.n_estimators * y.size // FOREST_BYTES),
             oob_score=learn_weights,
             n_jobs=self.n_jobs,
             random_state=seed,

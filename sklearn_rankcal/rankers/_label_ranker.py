@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,22 +20,23 @@ from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
-from sklearn_rankcal.labels._label_rankings import (
-    labels_of_rankings,
-    place_unlisted,
-    read_label_rankings,
-)
+from sklearn_rankcal.labels._label_rankings import place_unlisted, read_label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.rankers._label_targets import (
+    fill_unknown,
+    goes_by_scores,
+    make_label_targets,
+    read_labels,
+)
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -43,6 +44,7 @@ from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
 
 Floats = NDArray[np.float64]
+N_IMPUTATIONS = 2  # fits before the last one, where scores are not known
 
 
 class CalibratedLabelRanker(BaseEstimator):
@@ -105,6 +107,8 @@ class CalibratedLabelRanker(BaseEstimator):
     cyclic_weight_ : float
         The factor, in [0, 1], by which the cyclic part of predicted preferences is multiplied
         before they are decoded; see Notes. It is 1 if there is nothing to choose it from.
+    by_scores_ : bool
+        Whether a score is learned for each label, and not a preference for each pair; see Notes.
     loss_ : Loss
         The loss. Parameters that the data determine are filled in.
     decoder_ : decoder
@@ -131,6 +135,12 @@ class CalibratedLabelRanker(BaseEstimator):
     ``fit_held_out``, as the default has, `fit` chooses `cyclic_weight_` by least squares from
     held-out predictions; 0 makes every decoder sort by scores. It approaches 1 as the predictions
     approach the conditional means, so that calibration holds with it too.
+
+    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is true: the
+    regressor learns the mean net preference for each label, as with ``loss="pd_by_scores"``, and
+    labels are sorted by it. Time and memory then grow with r, and not with r^2. What is lost is the
+    cyclic part, so that this is calibrated under the condition P_f of `losses.PDByScores` only.
+    Another decoder, such as ``"local_search"``, keeps the pairs.
 
     References
     ----------
@@ -223,42 +233,34 @@ class CalibratedLabelRanker(BaseEstimator):
         weight = check_weight(sample_weight, X.shape[0])
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
-        if kind == "ranks":
-            loss = _with_threshold(loss, r)
-        labels, judged = _read_labels(kind, Y, loss)
-        self.loss_ = loss.resolve(labels)
+        self.by_scores_ = goes_by_scores(loss, self.decoder, r)
+        if self.by_scores_:
+            self.decoder_ = Sort()
+        self.loss_, values, known, keep = make_label_targets(loss, kind, Y, self.by_scores_)
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
         self.cyclic_weight_ = 1.0
         if r == 1:  # nothing is learned, but the regressor checks X
-            self.regressor_, _ = self._fit_one(X, np.zeros((len(Y), 1)), weight)
+            self.regressor_, _ = self._fit_one(X, values, weight)
             return self
-        queries = Queries.uniform(len(Y), r)
-        keep = self.loss_.defined(labels, queries)
-        if judged is not None:  # if the judged pairs are tied, the others need not be
-            keep |= judged.any(axis=1) & ~judged.all(axis=1)
         if weight is not None:
-            keep &= weight > 0
+            keep = keep & (weight > 0)
         if not keep.any():
             raise ValueError(
                 f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
                 "of positive weight, so that there is nothing to learn from. If each row lists its "
                 "favourite labels only, unlisted='last' puts the others below."
             )
-        weight = None if weight is None else weight[keep]
-        pairs_missing = judged is not None and _by_pairs(loss)
-        made = (self.loss_.differences if pairs_missing else self.loss_.training_targets)(
-            labels, queries
-        )
-        targets = flat_targets(made).reshape(len(Y), -1)[keep]
-        largest = float(np.abs(targets).max())
+        rows = np.flatnonzero(keep)
+        weight = None if weight is None else weight[rows]
+        largest = float(np.abs(values[rows]).max())
         check_unit(largest)
         self._unit = target_unit(largest)
-        targets = targets / self._unit
-        if judged is not None and pairs_missing:
-            self._fit_pairs(take_rows(X, np.flatnonzero(keep)), targets, judged[keep], weight)
+        targets = values[rows] / self._unit
+        if known is None:
+            self._fit_all(take_rows(X, rows), targets, weight)
         else:
-            self._fit_all(take_rows(X, np.flatnonzero(keep)), targets, weight)
+            self._fit_known(take_rows(X, rows), targets, known[rows], weight)
         return self
 
     def _read_labels_of_fit(self, y: Any, n_rows: int) -> tuple[str, Floats]:
@@ -274,11 +276,15 @@ class CalibratedLabelRanker(BaseEstimator):
             warn_of_tails(Y, are_orders)
         return kind, place_unlisted(kind, Y, self.unlisted)
 
-    def _fit_pairs(
-        self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
+    def _fit_known(
+        self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
     ) -> None:
-        """Fit to the differences of pairs, some of which may not be judged."""
-        if not judged.all():
+        """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
+        if self.by_scores_ and self.missing == "impute" and self._holds_out() and not known.all():
+            # A regressor for each label would take too long: all are fitted to together, again and
+            # again, with better predictions of what is not known.
+            targets = self._impute_together(X, targets, known, weight)
+        elif not known.all():
             regressors = [
                 self._fit_one(
                     take_rows(X, np.flatnonzero(rows)),
@@ -287,15 +293,32 @@ class CalibratedLabelRanker(BaseEstimator):
                 )[0]
                 if rows.any()
                 else None
-                for target, rows in zip(differences.T, judged.T, strict=True)
+                for target, rows in zip(targets.T, known.T, strict=True)
             ]
             if self.missing == "pairwise":
                 self.regressors_ = regressors
                 return
-            differences = np.where(judged, differences, _predict_each(regressors, X))
+            targets = np.where(known, targets, _predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            differences = net_scores(differences, self.n_labels_)
-        self._fit_all(X, differences, weight, judged)
+            targets = net_scores(targets, self.n_labels_)
+        self._fit_all(X, targets, weight, known)
+
+    def _impute_together(
+        self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
+    ) -> Floats:
+        """Replace the scores that are not known by held-out predictions of a fit to all scores."""
+        filled = fill_unknown(targets, known, weight)
+        for _ in range(N_IMPUTATIONS):
+            regressor, held_out = self._fit_one(X, filled, weight)
+            without = np.isnan(held_out).any(axis=1)  # few rows, or more than are drawn
+            if without.any():
+                left = take_rows(X, np.flatnonzero(without))
+                held_out[without] = regressor.predict(left)
+            filled = fill_unknown(targets, known, weight, held_out)
+        return filled
+
+    def _holds_out(self) -> bool:
+        return self.regressor is None or hasattr(self.regressor, "fit_held_out")
 
     def _fit_all(
         self,
@@ -306,7 +329,8 @@ class CalibratedLabelRanker(BaseEstimator):
     ) -> None:
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)
-        if held_out is not None and self.loss_.space == PAIRS and self.n_labels_ > 2:
+        of_pairs = self.loss_.space == PAIRS and not self.by_scores_
+        if held_out is not None and of_pairs and self.n_labels_ > 2:
             self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
@@ -392,7 +416,9 @@ class CalibratedLabelRanker(BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        if self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
+        if self.by_scores_:
+            ranks = self.decoder_.decode(u.ravel(), queries).ranks
+        elif self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
             ranks = Sort().decode(net_scores(u, self.n_labels_).ravel(), queries).ranks
         else:
             parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
@@ -428,6 +454,8 @@ class CalibratedLabelRanker(BaseEstimator):
             `CalibratedRanker.predict_preferences`, with labels in the place of documents.
         """
         u = self._predict_targets(X)
+        if self.by_scores_:
+            return u[:, :, None] - u[:, None, :]
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -457,14 +485,19 @@ class CalibratedLabelRanker(BaseEstimator):
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
-        labels, _ = _read_labels(kind, Y, self.loss_)
-        queries = Queries.uniform(*ranks.shape)
-        values = self.loss_.metric(labels, ranks.ravel(), queries)
+        values, factors = np.empty(len(ranks)), np.ones(len(ranks))
+        # Labels with missing entries become preferences, which take about 50 bytes a pair.
+        for rows in gen_batches(len(ranks), rows_per_block(50 * self.n_labels_**2, 1 << 28)):
+            labels, _ = read_labels(kind, Y[rows], self.loss_)
+            queries = Queries.uniform(*ranks[rows].shape)
+            values[rows] = self.loss_.metric(labels, ranks[rows].ravel(), queries)
+            factor = self.loss_.query_weight(labels, queries)
+            factors[rows] = 1.0 if factor is None else factor
         if isinstance(self.loss_, PD | PDByScores):
             values = 2 * values - 1
-        rows = Queries.uniform(len(ranks), 1)  # a row weighs by itself
-        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
-        return mean_over_queries(values, rows, weight, name, factor)
+        each = Queries.uniform(len(ranks), 1)  # a row weighs by itself
+        factor = None if factor is None else factors
+        return mean_over_queries(values, each, weight, type(self.loss_).__name__, factor)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -493,34 +526,3 @@ def _predict_each(regressors: list[Any], X: Any) -> Floats:
             for one in regressors
         ]
     )
-
-
-def _read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Convert labels to what losses take; return also which pairs are judged (None: all)."""
-    return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
-
-
-def _with_threshold(loss: Loss, r: int) -> Loss:
-    """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
-    if not loss.needs_threshold:
-        return loss
-    cutoff = getattr(loss, "k", None)
-    check_cutoff("k", cutoff)
-    kind = type(loss).__name__
-    if cutoff is None:
-        raise ValueError(
-            f"Ranks do not determine which labels are relevant to {kind}. With "
-            f"{kind}(threshold={r - 1}), the first label is; threshold=t means labels with "
-            "r - rank >= t. With y_type='relevance', y can hold 0 and 1 instead of ranks."
-        )
-    if cutoff >= r > 1:
-        raise ValueError(
-            f"With {kind}(k={cutoff}), the first {cutoff} labels are relevant, but there are only "
-            f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
-        )
-    return clone(loss).set_params(threshold=r - cutoff)
-
-
-def _by_pairs(loss: Loss) -> bool:
-    """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
-    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
