@@ -732,11 +732,11 @@ def test_orders_of_names(data, kind):
 
 
 def test_orders_with_ties_and_gaps():
-    y = ["b > a = c", ["c", ["a", "b"]], "", ["a", None, "c"], None]
+    y = ["b > a = c", ["c", ["a", "b"]], "", ["a", None, "c"], None, "a = b > c"]
     ranks, names = read_names(y)
     assert names.tolist() == ["a", "b", "c"]
     nan = np.nan
-    wanted = [[2, 1, 2], [2, 2, 1], [nan] * 3, [1, nan, 2], [nan] * 3]
+    wanted = [[2, 1, 2], [2, 2, 1], [nan] * 3, [1, nan, 2], [nan] * 3, [1, 1, 3]]
     np.testing.assert_array_equal(ranks, wanted)
     again, _ = read_names(["b > c"], known=names)
     np.testing.assert_array_equal(again, [[nan, 1, 2]])
