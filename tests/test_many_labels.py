@@ -15,8 +15,8 @@ from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.models import BlendedRegressor, _blend
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import _label_targets
+from sklearn_rankcal.rankers._label_imputation import fill_unknown
 from sklearn_rankcal.rankers._label_targets import (
-    fill_unknown,
     goes_by_scores,
     make_label_targets,
     scores_of_labels,

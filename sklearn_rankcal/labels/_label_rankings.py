@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_array
 
+from sklearn_rankcal.labels._label_names import read_names
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
@@ -65,6 +66,17 @@ def place_unlisted(kind: str, Y: Floats, unlisted: str) -> Floats:
     missing = np.isnan(Y)
     lowest = np.where(missing, -np.inf, Y).max(axis=1, initial=-np.inf, keepdims=True)
     return np.where(missing & np.isfinite(lowest), lowest + 1, Y)
+
+
+def read_as_in_fit(y: Any, n_rows: int, ranker: Any) -> tuple[str, Floats]:
+    """Read `y` as `read_label_rankings` does, by the names and parameters of a label ranker.
+
+    If `ranker` is something else, or None, `y` is read by the defaults.
+    """
+    y_type = getattr(ranker, "y_type", "auto")
+    numbers, _ = read_names(y, y_type, getattr(ranker, "_names", None))
+    kind, Y = read_label_rankings(numbers, n_rows, y_type)
+    return kind, place_unlisted(kind, Y, getattr(ranker, "unlisted", "auto"))
 
 
 def labels_of_rankings(

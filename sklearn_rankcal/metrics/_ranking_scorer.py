@@ -10,12 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
-from sklearn_rankcal.labels._label_names import read_names
-from sklearn_rankcal.labels._label_rankings import (
-    labels_of_rankings,
-    place_unlisted,
-    read_label_rankings,
-)
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
 from sklearn_rankcal.measures import MEASURES, Measure, get_measure
@@ -216,11 +211,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     The labels are preferences if entries of y are missing, and relevance otherwise.
     """
     ranks = read_numbers(ranks, "predict(X)")
-    ranker = label_ranker_in(final)
-    y_type = getattr(ranker, "y_type", "auto")
-    numbers, _ = read_names(y, y_type, getattr(ranker, "_names", None))
-    kind, Y = read_label_rankings(numbers, len(ranks), y_type)
-    Y = place_unlisted(kind, Y, getattr(ranker, "unlisted", "auto"))
+    kind, Y = read_as_in_fit(y, len(ranks), label_ranker_in(final))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(

@@ -20,15 +20,19 @@ from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
-from sklearn_rankcal.labels._label_rankings import place_unlisted, read_label_rankings
+from sklearn_rankcal.labels._label_rankings import (
+    place_unlisted,
+    read_as_in_fit,
+    read_label_rankings,
+)
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.rankers._label_imputation import fit_each, impute_together, predict_each
 from sklearn_rankcal.rankers._label_targets import (
-    fill_unknown,
     goes_by_scores,
     make_label_targets,
     read_labels,
@@ -44,7 +48,6 @@ from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
 
 Floats = NDArray[np.float64]
-N_IMPUTATIONS = 2  # fits before the last one, where scores are not known
 
 
 class CalibratedLabelRanker(BaseEstimator):
@@ -281,41 +284,16 @@ class CalibratedLabelRanker(BaseEstimator):
     ) -> None:
         """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
         if self.by_scores_ and self.missing == "impute" and self._holds_out() and not known.all():
-            # A regressor for each label would take too long: all are fitted to together, again and
-            # again, with better predictions of what is not known.
-            targets = self._impute_together(X, targets, known, weight)
+            targets = impute_together(self._fit_one, X, targets, known, weight)
         elif not known.all():
-            regressors = [
-                self._fit_one(
-                    take_rows(X, np.flatnonzero(rows)),
-                    target[rows, None],
-                    None if weight is None else weight[rows],
-                )[0]
-                if rows.any()
-                else None
-                for target, rows in zip(targets.T, known.T, strict=True)
-            ]
+            regressors = fit_each(self._fit_one, X, targets, known, weight)
             if self.missing == "pairwise":
                 self.regressors_ = regressors
                 return
-            targets = np.where(known, targets, _predict_each(regressors, X))
+            targets = np.where(known, targets, predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
             targets = net_scores(targets, self.n_labels_)
         self._fit_all(X, targets, weight, known)
-
-    def _impute_together(
-        self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
-    ) -> Floats:
-        """Replace the scores that are not known by held-out predictions of a fit to all scores."""
-        filled = fill_unknown(targets, known, weight)
-        for _ in range(N_IMPUTATIONS):
-            regressor, held_out = self._fit_one(X, filled, weight)
-            without = np.isnan(held_out).any(axis=1)  # few rows, or more than are drawn
-            if without.any():
-                left = take_rows(X, np.flatnonzero(without))
-                held_out[without] = regressor.predict(left)
-            filled = fill_unknown(targets, known, weight, held_out)
-        return filled
 
     def _holds_out(self) -> bool:
         return self.regressor is None or hasattr(self.regressor, "fit_held_out")
@@ -429,7 +407,7 @@ class CalibratedLabelRanker(BaseEstimator):
         check_is_fitted(self)
         X = self._read_table(X)
         if self.regressors_ is not None:
-            u = _predict_each(self.regressors_, X) * self._unit
+            u = predict_each(self.regressors_, X) * self._unit
             return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
         if self.n_labels_ == 1:
@@ -464,7 +442,7 @@ class CalibratedLabelRanker(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            What the regressor takes, in its form: numbers, categories, missing values.
+            The columns of `fit`.
         y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
             As in `fit`. Columns with names may come in any order.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -479,9 +457,7 @@ class CalibratedLabelRanker(BaseEstimator):
             measure is undefined are left out; on all rows, the score is NaN with a warning.
         """
         ranks = self._predict_ranks(X)
-        numbers, _ = read_names(y, self.y_type, self._names)
-        kind, Y = read_label_rankings(numbers, len(ranks), self.y_type)
-        Y = place_unlisted(kind, Y, self.unlisted)
+        kind, Y = read_as_in_fit(y, len(ranks), self)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
@@ -516,13 +492,3 @@ class CalibratedLabelRanker(BaseEstimator):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = positive
         return tags
-
-
-def _predict_each(regressors: list[Any], X: Any) -> Floats:
-    """Predict one column with each regressor; the column is 0 if there is no regressor."""
-    return np.column_stack(
-        [
-            np.zeros(X.shape[0]) if one is None else np.asarray(one.predict(X)).reshape(-1)
-            for one in regressors
-        ]
-    )

@@ -102,25 +102,6 @@ def scores_of_labels(kind: str, Y: Floats) -> Floats:
     return share * ((r - 1) / r)
 
 
-def fill_unknown(
-    targets: Floats, known: Bools, weight: Floats | None, predicted: Floats | None = None
-) -> Floats:
-    """Return targets in which predictions replace those that are not known, or first their means.
-
-    The predictions come from a fit to such targets, and are therefore drawn to the means. A common
-    factor, by least squares over the known targets, makes up for this.
-    """
-    counts = known if weight is None else known * weight[:, None]
-    mean = (counts * targets).sum(axis=0) / np.maximum(counts.sum(axis=0), np.finfo(float).tiny)
-    if predicted is None:
-        return np.where(known, targets, mean)
-    deviation = predicted - mean
-    size = float((counts * deviation**2).sum())
-    gain = float((counts * deviation * (targets - mean)).sum())
-    factor = max(gain / size, 0.0) if size > 0 else 0.0
-    return np.where(known, targets, mean + factor * deviation)
-
-
 def read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, Bools | None]:
     """Convert labels to what losses take; return also which pairs are judged (None: all)."""
     return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
