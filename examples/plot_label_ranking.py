@@ -20,17 +20,18 @@ from sklearn_rankcal.datasets import make_label_ranking
 SECTIONS = ["news", "sports", "travel", "food", "music", "science"]
 people = make_label_ranking(700, 6, noise=1.0, random_state=0)
 X_train, X_test = people.X[:400], people.X[400:]
-Y_train, Y_test = people.Y[:400], people.Y[400:]
+Y = pd.DataFrame(people.Y.astype(int), columns=SECTIONS)
+Y_train, Y_test = Y[:400], Y[400:]
 
 
 def leave_out(Y, share):
     """Return the ranks of the sections that are left if people leave out some at random."""
     left_out = np.random.default_rng(0).random(Y.shape) < share
-    return pd.DataFrame(np.where(left_out, np.nan, Y)).rank(axis=1).to_numpy()
+    return Y.mask(left_out).rank(axis=1)
 
 
 Y_survey = leave_out(Y_train, 0.4)
-print(pd.DataFrame(Y_survey[:5], columns=SECTIONS).to_string(index=False))
+print(Y_survey.head().to_string(index=False))
 
 # %%
 # Each row is a person, 1 is the best section, and NaN is a section that the person left out. Here
@@ -47,8 +48,8 @@ ranker = CalibratedLabelRanker(random_state=0).fit(X_train, Y_survey)
 
 
 def score_one_order(Y):
-    answered = ~np.isnan(Y).all(axis=1)
-    order = aggregate(Judgements.from_ranks(Y[answered], items=SECTIONS), "kemeny")
+    answered = Y.notna().any(axis=1)
+    order = aggregate(Judgements.from_ranks(Y[answered]), "kemeny")
     scores = dict(zip(order.items.tolist(), order.scores.tolist(), strict=True))
     same = np.tile([scores[section] for section in SECTIONS], (len(Y_test), 1))
     return kendall_tau_score(-Y_test, same)  # relevance, where larger is better
@@ -62,11 +63,11 @@ print(f"best in expectation:  {best:.3f}")
 # %%
 # No single order suits these people: it is no better than chance. The ranker is much closer to the
 # best prediction. Here are its orders for three of the new people, each above the order that the
-# person gave.
+# person gave. The columns of the table that `fit` received are the names.
 
-rows = np.stack([ranker.predict(X_test[:3]), Y_test[:3].astype(int)], axis=1).reshape(6, 6)
-names = [f"person {k}, {kind}" for k in range(3) for kind in ("predicted", "given")]
-print(pd.DataFrame(rows, index=names, columns=SECTIONS).to_string())
+for predicted, given in zip(ranker.predict_order(X_test[:3]), Y_test.to_numpy(), strict=False):
+    print("predicted:", " > ".join(predicted))
+    print("given:    ", " > ".join(np.array(SECTIONS)[given.argsort()]), end="\n\n")
 
 # %%
 # How complete do the answers have to be? The ranker is trained again, with more and more entries

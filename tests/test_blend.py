@@ -144,3 +144,21 @@ def test_few_rows_equal_rows_and_constants(n):
         assert found.shape == (n, 4) and np.isfinite(found).all()
     with pytest.raises(ValueError, match=r"0 for every row|at least one non-zero"):
         BlendedRegressor().fit(X, Y, np.zeros(n))
+
+
+def test_missing_values_are_marked_for_all_members():
+    """That a value is missing says something, and a column without any value says nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[rng.random(300) < 0.4, 0] = np.nan
+    y = np.isnan(X[:, 0]) + 0.1 * X[:, 1]
+    model = BlendedRegressor(n_estimators=30, random_state=0).fit(X[:200], y[:200])
+    for weights in np.eye(4):
+        model.weights_ = weights
+        assert model.score(X[200:], y[200:]) > 0.9
+    empty = np.column_stack([X, np.full(300, np.nan)])
+    again = BlendedRegressor(n_estimators=30, random_state=0).fit(empty[:200], y[:200])
+    assert again.score(empty[200:], y[200:]) > 0.9
+    assert np.isfinite(again.predict(np.full((1, 3), np.nan))).all()
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict([[np.inf, 0.0]])

@@ -8,9 +8,7 @@ from sklearn.model_selection import cross_val_predict
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.rankers._label_ranker import _confirmed_share as confirmed_share
-from sklearn_rankcal.rankers._label_ranker import _cyclic_part as cyclic_part
-from sklearn_rankcal.rankers._label_ranker import _net_scores as net_scores
+from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
 
 FIRST, SECOND = np.triu_indices(4, 1)
 

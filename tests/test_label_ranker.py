@@ -1,19 +1,28 @@
 """CalibratedLabelRanker: losses, decoders, missing entries, weights; and scikit-learn's checks."""
 
 import gzip
+import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    HistGradientBoostingRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -23,8 +32,11 @@ from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.labels._doubtful_ranks import look_like_positions
+from sklearn_rankcal.labels._label_names import read_names
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.models._table_encoder import TableEncoder
 
 from . import oracles
 from .covering import covering_checks
@@ -278,7 +290,7 @@ def test_fit_takes_the_targets_of_less_variance(data):
 
 def test_only_the_order_of_ranks_counts(data):
     for loss in ("pd", PD("graded"), "ndcg", "precision@1"):
-        fit = CalibratedLabelRanker(Ridge(), loss=loss).fit
+        fit = CalibratedLabelRanker(Ridge(), loss=loss, y_type="ranks").fit
         ranker, far = fit(data.X, data.Y), fit(data.X, 10 * data.Y**2)
         np.testing.assert_array_equal(far.predict(data.X), ranker.predict(data.X))
         assert far.score(data.X, 10 * data.Y**2) == ranker.score(data.X, data.Y)
@@ -291,7 +303,7 @@ def test_rows_that_say_nothing_are_left_out(data):
     for labels, nothing, options in [
         (data.Y, data.Y[::-1], {}),
         (y, np.zeros_like(y), {"loss": "map", "y_type": "relevance"}),
-        (data.Y, np.where(data.Y > 1, np.nan, data.Y), {"loss": "pd"}),
+        (data.Y, np.where(data.Y > 1, np.nan, data.Y), {"unlisted": "ignore"}),
     ]:
         ranker = CalibratedLabelRanker(Ridge(), **options)
         some = np.where(half[:, None], labels, nothing)
@@ -522,3 +534,349 @@ def test_predict_of_preference_weights_is_positions(data):
         cross_val_score(
             CalibratedLabelRanker(Ridge()), data.X, weights, scoring="r2", error_score="raise"
         )
+
+
+# ------------------------------------------------------------------ what X and the regressor may be
+
+
+def people(n=120, seed=0):
+    """A table of numbers, categories and text with missing values, and rankings it determines."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, size=n).astype(float)
+    city = rng.choice(["north", "south"], size=n)
+    plan = rng.choice(["free", "paid", "trial"], size=n)
+    likes = np.c_[age / 20, 3.0 * (city == "north"), 2.0 * (plan == "paid"), np.ones(n)]
+    Y = (-likes).argsort(axis=1).argsort(axis=1) + 1
+    age[::9] = np.nan
+    X = pd.DataFrame({"age": age, "city": city, "plan": plan})
+    X.loc[::11, "plan"] = None
+    return X, Y
+
+
+FRAMES = {
+    "pandas": lambda X: X,
+    "categories": lambda X: X.astype({"city": "category", "plan": "category"}),
+    "polars": pl.from_pandas,
+    "objects": lambda X: X.to_numpy(dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_the_default_takes_categories_text_and_missing_values(kind):
+    X, Y = people()
+    X = FRAMES[kind](X)
+    ranker = CalibratedLabelRanker(random_state=0).fit(X[:80], Y[:80])
+    numbers = people()[0][["age"]]
+    age_alone = CalibratedLabelRanker(random_state=0).fit(numbers[:80], Y[:80])
+    assert ranker.score(X[80:], Y[80:]) > 0.85 > 0.6 > age_alone.score(numbers[80:], Y[80:])
+    assert ranker.predict(X[80:81]).tolist() == ranker.predict(X[80:])[:1].tolist()
+
+
+def test_unknown_and_rare_categories_are_zero():
+    X = np.array([[f"c{k}"] for k in range(40)] * 3, dtype=object)
+    encoder = TableEncoder().fit(X)
+    one = encoder.transform(np.array([["c3"], ["new"], ["c39"]], dtype=object))
+    assert one.sum(axis=1).tolist() == [1, 0, 0] and one.shape == (3, 32)
+    X = pd.DataFrame({"when": pd.to_datetime(["2026-01-01"] * 6)})
+    with pytest.raises(ValueError, match="Column 'when' of X contains times"):
+        CalibratedLabelRanker().fit(X, Y4)
+
+
+def test_frames_and_missing_values_reach_the_regressor():
+    X, Y = people()
+    X = X.astype({"city": "category", "plan": "category"})
+    boosting = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=20)
+    plain, wrapped = (
+        CalibratedLabelRanker(one).fit(X[:80], Y[:80])
+        for one in (boosting, MultiOutputRegressor(boosting))
+    )
+    np.testing.assert_array_equal(plain.predict(X), wrapped.predict(X))
+    assert list(plain.regressor_.estimators_[0].feature_names_in_) == ["age", "city", "plan"]
+    assert plain.score(X[80:], Y[80:]) > 0.6
+    missing = Y.astype(float)
+    missing[::2, 1] = np.nan
+    for X_kind in (X, pl.from_pandas(X)):
+        ranker = CalibratedLabelRanker(boosting).fit(X_kind, missing)
+        assert ranker.score(X_kind, Y) > 0.6
+
+
+def test_a_regressor_that_takes_no_text_names_the_columns():
+    X, Y = people()
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
+        CalibratedLabelRanker(Ridge()).fit(X[["age", "city"]].fillna(0), Y)
+    assert "Columns of X with text or times: ['city']" in caught.value.__notes__[0]
+    with pytest.raises(ValueError, match="contains NaN"):
+        CalibratedLabelRanker(Ridge()).fit(X[["age"]], Y)
+
+
+BOOSTING = HistGradientBoostingRegressor(max_iter=5)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        BOOSTING,
+        make_pipeline(StandardScaler(), BOOSTING),
+        GridSearchCV(BOOSTING, {"max_iter": [2, 5]}, cv=2),
+        BaggingRegressor(BOOSTING, n_estimators=2),
+    ],
+    ids=["boosting", "pipeline", "search", "bagging"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_regressors_of_one_output_are_wrapped(data, regressor):
+    found, wanted = (
+        CalibratedLabelRanker(one, random_state=0).fit(data.X, data.Y).predict_preferences(data.X)
+        for one in (regressor, MultiOutputRegressor(regressor))
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_wrapped_pipeline_receives_weights(data):
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(data.Y))
+    found, wanted = (
+        CalibratedLabelRanker(one).fit(data.X, data.Y, weight).predict_preferences(data.X)
+        for one in (make_pipeline(BOOSTING), BOOSTING)
+    )
+    np.testing.assert_array_equal(found, wanted)
+    plain = CalibratedLabelRanker(BOOSTING).fit(data.X, data.Y).predict_preferences(data.X)
+    assert np.abs(plain - wanted).max() > 0.01
+
+
+def test_regressors_of_many_outputs_are_not_wrapped(data):
+    for regressor in (Ridge(), MLPRegressor(hidden_layer_sizes=(2,), solver="lbfgs", max_iter=20)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            ranker = CalibratedLabelRanker(regressor, random_state=0).fit(data.X, data.Y)
+        assert type(ranker.regressor_) is type(regressor)
+
+
+# ------------------------------------------------------------------ names of labels
+
+NAMES = ["tea", "coffee", "juice", "milk"]
+
+
+def as_orders(Y, join):
+    """The rows of Y, positions without ties, as orders of names."""
+    return [join([NAMES[k] for k in np.argsort(row)]) for row in Y]
+
+
+def test_a_frame_of_names_comes_back(data):
+    X = pd.DataFrame(data.X, index=np.arange(240) + 500)
+    Y = pd.DataFrame(data.Y, columns=NAMES)
+    plain = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
+    ranker = CalibratedLabelRanker(Ridge()).fit(X, Y)
+    found = ranker.predict(X)
+    wanted = plain.predict(data.X)
+    pd.testing.assert_frame_equal(found, pd.DataFrame(wanted, index=X.index, columns=NAMES))
+    assert ranker.labels_.tolist() == NAMES and plain.labels_.tolist() == [0, 1, 2, 3]
+    order = ranker.predict_order(X)
+    assert all(
+        row[order[n]].tolist() == [1, 2, 3, 4] for n, (_, row) in enumerate(found.iterrows())
+    )
+    np.testing.assert_array_equal(plain.predict_order(data.X), np.argsort(wanted, axis=1))
+    # the columns of y in another order, and the scorer
+    other = Y[NAMES[::-1]]
+    assert ranker.score(X, other) == ranker.score(X, Y) == plain.score(data.X, data.Y)
+    tau = get_ranking_scorer("kendall_tau")
+    assert tau(ranker, X, other) == tau(plain, data.X, data.Y)
+    for wrong in (Y.rename(columns={"tea": "cola"}), Y[NAMES[:3]], Y.assign(cola=5)):
+        with pytest.raises(ValueError, match="columns of y must be the labels of fit"):
+            ranker.score(X, wrong)
+    with pytest.raises(ValueError, match="not unique"):
+        ranker.fit(X, Y.set_axis(["tea", "tea", "milk", "juice"], axis=1))
+
+
+def test_polars_and_set_output(data):
+    Y = pl.DataFrame(data.Y, schema=NAMES)
+    ranker = CalibratedLabelRanker(Ridge()).fit(data.X, Y)
+    found = ranker.predict(data.X)
+    assert isinstance(found, pl.DataFrame) and found.columns == NAMES
+    assert ranker.score(data.X, Y[NAMES[::-1]]) == ranker.score(data.X, Y)
+    frame = clone(CalibratedLabelRanker(Ridge()).set_output(predict="pandas"))
+    by_array = frame.fit(data.X, data.Y).predict(data.X)
+    assert isinstance(by_array, pd.DataFrame) and list(by_array.columns) == [0, 1, 2, 3]
+    assert isinstance(frame.set_output(predict="default").predict(data.X), np.ndarray)
+    with pytest.raises(ValueError, match="predict"):
+        frame.set_output(predict="numpy")
+    relevance = CalibratedLabelRanker(Ridge(), y_type="relevance").fit(
+        data.X, pl.DataFrame(4 - data.Y, schema=NAMES)
+    )
+    np.testing.assert_array_equal(relevance.predict(data.X), 4 - found.to_numpy())
+
+
+ORDERS = {
+    "strings": lambda Y: as_orders(Y, " > ".join),
+    "column": lambda Y: pd.Series(as_orders(Y, ">".join)),
+    "polars column": lambda Y: pl.Series(as_orders(Y, ">".join)),
+    "lists": lambda Y: as_orders(Y, list),
+    "array": lambda Y: np.array(as_orders(Y, list)),
+    "frame": lambda Y: pd.DataFrame(as_orders(Y, list), columns=["1st", "2nd", "3rd", "4th"]),
+}
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_orders_of_names(data, kind):
+    y = ORDERS[kind](data.Y)
+    ranker = CalibratedLabelRanker(Ridge()).fit(data.X, y)
+    plain = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
+    assert ranker.labels_.tolist() == sorted(NAMES)
+    wanted = np.array(NAMES)[np.argsort(plain.predict(data.X), axis=1)]
+    np.testing.assert_array_equal(ranker.predict_order(data.X), wanted)
+    assert isinstance(ranker.predict(data.X), pd.DataFrame) == (kind in ("column", "frame"))
+    assert ranker.score(data.X, y) == pytest.approx(plain.score(data.X, data.Y))
+    tau = get_ranking_scorer("kendall_tau")
+    assert tau(ranker, data.X, y) == pytest.approx(tau(plain, data.X, data.Y))
+    folds = KFold(3, shuffle=True, random_state=0)
+    found, wanted = (cross_val_score(ranker, data.X, goal, cv=folds) for goal in (y, data.Y))
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_orders_with_ties_and_gaps():
+    y = ["b > a = c", ["c", ["a", "b"]], "", ["a", None, "c"], None, "a = b > c"]
+    ranks, names = read_names(y)
+    assert names.tolist() == ["a", "b", "c"]
+    nan = np.nan
+    wanted = [[2, 1, 2], [2, 2, 1], [nan] * 3, [1, nan, 2], [nan] * 3, [1, 1, 3]]
+    np.testing.assert_array_equal(ranks, wanted)
+    again, _ = read_names(["b > c"], known=names)
+    np.testing.assert_array_equal(again, [[nan, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a > b", "a > a"] * 3, "Row 1 of y has the label 'a' twice"),
+        (["a > b", "a > "] * 3, "Row 1 of y, 'a > ', is no order of names"),
+        (["a > b", 3] * 3, "Row 1 of y is 3, but other rows are orders of names"),
+        ([["a", "b"], ["a", 3]] * 3, r"Row 1 of y, \['a', 3\], is no order of names"),
+        (["a > b"] * 5, "y has 5 rows, but X has 6"),
+        (["1", "2"] * 3, "must be real numbers, not text"),
+    ],
+)
+def test_bad_orders(y, message):
+    with pytest.raises(ValueError, match=message):
+        CalibratedLabelRanker(Ridge()).fit(X4, y)
+
+
+def test_orders_are_ranks_of_known_labels():
+    with pytest.raises(ValueError, match="y_type is 'relevance'; use 'ranks'"):
+        CalibratedLabelRanker(Ridge(), y_type="relevance").fit(X4, ["a > b"] * 6)
+    ranker = CalibratedLabelRanker(Ridge()).fit(X4, ["a > b", "b > a"] * 3)
+    with pytest.raises(ValueError, match=r"label 'c', which fit did not see. The labels are \['a'"):
+        ranker.score(X4, ["a > b", "a > c"] * 3)
+
+
+# ------------------------------------------------------------------ labels without a rank
+
+
+def test_unlisted_labels_are_last(data):
+    """Tied below the others, as written out; without this, much is lost."""
+    top = np.where(data.Y <= 2, data.Y, np.nan)
+    tied = np.minimum(data.Y, 3)
+    train, test = slice(0, 200), slice(200, None)
+    last = CalibratedLabelRanker(Ridge(), unlisted="last").fit(data.X[train], top[train])
+    by_hand = CalibratedLabelRanker(Ridge()).fit(data.X[train], tied[train])
+    np.testing.assert_array_equal(
+        last.predict_preferences(data.X), by_hand.predict_preferences(data.X)
+    )
+    assert last.score(data.X, top) == by_hand.score(data.X, tied)
+    tau = get_ranking_scorer("kendall_tau")
+    assert tau(last, data.X, top) == tau(by_hand, data.X, tied)
+    with pytest.warns(UserWarning, match="200 of 200 rows of y list only the first places"):
+        auto = CalibratedLabelRanker(Ridge()).fit(data.X[train], top[train])
+    ignore = CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(data.X[train], top[train])
+    np.testing.assert_array_equal(auto.predict(data.X), ignore.predict(data.X))
+    full = data.Y[test]
+    assert last.score(data.X[test], full) > ignore.score(data.X[test], full) + 0.1
+    # of a favourite alone, only "last" can learn
+    first = np.where(data.Y == 1, 1, np.nan)
+    assert (
+        CalibratedLabelRanker(Ridge(), unlisted="last").fit(data.X, first).score(data.X, data.Y)
+        > 0.3
+    )
+    with pytest.raises(ValueError, match=r"judges no pair.*unlisted='last'"):
+        CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(data.X, first)
+    with pytest.raises(ValueError, match="unlisted='last' is about ranks, but y has relevance"):
+        CalibratedLabelRanker(Ridge(), unlisted="last", y_type="relevance").fit(data.X, data.Y)
+
+
+def test_when_the_tail_is_said_to_be_missing(data):
+    """Not if gaps or the numbers of labels show otherwise, and not for a few rows."""
+    rng = np.random.default_rng(0)
+    gone = rng.random(data.Y.shape) < 0.4
+    gaps = np.where(gone, np.nan, data.Y)
+    anew = pd.DataFrame(gaps).rank(axis=1).to_numpy()
+    few = data.Y.copy()
+    few[:2, :] = np.where(few[:2] <= 2, few[:2], np.nan)
+    for y in (gaps, anew, few, data.Y):
+        CalibratedLabelRanker(Ridge()).fit(data.X, y)
+    with pytest.warns(UserWarning, match="first places"):
+        CalibratedLabelRanker(Ridge()).fit(data.X[:6], ["a > b > c"] * 5 + ["b > a"])
+
+
+# ------------------------------------------------------------------ ratings that are no ranks
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("method", ["min", "max", "average", "dense"])
+def test_rankings_look_like_positions(method, share):
+    rng = np.random.default_rng(0)
+    for r in (2, 3, 6):
+        ranks = rankdata(rng.integers(0, 2 * r, (200, r)), method, axis=1).astype(float)
+        if method == "dense":  # fewer tiers look like ratings
+            ranks = ranks[2 * np.max(ranks, axis=1) >= r]
+        ranks[rng.random(ranks.shape) < share] = np.nan
+        if method == "dense" and share:
+            ranks = ranks[[2 * len(set(row) - {np.nan}) >= len(row) for row in ranks]]
+        assert look_like_positions(ranks).all()
+
+
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [
+        ([1, 4, 3, 2], True),  # stars without ties cannot be told from ranks
+        ([5, 4, 4, 1], False),
+        ([3, 2, 2, 2], False),
+        ([1, 2, 99, 99], False),
+        ([0.5, 1, 2, 3], False),
+        ([2, np.nan, 4, np.nan], True),
+        ([2, np.nan, 5, np.nan], False),
+        ([1, 1, 1, 2], True),
+        ([2, 2, 1, 1], True),
+        ([np.nan] * 4, True),
+        ([2.5, 2.5, 2.5, 2.5], True),
+    ],
+)
+def test_rows_that_look_like_positions(row, fits):
+    assert look_like_positions(np.array([row], dtype=float)).tolist() == [fits]
+
+
+def test_ratings_are_told_from_ranks(data):
+    stars = np.random.default_rng(0).integers(1, 6, (240, 4)).astype(float)
+    with pytest.warns(UserWarning, match=r"rows of y do not look like .* pass y_type='relevance'"):
+        CalibratedLabelRanker(Ridge()).fit(data.X, stars)
+    for y_type in ("ranks", "relevance"):
+        CalibratedLabelRanker(Ridge(), y_type=y_type).fit(data.X, stars)
+
+
+# ------------------------------------------------------------------ little to learn from
+
+
+def test_little_data():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=2), "b": ["x", "y"]})
+    two = CalibratedLabelRanker(random_state=0).fit(X, ["a > b > c", "c > b > a"])
+    assert two.predict_order(X).tolist() == [["a", "b", "c"], ["c", "b", "a"]]
+    one = CalibratedLabelRanker(random_state=0).fit(X[:1], ["b > c > a"])
+    assert one.predict_order(X).tolist() == [["b", "c", "a"]] * 2
+    alike = CalibratedLabelRanker(random_state=0).fit(pd.concat([X] * 6), [["b", "a"]] * 12)
+    assert alike.predict_order(X).tolist() == [["b", "a"]] * 2
+    same_row = CalibratedLabelRanker(random_state=0).fit(
+        np.ones((9, 1)), ["a > b"] * 6 + ["b > a"] * 3
+    )
+    assert same_row.predict_order([[1.0]]).tolist() == [["a", "b"]]
+    only = CalibratedLabelRanker(random_state=0).fit(X, pd.DataFrame({"a": [1, 1]}))
+    assert only.predict(X).to_numpy().tolist() == [[1], [1]]
+    Y = np.array([[1, 2, 3.0]] * 6 + [[np.nan] * 3])
+    empty_row = CalibratedLabelRanker(random_state=0).fit(rng.normal(size=(7, 2)), Y)
+    assert empty_row.predict(rng.normal(size=(1, 2))).tolist() == [[1, 2, 3]]

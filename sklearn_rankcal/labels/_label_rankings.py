@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils.validation import check_array
 
+from sklearn_rankcal.labels._label_names import read_names
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
@@ -50,6 +52,33 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     return kind, values
 
 
+def place_unlisted(kind: str, Y: Floats, unlisted: str) -> Floats:
+    """Return ranks; if `unlisted` is "last", labels without a rank are tied below all others.
+
+    Rows without any rank have nothing to be below, and stay as they are.
+    """
+    if unlisted != "last":
+        return Y
+    if kind != "ranks":
+        raise ValueError(
+            f"unlisted='last' is about ranks, but y has {kind}. Replace what is missing yourself."
+        )
+    missing = np.isnan(Y)
+    lowest = np.where(missing, -np.inf, Y).max(axis=1, initial=-np.inf, keepdims=True)
+    return np.where(missing & np.isfinite(lowest), lowest + 1, Y)
+
+
+def read_as_in_fit(y: Any, n_rows: int, ranker: Any) -> tuple[str, Floats]:
+    """Read `y` as `read_label_rankings` does, by the names and parameters of a label ranker.
+
+    If `ranker` is something else, or None, `y` is read by the defaults.
+    """
+    y_type = getattr(ranker, "y_type", "auto")
+    numbers, _ = read_names(y, y_type, getattr(ranker, "_names", None))
+    kind, Y = read_label_rankings(numbers, n_rows, y_type)
+    return kind, place_unlisted(kind, Y, getattr(ranker, "unlisted", "auto"))
+
+
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
 ) -> tuple[Any, Bools | None]:
@@ -61,15 +90,16 @@ def labels_of_rankings(
     None if the labels are relevance.
     """
     r = Y.shape[1]
-    i, j = np.triu_indices(r, 1)
     if kind == "weights":
+        i, j = np.triu_indices(r, 1)
         weights = np.where(np.eye(r, dtype=bool), 0.0, Y)
         judged = weights[:, i, j] + weights[:, j, i] > 0
     else:
         if kind == "ranks":
             # relevance of a label: r - 1 minus the number of labels above it; equal for tied labels
-            above = (Y[:, None, :] < Y[:, :, None]).sum(axis=2)
-            Y = np.where(np.isnan(Y), np.nan, r - 1.0 - above)
+            missing = np.isnan(Y)
+            above = rankdata(np.where(missing, np.inf, Y), "min", axis=1) - 1
+            Y = np.where(missing, np.nan, r - 1.0 - above)
         if not np.isnan(Y).any():
             return Y.ravel(), None
         if pair_weight is None:
@@ -77,6 +107,7 @@ def labels_of_rankings(
                 f"{name} needs every entry of y. Only loss='pd' and loss='pd_by_scores' accept "
                 "missing entries (NaN), because they learn from the pairs that are judged."
             )
+        i, j = np.triu_indices(r, 1)
         gap = Y[:, :, None] - Y[:, None, :]
         judged = ~np.isnan(gap[:, i, j])
         weights = np.zeros_like(gap)

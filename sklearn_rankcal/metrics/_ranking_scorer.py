@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
-from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
 from sklearn_rankcal.measures import MEASURES, Measure, get_measure
@@ -24,10 +24,10 @@ from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
+    label_ranker_in,
     predicts_positions,
     predicts_scores,
     refuse_hidden_ranker,
-    y_type_of,
 )
 
 
@@ -200,6 +200,8 @@ def _ranks_labels(final: Any, y: Any) -> bool:
     """Whether every row of y ranks labels."""
     if predicts_positions(final) or is_structured(y):
         return False
+    if hasattr(final, "labels_") and hasattr(final, "y_type"):  # y may be orders of names
+        return len(final.labels_) > 1
     return np.ndim(y) > 1 and np.shape(y)[1] > 1
 
 
@@ -209,7 +211,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     The labels are preferences if entries of y are missing, and relevance otherwise.
     """
     ranks = read_numbers(ranks, "predict(X)")
-    kind, Y = read_label_rankings(y, len(ranks), y_type_of(final))
+    kind, Y = read_as_in_fit(y, len(ranks), label_ranker_in(final))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(

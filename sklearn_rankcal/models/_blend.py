@@ -14,11 +14,19 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from sklearn_rankcal.models._logistic import fit_logistic
 from sklearn_rankcal.models._sums import solve_nonnegative
+from sklearn_rankcal.models._table_encoder import TableEncoder
 from sklearn_rankcal.models._tables import PREDICTION_BYTES
+from sklearn_rankcal.utils._features import check_features
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, power_above
@@ -34,6 +42,9 @@ MAX_LEVERAGE = 1 - 1e-6
 N_COMPONENTS = 500  # of a kernel; with at most so many rows, kernel ridge regression is exact
 MAX_SAMPLES = 20_000  # rows on which all but the trees are fitted
 MAX_SEARCH = 2000  # rows on which the widths of kernels, and arcsinh or not, are chosen
+# A tree has about two nodes for each row, with 8 bytes for each output. Above this size of all
+# trees, leaves get more rows.
+FOREST_BYTES = 1 << 28
 SHRINKAGE = 2.0  # how strongly the weights are drawn to equal weights
 
 
@@ -81,6 +92,9 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     Logistic regression treats a target as a probability between the smallest and the largest target
     of its output, and so estimates its conditional mean. Its inputs are the standardised features
     or, if that has a smaller leave-one-out error, their arcsinh.
+
+    Each of the 32 most frequent categories of a column becomes a column of 0 and 1. The trees take
+    missing numbers as they are. The others receive the mean, and a column that marks them.
 
     Parameters
     ----------
@@ -140,7 +154,8 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Numbers, categories and text, which is read as categories. Values may be missing.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. Only their ratios count.
@@ -157,7 +172,17 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
         They are NaN for rows that were not drawn, for rows of weight 0, and for fewer than 5 rows.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        table = check_features(X)
+        validate_data(self, X=table, y=y, skip_check_array=True)
+        self._encoder = TableEncoder().fit(table)
+        X, y = check_X_y(
+            self._encoder.transform(table),
+            y,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_all_finite="allow-nan",
+        )
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row.")
@@ -175,6 +200,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         self.forest_ = ExtraTreesRegressor(
             self.n_estimators,
             bootstrap=True,
+            min_samples_leaf=-(-16 * self.n_estimators * y.size // FOREST_BYTES),
             oob_score=learn_weights,
             n_jobs=self.n_jobs,
             random_state=seed,
@@ -184,8 +210,11 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             rows = np.sort(rng.choice(rows, MAX_SAMPLES, replace=False))
         n_rows = len(X)
         X, y, weight = X[rows], y[rows], weight[rows] / weight[rows].mean()
+        missing = np.isnan(X)
+        self._incomplete, self._empty = missing.any(axis=0), missing.all(axis=0)
+        X = self._mark_missing(X)
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight)
-        X = self.scaler_.transform(X)
+        X = self._scale(X)
         basis = X[rng.permutation(len(X))[:N_COMPONENTS]]
         search: Any = slice(None)
         if len(X) > MAX_SEARCH:
@@ -220,6 +249,17 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             blended[rows] = np.tensordot(self.weights_, U, axes=1) * self._unit
         return blended.ravel() if self._flat else blended
 
+    def _mark_missing(self, X: Floats) -> Floats:
+        """Append a column of 0 and 1 for each column in which `fit` saw missing values."""
+        if not self._incomplete.any():
+            return X
+        numbers = np.where(self._empty, 0.0, X)  # columns without a number have no mean
+        return np.hstack([numbers, np.isnan(X[:, self._incomplete])])
+
+    def _scale(self, X: Floats) -> Floats:
+        """Standardise what `_mark_missing` returned, with 0, the mean, for missing values."""
+        return np.nan_to_num(self.scaler_.transform(X), copy=False)
+
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
         """The weights of the average, from held-out predictions (4, n, n_outputs)."""
         # A and b are mean products.
@@ -240,12 +280,15 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> Floats:
         """Predict the weighted average of the four regressors, of the shape of y in `fit`."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        table = check_features(X)
+        validate_data(self, X=table, reset=False, skip_check_array=True)
+        encoded = self._encoder.transform(table)
+        X = check_array(encoded, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
         u = np.empty((len(X), len(self.kernels_[0][2])))
         # The kernel, its features and a temporary array of their size exist at the same time.
         n_columns = 3 * max(len(coef) for _, coef, _ in self.kernels_)
         for batch in gen_batches(len(X), rows_per_block(8 * n_columns, PREDICTION_BYTES)):
-            scaled = self.scaler_.transform(X[batch])
+            scaled = self._scale(self._mark_missing(X[batch]))
             u[batch] = self.weights_[0] * self.forest_.predict(X[batch]).reshape(len(scaled), -1)
             for w, (features, coef, intercept) in zip(
                 self.weights_[1:-1], self.kernels_, strict=True
@@ -258,4 +301,5 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.input_tags.allow_nan = True
         return tags

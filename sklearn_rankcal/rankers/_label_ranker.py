@@ -12,22 +12,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
-from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_label_rankings
+from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
+from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
+from sklearn_rankcal.labels._label_rankings import (
+    place_unlisted,
+    read_as_in_fit,
+    read_label_rankings,
+)
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
+from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.rankers._label_imputation import fit_each, impute_together, predict_each
+from sklearn_rankcal.rankers._label_targets import (
+    goes_by_scores,
+    make_label_targets,
+    read_labels,
+)
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._nested import set_random_states
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
@@ -45,8 +60,9 @@ class CalibratedLabelRanker(BaseEstimator):
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor with many outputs, to which `sklearn.multioutput.MultiOutputRegressor` converts
-        any regressor. None means `models.BlendedRegressor`.
+        A regressor. One that has a single output is wrapped in
+        `sklearn.multioutput.MultiOutputRegressor`. None means `models.BlendedRegressor`, which
+        takes numbers, categories, text and missing values.
     loss : str or Loss, default="pd"
         The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
         used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
@@ -64,7 +80,17 @@ class CalibratedLabelRanker(BaseEstimator):
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
           preference for label i over j, as `labels.rankings_to_preferences` returns them. Only
           ``"pd"`` and ``"pd_by_scores"`` take weights.
-        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three.
+        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three. A
+          warning says so if `y` does not look like ranks.
+
+        Names of labels are the columns of a data frame. Ranks can also be orders of names in each
+        row: ``"b > a = c"``, or lists of names, best first.
+    unlisted : {"auto", "ignore", "last"}, default="auto"
+        What it means that a label has no rank (NaN).
+
+        - ``"last"``: it is below the labels that have one, as in a list of favourites.
+        - ``"ignore"``: nothing; its place is not known.
+        - ``"auto"``: as ``"ignore"``, with a warning if rows list their first places only.
     missing : {"impute", "pairwise"}, default="impute"
         What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
         for each pair, to the rows that judge it. ``"impute"`` replaces the missing targets by
@@ -84,12 +110,16 @@ class CalibratedLabelRanker(BaseEstimator):
     cyclic_weight_ : float
         The factor, in [0, 1], by which the cyclic part of predicted preferences is multiplied
         before they are decoded; see Notes. It is 1 if there is nothing to choose it from.
+    by_scores_ : bool
+        Whether a score is learned for each label, and not a preference for each pair; see Notes.
     loss_ : Loss
         The loss. Parameters that the data determine are filled in.
     decoder_ : decoder
         The decoder.
     n_labels_ : int
         Number of labels r.
+    labels_ : ndarray of shape (r,)
+        The names of the labels, or 0 to r - 1 if `y` has no names.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -108,6 +138,12 @@ class CalibratedLabelRanker(BaseEstimator):
     ``fit_held_out``, as the default has, `fit` chooses `cyclic_weight_` by least squares from
     held-out predictions; 0 makes every decoder sort by scores. It approaches 1 as the predictions
     approach the conditional means, so that calibration holds with it too.
+
+    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is true: the
+    regressor learns the mean net preference for each label, as with ``loss="pd_by_scores"``, and
+    labels are sorted by it. Time and memory then grow with r, and not with r^2. What is lost is the
+    cyclic part, so that this is calibrated under the condition P_f of `losses.PDByScores` only.
+    Another decoder, such as ``"local_search"``, keeps the pairs.
 
     References
     ----------
@@ -137,6 +173,7 @@ class CalibratedLabelRanker(BaseEstimator):
         "loss": [str, Loss],
         "decoder": [str, HasMethods(["decode"])],
         "y_type": [StrOptions({"auto", "ranks", "relevance", "weights"})],
+        "unlisted": [StrOptions({"auto", "ignore", "last"})],
         "missing": [StrOptions({"impute", "pairwise"})],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -149,6 +186,7 @@ class CalibratedLabelRanker(BaseEstimator):
         loss: str | Loss = "pd",
         decoder: Any = "auto",
         y_type: str = "auto",
+        unlisted: str = "auto",
         missing: str = "impute",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -157,6 +195,7 @@ class CalibratedLabelRanker(BaseEstimator):
         self.loss = loss
         self.decoder = decoder
         self.y_type = y_type
+        self.unlisted = unlisted
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -169,12 +208,13 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-        y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            Ranks, relevance or preference weights, as `y_type` says. With ``"pd"`` and
-            ``"pd_by_scores"``, a label whose entry is NaN is not judged, and neither is a pair both
-            of whose weights are 0. Of two labels of equal rank, neither is preferred.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            What the regressor takes, in its form: numbers, categories, missing values.
+        y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
+            Ranks, orders of names, relevance or preference weights, as `y_type` says. With
+            ``"pd"`` and ``"pd_by_scores"``, a label whose entry is NaN is not judged (but see
+            `unlisted`), and neither is a pair both of whose weights are 0. Of two labels of equal
+            rank, neither is preferred.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -191,67 +231,72 @@ class CalibratedLabelRanker(BaseEstimator):
             to a binary loss, or if no row has anything to learn from.
         """
         loss = get_loss(self.loss)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        kind, Y = read_label_rankings(y, len(X), self.y_type)
-        weight = check_weight(sample_weight, len(X))
+        X = self._read_table(X, reset=True)
+        kind, Y = self._read_labels_of_fit(y, X.shape[0])
+        weight = check_weight(sample_weight, X.shape[0])
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
-        if kind == "ranks":
-            loss = _with_threshold(loss, r)
-        labels, judged = _read_labels(kind, Y, loss)
-        self.loss_ = loss.resolve(labels)
+        self.by_scores_ = goes_by_scores(loss, self.decoder, r)
+        if self.by_scores_:
+            self.decoder_ = Sort()
+        self.loss_, values, known, keep = make_label_targets(loss, kind, Y, self.by_scores_)
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
         self.cyclic_weight_ = 1.0
-        if r == 1:
+        if r == 1:  # nothing is learned, but the regressor checks X
+            self.regressor_, _ = self._fit_one(X, values, weight)
             return self
-        queries = Queries.uniform(len(Y), r)
-        keep = self.loss_.defined(labels, queries)
-        if judged is not None:  # if the judged pairs are tied, the others need not be
-            keep |= judged.any(axis=1) & ~judged.all(axis=1)
         if weight is not None:
-            keep &= weight > 0
+            keep = keep & (weight > 0)
         if not keep.any():
             raise ValueError(
                 f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
-                "of positive weight, so that there is nothing to learn from."
+                "of positive weight, so that there is nothing to learn from. If each row lists its "
+                "favourite labels only, unlisted='last' puts the others below."
             )
-        weight = None if weight is None else weight[keep]
-        pairs_missing = judged is not None and _by_pairs(loss)
-        made = (self.loss_.differences if pairs_missing else self.loss_.training_targets)(
-            labels, queries
-        )
-        targets = flat_targets(made).reshape(len(Y), -1)[keep]
-        largest = float(np.abs(targets).max())
+        rows = np.flatnonzero(keep)
+        weight = None if weight is None else weight[rows]
+        largest = float(np.abs(values[rows]).max())
         check_unit(largest)
         self._unit = target_unit(largest)
-        targets = targets / self._unit
-        if judged is not None and pairs_missing:
-            self._fit_pairs(X[keep], targets, judged[keep], weight)
+        targets = values[rows] / self._unit
+        if known is None:
+            self._fit_all(take_rows(X, rows), targets, weight)
         else:
-            self._fit_all(X[keep], targets, weight)
+            self._fit_known(take_rows(X, rows), targets, known[rows], weight)
         return self
 
-    def _fit_pairs(
-        self, X: Any, differences: Floats, judged: NDArray[np.bool_], weight: Floats | None
+    def _read_labels_of_fit(self, y: Any, n_rows: int) -> tuple[str, Floats]:
+        """Return the kind and the values of `y`; set what `y` says about the labels."""
+        numbers, self._names = read_names(y, self.y_type)
+        kind, Y = read_label_rankings(numbers, n_rows, self.y_type)
+        self.labels_ = np.arange(Y.shape[1]) if self._names is None else self._names
+        self._container = container_of(y)
+        are_orders = numbers is not y
+        if kind == "ranks" and self.y_type == "auto" and not are_orders:
+            warn_of_ratings(Y)
+        if kind == "ranks" and self.unlisted == "auto":
+            warn_of_tails(Y, are_orders)
+        return kind, place_unlisted(kind, Y, self.unlisted)
+
+    def _fit_known(
+        self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
     ) -> None:
-        """Fit to the differences of pairs, some of which may not be judged."""
-        if not judged.all():
-            regressors = [
-                self._fit_one(
-                    X[rows], target[rows, None], None if weight is None else weight[rows]
-                )[0]
-                if rows.any()
-                else None
-                for target, rows in zip(differences.T, judged.T, strict=True)
-            ]
+        """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
+        if self.by_scores_ and self.missing == "impute" and self._holds_out() and not known.all():
+            targets = impute_together(self._fit_one, X, targets, known, weight)
+        elif not known.all():
+            regressors = fit_each(self._fit_one, X, targets, known, weight)
             if self.missing == "pairwise":
                 self.regressors_ = regressors
                 return
-            differences = np.where(judged, differences, _predict_each(regressors, X))
+            targets = np.where(known, targets, predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            differences = _net_scores(differences, self.n_labels_)
-        self._fit_all(X, differences, weight, judged)
+            targets = net_scores(targets, self.n_labels_)
+        self._fit_all(X, targets, weight, known)
+
+    def _holds_out(self) -> bool:
+        return self.regressor is None or hasattr(self.regressor, "fit_held_out")
 
     def _fit_all(
         self,
@@ -262,10 +307,9 @@ class CalibratedLabelRanker(BaseEstimator):
     ) -> None:
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)
-        if held_out is not None and self.loss_.space == PAIRS and self.n_labels_ > 2:
-            self.cyclic_weight_ = _confirmed_share(
-                held_out, targets, self.n_labels_, judged, weight
-            )
+        of_pairs = self.loss_.space == PAIRS and not self.by_scores_
+        if held_out is not None and of_pairs and self.n_labels_ > 2:
+            self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
@@ -275,27 +319,74 @@ class CalibratedLabelRanker(BaseEstimator):
         regressor = set_random_states(regressor, self.random_state)
         if hasattr(regressor, "fit_held_out"):
             return regressor, regressor.fit_held_out(X, y, **weights)
-        return regressor.fit(X, y, **weights), None
+        try:
+            return fit_outputs(regressor, X, y, weights), None
+        except (TypeError, ValueError) as error:
+            note_text_columns(error, X)
+            raise
+
+    def _read_table(self, X: Any, reset: bool = False) -> Any:
+        """Check the number and the names of the columns; the regressor decides about the cells."""
+        table = check_features(X)
+        validate_data(self, X=table, reset=reset, skip_check_array=True)
+        return table
 
     # ---------------------------------------------------------------- predict
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def set_output(self, *, predict: str | None = None) -> CalibratedLabelRanker:
+        """Choose what `predict` returns.
+
+        Parameters
+        ----------
+        predict : {"default", "pandas", "polars"}, default=None
+            ``"default"`` is a data frame if the `y` of `fit` was one, and an array otherwise. None
+            changes nothing.
+
+        Returns
+        -------
+        self : CalibratedLabelRanker
+            The ranker.
+        """
+        check_choice(predict or "default", "predict", ("default", "pandas", "polars"))
+        if predict is not None:  # `clone` copies this attribute
+            self._sklearn_output_config = {"predict": predict}
+        return self
+
+    def predict(self, X: Any) -> Any:
         """Return the predicted ranking in the direction of `y`, which tools of scikit-learn need.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
 
         Returns
         -------
-        ranking : ndarray of shape (n_samples, r)
+        ranking : ndarray or data frame of shape (n_samples, r)
             The position of every label, 1 = best; with ``y_type="relevance"``, r minus the
             position. Of two labels that the predictions tie, the one of the smaller index comes
-            first.
+            first. A data frame, whose columns are ``labels_``, if `y` was one; see `set_output`.
         """
         ranks = self._predict_ranks(X)
-        return self.n_labels_ - ranks if self.y_type == "relevance" else ranks
+        values = self.n_labels_ - ranks if self.y_type == "relevance" else ranks
+        chosen = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
+        container = self._container if chosen == "default" else chosen
+        return values if container is None else make_frame(values, self.labels_, container, X)
+
+    def predict_order(self, X: Any) -> NDArray[Any]:
+        """Return the names of the labels in their predicted order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
+
+        Returns
+        -------
+        order : ndarray of shape (n_samples, r)
+            The entries of ``labels_``, best first.
+        """
+        return self.labels_[np.argsort(self._predict_ranks(X), axis=1)]
 
     def _predict_ranks(self, X: Any) -> NDArray[np.int64]:
         """Return the position of every label, 1 = best."""
@@ -303,8 +394,10 @@ class CalibratedLabelRanker(BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        if self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
-            ranks = Sort().decode(_net_scores(u, self.n_labels_).ravel(), queries).ranks
+        if self.by_scores_:
+            ranks = self.decoder_.decode(u.ravel(), queries).ranks
+        elif self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
+            ranks = Sort().decode(net_scores(u, self.n_labels_).ravel(), queries).ranks
         else:
             parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
             ranks = self.decoder_.decode(u.ravel(), queries, **parallel).ranks
@@ -312,15 +405,15 @@ class CalibratedLabelRanker(BaseEstimator):
 
     def _predict_targets(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = self._read_table(X)
         if self.regressors_ is not None:
-            u = _predict_each(self.regressors_, X) * self._unit
-            return u if self.loss_.space.is_pairwise else _net_scores(u, self.n_labels_)
-        if self.regressor_ is None:  # a single label
-            return np.zeros((len(X), 0))
-        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(len(X), -1)
+            u = predict_each(self.regressors_, X) * self._unit
+            return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
+        u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
+        if self.n_labels_ == 1:
+            return u[:, :0]
         if self.cyclic_weight_ < 1:
-            u -= (1 - self.cyclic_weight_) * _cyclic_part(u, self.n_labels_)
+            u -= (1 - self.cyclic_weight_) * cyclic_part(u, self.n_labels_)
         return u * self._unit
 
     @available_if(predicts_pairs)
@@ -329,8 +422,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
 
         Returns
         -------
@@ -339,6 +432,8 @@ class CalibratedLabelRanker(BaseEstimator):
             `CalibratedRanker.predict_preferences`, with labels in the place of documents.
         """
         u = self._predict_targets(X)
+        if self.by_scores_:
+            return u[:, :, None] - u[:, None, :]
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -346,10 +441,10 @@ class CalibratedLabelRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-        y : array-like of shape (n_samples, r), or (n_samples, r, r)
-            As in `fit`.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
+        y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
+            As in `fit`. Columns with names may come in any order.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -362,18 +457,23 @@ class CalibratedLabelRanker(BaseEstimator):
             measure is undefined are left out; on all rows, the score is NaN with a warning.
         """
         ranks = self._predict_ranks(X)
-        kind, Y = read_label_rankings(y, len(ranks), self.y_type)
+        kind, Y = read_as_in_fit(y, len(ranks), self)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
-        labels, _ = _read_labels(kind, Y, self.loss_)
-        queries = Queries.uniform(*ranks.shape)
-        values = self.loss_.metric(labels, ranks.ravel(), queries)
+        values, factors = np.empty(len(ranks)), np.ones(len(ranks))
+        # Labels with missing entries become preferences, which take about 50 bytes a pair.
+        for rows in gen_batches(len(ranks), rows_per_block(50 * self.n_labels_**2, 1 << 28)):
+            labels, _ = read_labels(kind, Y[rows], self.loss_)
+            queries = Queries.uniform(*ranks[rows].shape)
+            values[rows] = self.loss_.metric(labels, ranks[rows].ravel(), queries)
+            factor = self.loss_.query_weight(labels, queries)
+            factors[rows] = 1.0 if factor is None else factor
         if isinstance(self.loss_, PD | PDByScores):
             values = 2 * values - 1
-        rows = Queries.uniform(len(ranks), 1)  # a row weighs by itself
-        name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
-        return mean_over_queries(values, rows, weight, name, factor)
+        each = Queries.uniform(len(ranks), 1)  # a row weighs by itself
+        factor = None if factor is None else factors
+        return mean_over_queries(values, each, weight, type(self.loss_).__name__, factor)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -382,90 +482,13 @@ class CalibratedLabelRanker(BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         inner = BlendedRegressor() if self.regressor is None else self.regressor
-        tags.non_deterministic = get_tags(inner).non_deterministic
+        of_inner = get_tags(inner)
+        tags.non_deterministic = of_inner.non_deterministic
+        tags.input_tags.allow_nan = of_inner.input_tags.allow_nan
+        tags.input_tags.sparse = of_inner.input_tags.sparse
         try:
             positive = self.y_type == "relevance" and get_loss(self.loss).measure.non_negative
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = positive
         return tags
-
-
-def _predict_each(regressors: list[Any], X: Any) -> Floats:
-    """Predict one column with each regressor; the column is 0 if there is no regressor."""
-    return np.column_stack(
-        [
-            np.zeros(len(X)) if one is None else np.asarray(one.predict(X)).reshape(-1)
-            for one in regressors
-        ]
-    )
-
-
-def _read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Convert labels to what losses take; return also which pairs are judged (None: all)."""
-    return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
-
-
-def _with_threshold(loss: Loss, r: int) -> Loss:
-    """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
-    if not loss.needs_threshold:
-        return loss
-    cutoff = getattr(loss, "k", None)
-    check_cutoff("k", cutoff)
-    kind = type(loss).__name__
-    if cutoff is None:
-        raise ValueError(
-            f"Ranks do not determine which labels are relevant to {kind}. With "
-            f"{kind}(threshold={r - 1}), the first label is; threshold=t means labels with "
-            "r - rank >= t. With y_type='relevance', y can hold 0 and 1 instead of ranks."
-        )
-    if cutoff >= r > 1:
-        raise ValueError(
-            f"With {kind}(k={cutoff}), the first {cutoff} labels are relevant, but there are only "
-            f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
-        )
-    return clone(loss).set_params(threshold=r - cutoff)
-
-
-def _by_pairs(loss: Loss) -> bool:
-    """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
-    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
-
-
-def _net_scores(u: Floats, r: int) -> Floats:
-    """Scores s (n, r): s_i is the mean of the predictions u_ij over all j, with u_ii = 0."""
-    return PAIRS.matrices(u, r).sum(axis=2) / r
-
-
-def _cyclic_part(u: Floats, r: int) -> Floats:
-    """Subtract from predictions (n, n_pairs) the closest differences of scores s_i - s_j."""
-    scores = _net_scores(u, r)
-    i, j = np.triu_indices(r, 1)
-    return u - (scores[:, i] - scores[:, j])
-
-
-def _confirmed_share(
-    held_out: Floats,
-    targets: Floats,
-    r: int,
-    judged: NDArray[np.bool_] | None = None,
-    weight: Floats | None = None,
-) -> float:
-    """Return the factor, in [0, 1], for the cyclic part of predictions that fits the targets best.
-
-    Noise in the predictions has a cyclic part of its own, which held-out predictions and targets
-    (n, n_pairs) do not share. Rows of NaN are left out, and only `judged` pairs count.
-    """
-    rows = np.isfinite(held_out).all(axis=1)
-    if r < 3 or not rows.any():
-        return 1.0
-    held_out = held_out[rows]
-    cyclic = _cyclic_part(held_out, r)
-    counts = np.ones_like(cyclic) if judged is None else judged[rows].astype(np.float64)
-    if weight is not None:
-        counts *= (weight[rows] / weight[rows].max())[:, None]
-    size = (counts * cyclic**2).sum()
-    if size <= 1e-20 * (counts * held_out**2).sum():  # nothing but rounding errors
-        return 1.0
-    gain = (counts * cyclic * (targets[rows] - (held_out - cyclic))).sum()
-    return float(np.clip(gain / size, 0, 1))

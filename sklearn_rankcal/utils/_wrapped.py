@@ -118,12 +118,12 @@ def _hidden_ranker(estimator: Any) -> Any:
     return None
 
 
-def y_type_of(estimator: Any) -> str:
-    """Return how `y` is read by a label ranker, or by one inside an estimator; else "auto"."""
+def label_ranker_in(estimator: Any) -> Any:
+    """Return a label ranker, which decides how `y` is read, or one inside an estimator, or None."""
     for part in (estimator, *_objects_inside(estimator)):
         if hasattr(part, "y_type") and not isinstance(part, type):
-            return part.y_type
-    return "auto"
+            return part
+    return None
 
 
 def _is_tagged_as_ranker(part: Any) -> bool:

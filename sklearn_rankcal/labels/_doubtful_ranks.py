@@ -1,0 +1,88 @@
+"""Warnings about ranks that may mean something else: ratings, and lists of the first few labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import comb
+
+from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._typing import Bools, Floats
+
+
+def warn_of_ratings(ranks: Floats) -> None:
+    """Warn if a row of ranks (n, r), NaN if missing, does not look like positions of r labels."""
+    doubtful = np.flatnonzero(~look_like_positions(ranks))
+    if not len(doubtful) or ranks.shape[1] == 1:
+        return
+    row = ranks[doubtful[0]]
+    shown = ", ".join(f"{value:g}" for value in row[:8]) + (", ..." if len(row) > 8 else "")
+    warn(
+        f"{len(doubtful)} of {len(ranks)} rows of y do not look like rankings of {len(row)} labels "
+        f"(row {doubtful[0]}: {shown}), but y is read as ranks, where smaller is better. If larger "
+        "is better, as in ratings, pass y_type='relevance'. If smaller is better, pass "
+        "y_type='ranks'."
+    )
+
+
+def look_like_positions(ranks: Floats) -> Bools:
+    """Return for each row (n, r) of ranks, NaN if missing, whether it can be a ranking of r labels.
+
+    Tied labels can share the best, the worst or the mean of their positions, and missing labels can
+    leave gaps. Or tiers are numbered from 1 on, and at least half as many as the labels that the
+    row has; with fewer tiers, the numbers are more likely ratings.
+    """
+    n, r = ranks.shape
+    values = np.sort(ranks, axis=1)  # NaN is last
+    listed = ~np.isnan(values)
+    size = listed.sum(axis=1)
+    # The entries of each row that are equal: where they begin and end, as places from 1 on.
+    place = np.arange(1, r + 1)
+    new = np.ones((n, r), dtype=bool)
+    new[:, 1:] = values[:, 1:] != values[:, :-1]
+    new &= listed
+    begin = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    last = np.ones((n, r), dtype=bool)
+    last[:, :-1] = new[:, 1:] | ~listed[:, 1:]
+    end = np.minimum.accumulate(np.where(last, place, r)[:, ::-1], axis=1)[:, ::-1]
+    ties = end - begin + 1
+    plausible = size == 0
+    values = np.where(listed, values, 0.0)
+    whole = (values == np.floor(values)).all(axis=1)
+    # The positions that ties take: from `first` to `first` + `ties` - 1, without overlap.
+    for share in (0.0, 0.5, 1.0):
+        first = values - share * (ties - 1)
+        before = np.zeros((n, r))
+        before[:, 1:] = (first + ties - 1)[:, :-1]
+        fits = np.where(new, first > before + 0.99, True).all(axis=1)
+        final = np.where(listed, first + ties - 1, 0).max(axis=1, initial=0)
+        plausible |= fits & (final <= r) & (whole | (share == 0.5))
+    tiers = new.sum(axis=1)
+    highest = values.max(axis=1, initial=0)
+    limit = np.where(size == r, tiers, r)  # without missing labels, there are no gaps
+    plausible |= whole & (highest <= limit) & (2 * tiers >= size)
+    return plausible
+
+
+def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
+    """Warn if the labels that rows of ranks leave out may be those below the others.
+
+    An order of names never says. Ranks say that they are not by gaps: [1, NaN, 3]. Where there are
+    none, labels may have been ranked anew after some were left out at random, but then rows differ
+    in how many. A few rows can lack gaps by chance, each with a probability of 1 / binom(r, size).
+    """
+    r = ranks.shape[1]
+    size = (~np.isnan(ranks)).sum(axis=1)
+    cut = (size < r) & (size > 0)
+    if not cut.any():
+        return
+    if not are_orders:
+        sizes = np.unique(size[cut])
+        gapless = np.nanmax(ranks[cut], axis=1) <= size[cut]
+        if len(sizes) > 1 or not gapless.all() or comb(r, sizes[0]) ** float(cut.sum()) < 100:
+            return
+    warn(
+        f"{cut.sum()} of {len(ranks)} rows of y list only the first places. If the labels that a "
+        "row leaves out are below those that it lists, as in a list of favourites, pass "
+        "unlisted='last'. If they were left out whatever their place is, pass unlisted='ignore', "
+        "as is done now."
+    )

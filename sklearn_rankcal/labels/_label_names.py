@@ -1,0 +1,159 @@
+"""Names of labels in the `y` of a label ranker: the columns of a frame, or orders of names.
+
+An order of names is a string such as "b > a = c", or a sequence of names, best first, where a
+sequence inside it is a tie. A frame or a 2-D array of names has an order in each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.utils._numbers import frame_columns, is_missing
+from sklearn_rankcal.utils._typing import Floats
+
+Tiers = list[list[str]]
+
+
+def read_names(
+    y: Any, y_type: str = "auto", known: NDArray[Any] | None = None
+) -> tuple[Any, NDArray[Any] | None]:
+    """Return `y` without names, and the names of its columns, or None if it has none.
+
+    Orders of names become ranks of the sorted names, with NaN for those that a row leaves out. If
+    names are `known`, the columns are put in their order, and other names are an error.
+    """
+    orders = _find_orders(y)
+    if orders is not None:
+        if y_type not in ("auto", "ranks"):
+            raise ValueError(f"y has orders of names, but y_type is {y_type!r}; use 'ranks'.")
+        return _ranks_of_orders(orders, known)
+    if frame_columns(y) is None:
+        return y, None
+    names = _name_array(y.columns)
+    if len(set(names)) < len(names):
+        raise ValueError(f"The columns of y, which name the labels, are not unique: {list(names)}.")
+    if known is None:
+        return y, names
+    place = {name: number for number, name in enumerate(names)}
+    for name in (*known, *names):
+        if name not in place or name not in set(known):
+            raise ValueError(
+                f"The columns of y must be the labels of fit, {list(known)}; they are "
+                f"{list(names)}."
+            )
+    order = [place[name] for name in known]
+    return (y.iloc[:, order] if hasattr(y, "iloc") else y[:, order]), known
+
+
+def container_of(y: Any) -> str | None:
+    """Return "pandas" or "polars" if `y` is a data frame or a column of one, else None."""
+    if hasattr(y, "iloc"):
+        return "pandas"
+    return "polars" if type(y).__module__.partition(".")[0] == "polars" else None
+
+
+def make_frame(values: NDArray[Any], names: NDArray[Any], container: str, X: Any) -> Any:
+    """Return a data frame of numbers with names of columns, and the row index of X if it has one.
+
+    ImportError if the library is not installed.
+    """
+    if container == "polars":
+        import polars as pl
+
+        return pl.DataFrame(values, schema=[str(name) for name in names])
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=names, index=X.index if hasattr(X, "iloc") else None)
+
+
+def _name_array(names: Iterable[Any]) -> NDArray[Any]:
+    listed = list(names)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def _find_orders(y: Any) -> list[Any] | None:
+    """Return the rows of `y` if they are orders of names; only its first entry is looked at."""
+    columns = frame_columns(y)
+    if columns is not None:
+        rows = list(zip(*columns, strict=True)) if any(map(_maybe_text, columns)) else []
+    elif isinstance(y, np.ndarray):
+        rows = y.tolist() if y.dtype.kind in "OUT" and y.ndim in (1, 2) else []
+    elif hasattr(y, "to_list"):  # a column of pandas or polars
+        rows = y.to_list() if _maybe_text(y) else []
+    else:
+        rows = list(y) if isinstance(y, list | tuple) else []
+    for row in rows:
+        cells = row if isinstance(row, list | tuple | np.ndarray) else [row]
+        for cell in cells:
+            first = next(iter(cell), None) if isinstance(cell, list | tuple | set) else cell
+            if isinstance(first, str):
+                return None if _is_number(first) else rows
+            if not is_missing(first):
+                return None
+    return None
+
+
+def _maybe_text(column: Any) -> bool:
+    return getattr(column.dtype, "kind", "O") not in "biufcMm"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Floats, NDArray[Any]]:
+    """Return the position of each name in each order, of shape (n_rows, n_names), and the names."""
+    orders = [_tiers(row, f"Row {number} of y") for number, row in enumerate(rows)]
+    found = {name for tiers in orders for tier in tiers for name in tier}
+    names = _name_array(sorted(found)) if known is None else known
+    place = {name: number for number, name in enumerate(names)}
+    ranks = np.full((len(orders), len(names)), np.nan)
+    for number, tiers in enumerate(orders):  # a loop over the text of the user
+        position = 1
+        for tier in tiers:
+            for name in tier:
+                if name not in place:
+                    raise ValueError(
+                        f"Row {number} of y has the label {name!r}, which fit did not see. The "
+                        f"labels are {list(names)}."
+                    )
+                if not np.isnan(ranks[number, place[name]]):
+                    raise ValueError(f"Row {number} of y has the label {name!r} twice.")
+                ranks[number, place[name]] = position
+            position += len(tier)
+    return ranks, names
+
+
+def _tiers(row: Any, where: str) -> Tiers:
+    """Return the names of an order, best first, where each list is a tie."""
+    if isinstance(row, str):
+        tiers = [[name.strip() for name in tier.split("=")] for tier in row.split(">")]
+        if tiers == [[""]]:
+            return []
+    elif isinstance(row, list | tuple | np.ndarray):
+        tiers = [
+            list(cell) if isinstance(cell, list | tuple | set | frozenset) else [cell]
+            for cell in row
+            if not is_missing(cell)
+        ]
+    elif is_missing(row):
+        return []
+    else:
+        raise ValueError(f"{where} is {row!r}, but other rows are orders of names.")
+    for tier in tiers:
+        for name in tier:
+            if not isinstance(name, str) or not name:
+                raise ValueError(
+                    f"{where}, {row!r}, is no order of names, such as 'b > a = c' or ['b', 'a']."
+                )
+    return tiers

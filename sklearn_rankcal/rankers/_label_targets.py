@@ -1,0 +1,133 @@
+"""The targets that a label ranker learns: labels come in, a row of targets per sample comes out.
+
+The targets of a loss on pairs are those of all pairs of labels. With many labels, the default loss
+learns `scores_of_labels` instead: one target for each label.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from sklearn_rankcal.labels._label_rankings import labels_of_rankings
+from sklearn_rankcal.losses import PD, Loss, PDByScores
+from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.utils._typing import Bools, Floats
+
+#: With more labels than this, the default loss and decoder learn a score for each label, because
+#: the time and the memory of pairs grow with the square of the number of labels.
+MAX_LABELS_BY_PAIRS = 20
+
+
+class LabelTargets(NamedTuple):
+    """What a regressor learns.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss, with parameters that the labels determine.
+    values : ndarray of shape (n_samples, n_targets)
+        The targets. The values of those that are not known have no meaning.
+    known : ndarray of shape (n_samples, n_targets) or None
+        Which targets are known. None means all.
+    defined : ndarray of shape (n_samples,)
+        Whether the row says anything.
+    """
+
+    loss: Loss
+    values: Floats
+    known: Bools | None
+    defined: Bools
+
+
+def goes_by_scores(loss: Loss, decoder: Any, r: int) -> bool:
+    """Whether there are so many labels that scores take the place of pairs."""
+    plain = isinstance(loss, PD) and loss.pair_weight == "binary" and not loss.equal_queries
+    return plain and isinstance(decoder, str) and decoder == "auto" and r > MAX_LABELS_BY_PAIRS
+
+
+def make_label_targets(loss: Loss, kind: str, Y: Floats, by_scores: bool) -> LabelTargets:
+    """Make the targets of a loss, or the scores of the labels."""
+    r = Y.shape[1]
+    if by_scores:
+        scores = scores_of_labels(kind, Y)
+        known = ~np.isnan(scores)
+        # A row without any preference says nothing; that 0 is not known does not make it one.
+        defined = known.any(axis=1) & ((scores != 0) | ~known).any(axis=1)
+        return LabelTargets(clone(loss), np.where(known, scores, 0.0), known, defined)
+    if kind == "ranks":
+        loss = _with_threshold(loss, r)
+    labels, judged = read_labels(kind, Y, loss)
+    loss = loss.resolve(labels)
+    if r == 1:
+        return LabelTargets(loss, np.zeros((len(Y), 1)), None, np.ones(len(Y), dtype=bool))
+    queries = Queries.uniform(len(Y), r)
+    defined = loss.defined(labels, queries)
+    if judged is not None:  # if the judged pairs are tied, the others need not be
+        defined |= judged.any(axis=1) & ~judged.all(axis=1)
+    if not defined.any():
+        return LabelTargets(loss, np.zeros((len(Y), 1)), None, defined)
+    of_pairs = judged is not None and _by_pairs(loss)
+    made = (loss.differences if of_pairs else loss.training_targets)(labels, queries)
+    values = flat_targets(made).reshape(len(Y), -1)
+    return LabelTargets(loss, values, judged if of_pairs else None, defined)
+
+
+def scores_of_labels(kind: str, Y: Floats) -> Floats:
+    """Return the mean net preference for each label, (n, r): of ranks, relevance or weights.
+
+    It is the mean over the r labels, of which the label itself counts 0, of +1 if it is preferred
+    and of -1 if the other one is; the targets of `PDByScores`. In a row that compares a label with
+    some others only, it is (r - 1) / r times the mean over these: unbiased, if which labels are
+    left out does not depend on the ranking. It is NaN if a label is compared with none.
+    """
+    r = Y.shape[1]
+    if kind == "weights":
+        weights = np.where(np.eye(r, dtype=bool), 0.0, Y)
+        turned = weights.transpose(0, 2, 1)
+        net, others = (weights - turned).sum(axis=2), (weights + turned > 0).sum(axis=2)
+    else:
+        missing = np.isnan(Y)
+        positions = rankdata(np.where(missing, np.inf, Y if kind == "ranks" else -Y), axis=1)
+        size = r - missing.sum(axis=1, keepdims=True)
+        # The labels below minus those above a label, where half of each tie counts as above.
+        net = size + 1 - 2 * positions
+        others = np.where(missing, 0, size - 1)
+    share: Floats = np.where(others > 0, net, np.nan) / np.maximum(others, 1)
+    return share * ((r - 1) / r)
+
+
+def read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, Bools | None]:
+    """Convert labels to what losses take; return also which pairs are judged (None: all)."""
+    return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
+
+
+def _with_threshold(loss: Loss, r: int) -> Loss:
+    """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
+    if not loss.needs_threshold:
+        return loss
+    cutoff = getattr(loss, "k", None)
+    check_cutoff("k", cutoff)
+    kind = type(loss).__name__
+    if cutoff is None:
+        raise ValueError(
+            f"Ranks do not determine which labels are relevant to {kind}. With "
+            f"{kind}(threshold={r - 1}), the first label is; threshold=t means labels with "
+            "r - rank >= t. With y_type='relevance', y can hold 0 and 1 instead of ranks."
+        )
+    if cutoff >= r > 1:
+        raise ValueError(
+            f"With {kind}(k={cutoff}), the first {cutoff} labels are relevant, but there are only "
+            f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
+        )
+    return clone(loss).set_params(threshold=r - cutoff)
+
+
+def _by_pairs(loss: Loss) -> bool:
+    """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
+    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
