@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_rankcal.decoders._rules import Quota, Rules
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
 from sklearn_rankcal.utils._typing import Bools, Ints
 
 
@@ -258,7 +258,7 @@ def _places(values: Any, name: str, n_rows: int) -> Ints:
     check_no_mask(values, name)
     array = np.asarray(values)
     if array.dtype == object:
-        array = np.array([np.nan if _is_missing(v) else v for v in array.ravel()])
+        array = np.array([np.nan if is_missing(v) else v for v in array.ravel()])
     if array.shape != (n_rows,) or array.dtype.kind not in "iuf":
         raise ValueError(
             f"{name} must be numbers of shape ({n_rows},), one for each row; got shape "
@@ -291,7 +291,7 @@ def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
     if array.shape != (n_rows,):
         raise ValueError(f"A Quota has {array.size} groups, but X has {n_rows} rows.")
     if array.dtype == object:
-        kept = np.array([not _is_missing(v) for v in array], dtype=bool)
+        kept = np.array([not is_missing(v) for v in array], dtype=bool)
     else:
         kept = array == array
     if array.dtype == bool or all(isinstance(v, bool | np.bool_) for v in array[kept][:100]):
@@ -305,7 +305,3 @@ def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
         codes[kept] = [numbers.setdefault(value, len(numbers)) for value in array[kept]]
         return codes, list(numbers)
     return codes, names.tolist()
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
