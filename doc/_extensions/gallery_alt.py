@@ -16,6 +16,15 @@ TEXTS = {
         "Bars of the mean costs of five methods for three matrices of costs. "
         "LowRankClassifier() costs least in each, and predict_proba times the costs most."
     ),
+    "exposure_001": (
+        "Left, the expected DCG that a search loses rises from 0 to the most as the mean exposure of "
+        "new sellers rises from .29 to .35, slowly at first. Right, the mean exposures of new "
+        "sellers and of others by the ratio meet at .35 for ratio 1."
+    ),
+    "tiers_001": (
+        "Scores of ten projects with their 95 % intervals, in colours of five tiers: Atlas; Beacon "
+        "and Cedar; four projects from place 4; Harbor and Iris; Juno."
+    ),
     "rules_001": (
         "The first ten products of three searches in colours of their brands. Without rules, most "
         "are of the brand Alto. With rules, no brand has more than two, the sponsored product has "

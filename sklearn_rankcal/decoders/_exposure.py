@@ -221,7 +221,7 @@ def exposure_policy(
         probabilities.append(chance)
         exposures.append(exposure)
         expected.append(float(u @ exposure))
-        price.append(float(np.sort(u)[::-1] @ d) - expected[-1])
+        price.append(max(0.0, float(np.sort(u)[::-1] @ d) - expected[-1]))
     return ExposurePolicy(
         queries.ids,
         rankings,
