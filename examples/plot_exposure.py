@@ -46,8 +46,8 @@ for ratio in ratios:
           f"{shared[-1][1]:.3f}; a search loses {price[-1]:.3f} of DCG")  # fmt: skip
 
 # %%
-# The curve shows what a search loses of the expected DCG, and the exposure of both groups. The first
-# steps cost little, because offers with nearly equal scores change places first.
+# The curve shows what a search loses of the expected DCG, and the exposure of both groups. The
+# first steps cost little, because offers with nearly equal scores change places first.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
 left.plot(np.array(shared)[:, 0], price, marker="o")
