@@ -17,7 +17,7 @@ TEXTS = {
         "LowRankClassifier() costs least in each, and predict_proba times the costs most."
     ),
     "exposure_001": (
-        "Left, the expected DCG that a search loses rises from 0 to .20 as the mean exposure of new "
+        "Left, the DCG that a search loses rises from 0 to .20 as the mean exposure of new "
         "sellers rises from .29 to .35, slowly at first. Right, the mean exposures of new sellers "
         "and of others by the ratio meet at .35 for ratio 1."
     ),
