@@ -74,7 +74,7 @@ def violation(rules, order):
                 count = len(members & set(order[: min(first, n_shown)]))
                 if quota.at_least is not None:
                     total += max(0, np.atleast_1d(quota.at_least)[j] - count)
-                if quota.at_most is not None:
+                if quota.at_most is not None and first < n_shown:
                     total += max(0, count - np.atleast_1d(quota.at_most)[j])
     return int(total)
 

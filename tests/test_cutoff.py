@@ -581,7 +581,7 @@ PROBLEMS = {
     "no groups": ({}, {"groups": None}, r"query of each row is needed.*relevance_labels\(y, gr"),
     "NaN": ({}, {"y": np.where(G == 3, np.nan, Y)}, r"Input y contains NaN"),
     "no label": ({}, {"y": None}, "y is None"),
-    "grades": ({"risk": "recall"}, {}, "needs binary relevance.*threshold=t"),
+    "grades": ({"risk": "recall"}, {}, "needs labels 0 and 1.*threshold=t"),
     "no relevant document": ({"threshold": 9}, {}, r"at least 9 cal.*; 0 of 24 are"),
     "costs": ({"risk": "best_relevance"}, {"y": Y - 2.0}, "needs relevance >= 0; got -2"),
     "costs of ndcg": ({}, {"y": Y - 2.0}, "Negative values"),

@@ -170,7 +170,7 @@ def plain_integer_program(scores, discounts, rules):
                 inside = x[members][:, :first].ravel()
                 if len(members) and quota.at_least is not None:
                     add(inside, np.atleast_1d(quota.at_least)[j], np.inf)
-                if len(members) and quota.at_most is not None:
+                if len(members) and quota.at_most is not None and first < r:
                     add(inside, -np.inf, np.atleast_1d(quota.at_most)[j])
     result = milp(
         -np.outer(scores, discounts).ravel() * 1e3,
@@ -387,6 +387,13 @@ def test_groups_of_any_type():
         assert found.ranks.tolist() == [1, 3, 2, 4], of
 
 
+def test_blocked_wins_and_short_queries_can_have_too_many():
+    rules = Rules(place=[1, 0, 0], blocked=[1, 0, 0], before=[(0, 1)])
+    assert decode_scores([3.0, 1, 2], rules=rules).ranks.tolist() == [3, 2, 1]
+    rules = Rules(quotas=[Quota(["a", "a", "b"], first=10, at_most=1)])
+    assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
+
+
 def test_bounds_for_named_groups():
     of = ["x", "x", "y", "z", "z"]
     quota = Quota(of, first=[2, 3], at_least={"z": [0, 1], "y": 1})
@@ -437,6 +444,13 @@ def test_soft_rules_are_bent_only_where_they_must_be():
     result = decode_scores([4.0, 3, 2, 1], rules=rules)
     assert sorted(result.ranks[:3]) == [1, 2, 4] or sorted(result.ranks[:3]) == [1, 3, 4]
     assert result.broken == [["at most 1 of the 3 documents of 'a' among the first 3"]]
+    assert result.violation.tolist() == [1]
+    # a place that the query does not have, and one that is too early and too late
+    far = Rules(place=[9, 0, 0, 0], earliest=[0, 4, 0, 0], latest=[0, 1, 0, 0], soft=10.0)
+    result = decode_scores([4.0, 3, 2, 1], rules=far)
+    assert result.ranks[0] == 4
+    assert result.violation.tolist() == [5 + 3]
+    assert decode_preferences(np.ones((4, 4)), rules=far).violation == 8
     cheap = Rules(place=[0, 0, 0, 1], soft=1e-6)
     assert decode_scores([4.0, 3, 2, 1], rules=cheap).ranks.tolist() == [1, 2, 3, 4]
 
@@ -456,7 +470,7 @@ def test_soft_rules_are_bent_only_where_they_must_be():
         (lambda: decode_scores([1, 2], rules=Rules(place=[3, 0])), "cannot be at place 3"),
         (lambda: decode_scores([1, 2], rules=Rules(place=[1.5, 0])), "must be whole numbers"),
         (lambda: decode_scores([1, 2], rules=Rules(place=[-1, 0])), "must be whole numbers"),
-        (lambda: decode_scores([1, 2], rules=Rules(blocked=[1, 0])), "must be booleans"),
+        (lambda: decode_scores([1, 2], rules=Rules(blocked=[2, 0])), "must be booleans"),
         (lambda: decode_scores([1, 2], rules=Rules(before=[(0, 2)])), "before names row 2"),
         (lambda: decode_scores([1, 2], [0, 1], rules=Rules(before=[(0, 1)])), "not two rows"),
         (lambda: decode_scores([1, 2], rules=Rules(place="x")), "name columns"),
@@ -550,8 +564,8 @@ def test_columns_of_a_frame_are_rules(make):
     with pytest.raises(ValueError, match="name the column 'nothing'"):
         ranker.predict(shop, rules=Rules(place="nothing"))
     assert list(ranker.rules_report(shop, rules=rules)) == [
-        "query", "n_documents", "price", "optimal", "method", "broken", "price of place",
-        "price of Quota(of='brand', first=5, at_most=2)",
+        "query", "n_documents", "price", "optimal", "method", "violation", "broken",
+        "price of place", "price of Quota(of='brand', first=5, at_most=2)",
     ]  # fmt: skip
 
 

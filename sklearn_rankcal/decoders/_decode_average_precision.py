@@ -128,11 +128,12 @@ def decode_average_precision(
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is None:
         return matrices.result(decoded)
-    found = keep_rules_of_matrices(
+    broken, violation = keep_rules_of_matrices(
         decoded, matrices.sizes, matrices.batch, AveragePrecision, rules, method, options
     )
     result = matrices.result(decoded)
-    result.broken = found[0] if matrices.form == "one" else found
+    one = matrices.form == "one"
+    result.broken, result.violation = (broken[0], violation[0]) if one else (broken, violation)
     return result
 
 

@@ -163,11 +163,12 @@ def decode_preferences(
     def differences(which: Ints, r: int) -> Floats:
         return kernels.differences(matrices.batch(which, r))[0]
 
-    found = keep_rules_of_matrices(
+    broken, violation = keep_rules_of_matrices(
         decoded, matrices.sizes, differences, Disagreement, rules, method, options
     )
     result = matrices.result(decoded)
-    result.broken = found[0] if matrices.form == "one" else found
+    one = matrices.form == "one"
+    result.broken, result.violation = (broken[0], violation[0]) if one else (broken, violation)
     return result
 
 

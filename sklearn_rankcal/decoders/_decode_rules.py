@@ -45,6 +45,7 @@ class _Collected:
             None, np.empty(n), np.empty(n), np.empty(n, bool), np.empty(n, object), np.zeros(n, int)
         )
         self.result.broken = [[] for _ in range(n)]
+        self.result.violation = np.zeros(n, dtype=np.int64)
 
     def add(
         self, q: int, order: Ints, value: float, bound: float, proved: bool, method: str
@@ -101,7 +102,8 @@ def decode_scores_under(
         broken = ruled.broken(found.order) if rules.soft is not None else []
         value = -float(u[order] @ phi) + (rules.soft or 0.0) * sum(n for _, n in broken)
         collected.add(q, order, value, found.bound + of_last, found.proved, found.method)
-        collected.result.broken[q] = [text for text, _ in broken]
+        collected.result.broken[q] = _texts(broken)
+        collected.result.violation[q] = sum(n for _, n in broken)
     return collected.finish()
 
 
@@ -114,8 +116,8 @@ def keep_rules(
     method: str,
     options: SearchOptions,
     ids: Any,
-) -> list[list[str]]:
-    """Replace, in place, decoded rankings of pairs that break rules; return the rules still broken.
+) -> tuple[list[list[str]], Ints]:
+    """Replace, in place, decoded rankings of pairs that break rules; return what is still broken.
 
     ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are numbered
     as in the orders and in the rules. Up to 16 documents are decoded by subset dynamic programming,
@@ -123,6 +125,7 @@ def keep_rules(
     linear ordering program.
     """
     broken: list[list[str]] = [[] for _ in rules]
+    violation = np.zeros(len(rules), dtype=np.int64)
     for which, part in decoded:
         binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
         matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
@@ -135,14 +138,20 @@ def keep_rules(
             if found is None:
                 raise _contradiction(own, ids[which[k]])
             amounts = own.broken(found.order) if soft is not None else []
-            broken[which[k]] = [text for text, _ in amounts]
+            broken[which[k]] = _texts(amounts)
+            violation[which[k]] = sum(n for _, n in amounts)
             value = objective.value(found.order) + (soft or 0.0) * sum(n for _, n in amounts)
             part.order[k] = found.order
             part.objective[k] = offset + value
             part.lower_bound[k] = offset + (value if found.proved else min(found.bound, value))
             part.optimal[k] = found.proved
             part.method[k] = found.method
-    return broken
+    return broken, violation
+
+
+def _texts(broken: list[tuple[str, int]]) -> list[str]:
+    """The rules that a ranking breaks, and by how much where that is more than one."""
+    return [text if n == 1 else f"{text} (by {n})" for text, n in broken]
 
 
 def keep_rules_of_matrices(
@@ -153,7 +162,7 @@ def keep_rules_of_matrices(
     rules: Rules,
     method: str,
     options: SearchOptions,
-) -> list[list[str]]:
+) -> tuple[list[list[str]], Ints]:
     """`keep_rules` where the rows of the rules are the documents of one matrix after the other."""
     queries = Queries.from_groups(np.repeat(np.arange(len(sizes)), sizes))
     own = [one.with_blocked() for one in rules_of_queries(rules, queries)]

@@ -123,7 +123,7 @@ class MatrixDecoder(BaseEstimator):
             ]
 
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
-        broken = None
+        broken = violation = None
         if rules is not None:
             if not hasattr(self, "_objective"):
                 raise TypeError(f"{type(self).__name__} does not decode under rules.")
@@ -136,7 +136,9 @@ class MatrixDecoder(BaseEstimator):
             else:
                 own = [one.with_blocked() for one in own]
             kind, soft, ids = self._objective, rules.soft, queries.ids
-            broken = keep_rules(decoded, make_batch, kind, own, soft, self.method, options, ids)
+            broken, violation = keep_rules(
+                decoded, make_batch, kind, own, soft, self.method, options, ids
+            )
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for which, part in decoded:
             places = offsets[which][:, None] + part.order
@@ -144,7 +146,7 @@ class MatrixDecoder(BaseEstimator):
                 places = offsets[which][:, None] + number[places]
             ranks[rows[places]] = part.positions
         result = collect_results(decoded, queries.n_queries, ranks)
-        result.broken = broken
+        result.broken, result.violation = broken, violation
         return result
 
     def _matrices(self, flat: Floats, r: int) -> Floats:

@@ -43,6 +43,9 @@ class DecodeResult:
         is None for every other method.
     broken : list of list of str, or None
         Under soft rules, the rules that the ranking of each query breaks. None without rules.
+    violation : int or ndarray of shape (n_queries,), or None
+        By how many places, pairs and documents it breaks them, which adds so many times their cost
+        to the objective. None without rules.
     """
 
     ranks: Any
@@ -53,6 +56,7 @@ class DecodeResult:
     n_iter: Any = 0
     threshold: Any = None
     broken: Any = None
+    violation: Any = None
 
     @property
     def gap(self) -> Any:

@@ -29,7 +29,8 @@ class Quota:
         The group of each row, such as its brand, or the name of a column of the data frame X. None
         and NaN mean no group. If it is boolean, the rows with True are the only group.
     first : int or list of int
-        The number of places, or an increasing list of them.
+        The number of places, or an increasing list of them. Where a query shows fewer documents,
+        `at_most` asks for nothing, because every ranking has them all.
     at_least, at_most : int, list of int or dict, default=None
         The bounds for each group that occurs in the query: a number, a list with one number for
         each entry of `first`, or a dictionary from groups to either. A group that the dictionary
@@ -148,14 +149,18 @@ class Rules:
     earliest, latest : array-like of shape (n_documents,) or str, default=None
         The first and the last place that a row may have.
     blocked : array-like of bool of shape (n_documents,) or str, default=None
-        Rows that are not shown: they have the last places, and `predict_order` leaves them out.
+        Rows that are not shown, whatever else is said of them: they have the last places, and
+        `predict_order` leaves them out.
     before : list of (int, int), default=()
-        Pairs of rows of the same query; the first of a pair is ranked above the second.
+        Pairs of rows of the same query, counted from 0; the first of a pair is ranked above the
+        second.
     quotas : list of Quota, default=()
         Bounds on the numbers of documents of groups among the first places.
     soft : float, default=None
-        None: rules that contradict each other are an error. A number: rules may be bent, and each
-        place, pair or document by which they are bent adds so much to the expected loss.
+        None: rules that contradict each other are an error. A number: what each place, pair or
+        document by which a ranking breaks a rule adds to the expected loss. A rule is broken where
+        that costs less than to keep it. A number larger than the loss can be, such as 10 for NDCG,
+        bends rules only where they contradict each other, and as little as possible.
 
     Raises
     ------

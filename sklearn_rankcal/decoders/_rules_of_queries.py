@@ -139,7 +139,7 @@ class QueryRules:
 
     def text_of_places(self, i: int) -> str:
         low, high = self.low[i] + 1, self.high[i] + 1
-        where = f"at place {low}" if low == high else f"between places {low} and {high}"
+        where = f"at place {low}" if low >= high else f"between places {low} and {high}"
         return f"row {self.rows[i]} {where}"
 
     def text_of_pair(self, a: int, b: int) -> str:
@@ -174,15 +174,15 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
         low = np.maximum(np.maximum(place[own], earliest[own]) - 1, 0)
         high = np.where(latest[own] > 0, np.minimum(latest[own], n), n) - 1
         pinned = place[own] > 0
-        if (low >= max(n, 1)).any():
+        high[pinned] = np.minimum(high[pinned], place[own][pinned] - 1)
+        if rules.soft is None and (low >= n).any():
             bad = own[low >= n][0]
             raise ValueError(
                 f"Row {named[bad]} cannot be at place {max(place[bad], earliest[bad])} of query "
                 f"{ids[q]!r}, which shows {n} documents."
             )
-        high[pinned] = np.minimum(high[pinned], place[own][pinned] - 1)
         found = QueryRules(shown, np.flatnonzero(out), low, high, rows=named[own])
-        if (low > high).any():
+        if rules.soft is None and (low > high).any():
             bad = own[low > high][0]
             raise ValueError(
                 f"Row {named[bad]} of query {ids[q]!r} has no place left: place={place[bad]}, "
@@ -213,7 +213,8 @@ def _quotas_of_query(quota: Quota, code: Ints, names: list[Any], n: int) -> list
         members = by_group[edges[k] : edges[k + 1]]
         for prefix, at_least, at_most in quota.bounds(names[k]):
             small = at_least or 0
-            large = len(members) if at_most is None else at_most
+            # Every ranking has all documents among the first n, so that nothing can be too many.
+            large = len(members) if at_most is None or prefix >= n else at_most
             if small > 0 or large < len(members):
                 text = _text(small, large, len(members), names[k], prefix)
                 found.append(QuotaOfQuery(members, min(prefix, n), small, large, text))
@@ -274,12 +275,13 @@ def _booleans(values: Any, name: str, n_rows: int) -> Bools:
     if values is None:
         return np.zeros(n_rows, dtype=bool)
     array = np.asarray(values)
-    if array.dtype == object and all(isinstance(v, bool | np.bool_) for v in array.ravel()):
+    if array.dtype != bool and all(type(v) in (bool, int, float) and v in (0, 1)
+                                   for v in array.ravel().tolist()):  # fmt: skip
         array = array.astype(bool)
     if array.shape != (n_rows,) or array.dtype != bool:
         raise ValueError(
-            f"{name} must be booleans of shape ({n_rows},), one for each row; got shape "
-            f"{array.shape} of {array.dtype}."
+            f"{name} must be booleans, or 0 and 1, of shape ({n_rows},), one for each row; got "
+            f"shape {array.shape} of {array.dtype}."
         )
     return array
 

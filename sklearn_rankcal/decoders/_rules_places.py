@@ -54,6 +54,8 @@ def best_places(
 def _best_of_sorted(
     u: Floats, discounts: Floats, rules: QueryRules, time_limit: float | None
 ) -> Found | None:
+    if (rules.low > rules.high).any() or (rules.low >= rules.n).any():
+        return None
     if not rules.binds:
         return Found(np.arange(rules.n), -float(u @ discounts), True, "sort")
     intervals = _intervals(rules)
@@ -171,10 +173,11 @@ def _integer_program(
     n = rules.n
     cuts = np.diff(discounts) != 0
     cuts[[quota.prefix - 1 for quota in rules.quotas if quota.prefix < n]] = True
-    cuts[rules.low[rules.low > 0] - 1] = True
-    cuts[rules.high[rules.high < n - 1]] = True
     if soft is not None and (rules.low.any() or (rules.high < n - 1).any() or rules.before):
         cuts[:] = True  # by how much such a rule is broken depends on the place
+    else:
+        cuts[rules.low[rules.low > 0] - 1] = True
+        cuts[rules.high[rules.high < n - 1]] = True
     if soft is None and _is_circular(rules.before):
         return None
     first = np.concatenate([[0], np.flatnonzero(cuts) + 1])  # the first place of each block

@@ -35,6 +35,8 @@ def decode_tiers(
 ) -> DecodeResult:
     """Rank only where preferences are clear: find the best division into ordered tiers.
 
+    For votes, ``aggregate(votes, n_resamples=1000).tiers()`` needs no matrix and no margin.
+
     Documents of one tier share a position, and their pairs are undecided. The tiers minimise the
     sum, over the decided pairs i above j, of ``margin - (u_ij - u_ji)``, so that a decision has to
     be worth `margin`. In expectation this is twice the pairwise disagreement in which an undecided
@@ -46,8 +48,8 @@ def decode_tiers(
         ``u[i, j]`` is the weight with which document i is preferred to document j.
     margin : float
         What a decision costs, in the unit of the differences ``u[i, j] - u[j, i]``; at least 0. For
-        shares of votes, 0.2 decides a pair by itself from 60 % against 40 % on. With 0, the ranking
-        is that of `decode_preferences`, and with the largest difference all documents share
+        shares of votes, 0.2 decides a pair by itself with more than 60 % of them. With 0, the
+        ranking is that of `decode_preferences`, and with the largest difference all documents share
         position 1.
     sizes, random_state, n_jobs
         As in `decode_preferences`.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.measures import Measure, NormalizedMeasure, get_measure
+from sklearn_rankcal.measures._base import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -67,6 +68,12 @@ def _added_by_measure(
             "with the list, and must be at most 1. Choose 'recall', 'best_relevance' or 'ndcg', "
             "or pass a function of the relevance of a list that returns what its first 1, 2, ... "
             "documents are worth."
+        )
+    binary = isinstance(measure, BinaryMeasure) and getattr(measure, "threshold", None) is None
+    if binary and not np.isin(relevance, (0, 1)).all():
+        raise ValueError(
+            "This risk needs labels 0 and 1. Pass threshold=t to RiskControlledCutoff: a label of "
+            "at least t then counts as relevant."
         )
     measure.check(relevance)
     by_place = (

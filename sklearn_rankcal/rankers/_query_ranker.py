@@ -304,11 +304,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
         -------
         report : dict of ndarray of shape (n_queries,)
             ``pandas.DataFrame(report)`` is a table. Its columns are ``query``, ``n_documents``,
-            ``price`` (the expected loss with the rules, by the predictions, minus that without any,
-            and for soft rules what bending them adds), ``optimal`` (whether it is proved that no
-            ranking under the rules has a smaller loss), ``method``, ``broken`` (lists of soft rules
-            that the ranking breaks), and for each parameter and each quota of the rules ``price of
-            ...``: how much smaller the loss is without this one.
+            ``price`` (the expected loss with the rules, by the predictions, minus that without
+            any), ``optimal`` (whether it is proved that no ranking is better), ``method``,
+            ``violation`` and ``broken`` (by how much and which soft rules the ranking breaks), and
+            for each parameter and each quota ``price of ...``: how much smaller the loss is without
+            this one. These need not add up to the price.
         """
         X, queries, given = read_ruled(self, X, groups, rules)
         return _reports.rules_report(self, X, queries, given)

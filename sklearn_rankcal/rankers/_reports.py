@@ -167,7 +167,7 @@ def decode_under(ranker: Any, X: Any, queries: Queries, rules: Rules) -> DecodeR
         parts.append(result)
     whole = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("objective", "lower_bound", "optimal", "method", "n_iter")
+        for name in ("objective", "lower_bound", "optimal", "method", "n_iter", "violation")
     }
     return DecodeResult(ranks, **whole, broken=[texts for part in parts for texts in part.broken])
 
@@ -191,20 +191,25 @@ def _discounts(loss: Any) -> Callable[[int], NDArray[np.float64]]:
 def rules_report(ranker: Any, X: Any, queries: Queries, rules: Rules) -> dict[str, NDArray[Any]]:
     """What rules cost, all of them and each one."""
     ruled = decode_under(ranker, X, queries, rules)
-    free = decode_under(ranker, X, queries, Rules()).objective
+
+    def loss(result: DecodeResult) -> NDArray[np.float64]:
+        return result.objective - (rules.soft or 0.0) * result.violation
+
+    free = loss(decode_under(ranker, X, queries, Rules()))
     broken = np.empty(queries.n_queries, dtype=object)
     broken[:] = ruled.broken
     report = {
         "query": queries.ids,
         "n_documents": queries.sizes,
-        "price": ruled.objective - free,
+        "price": loss(ruled) - free,
         "optimal": ruled.optimal,
         "method": ruled.method,
+        "violation": ruled.violation,
         "broken": broken,
     }
     for name, others in rules.statements().items():
-        found = decode_under(ranker, X, queries, others).objective
-        report[f"price of {name}"] = ruled.objective - found
+        found = loss(decode_under(ranker, X, queries, others))
+        report[f"price of {name}"] = loss(ruled) - found
     return report
 
 
