@@ -147,7 +147,9 @@ def _assignment(u: Floats, discounts: Floats, low: Ints, high: Ints) -> Found | 
     n = len(u)
     places = np.arange(n)
     cost = np.outer(u.min() - u, discounts)
-    cost[(places < low[:, None]) | (places > high[:, None])] = np.inf
+    end, late = _late_places(low, high, [])
+    possible = (places >= low[:, None]) & (places <= high[:, None]) & ((places < end) | late)
+    cost[~possible] = np.inf
     try:
         # Rows from the smallest score on take half the time of the other direction.
         _, column = linear_sum_assignment(cost[::-1])
@@ -188,9 +190,8 @@ def _integer_program(
     last = first + size - 1
     possible = (first <= high[:, None]) & (last >= low[:, None])
     if soft is None and not rules.before:
-        end = _end_of_rules(rules)
-        by_score = np.arange(n)[:, None]
-        possible &= (first < end) | ((last >= by_score) & (first <= by_score + end))
+        end, late = _late_places(rules.low, rules.high, [quota.prefix for quota in rules.quotas])
+        possible &= (first < end) | np.logical_or.reduceat(late, first, axis=1)
     document, block = np.nonzero(possible)
     # HiGHS stops at a gap of 1e-6, which is to be small beside the costs.
     scale = float(np.abs(u).max() * np.abs(discounts).max()) / 1e4 or 1.0
@@ -277,16 +278,18 @@ def _integer_program(
     return Found(order, value_found if proved else bound, proved, "integer_program")
 
 
-def _end_of_rules(rules: QueryRules) -> int:
-    """The number of first places that rules are about; `before` is not among them.
+def _late_places(low: Ints, high: Ints, prefixes: list[int]) -> tuple[int, np.ndarray]:
+    """The number of first places that rules are about, and where a document can be after them.
 
-    The documents at the later places keep the order of their scores in some best ranking. If there
-    are `end` first places, the i-th document by score is at one of the places i .. i + end there.
+    The documents at the later places keep the order of their scores in some best ranking. So the
+    i-th document by score is at one of the places i .. i + end there. The second result is of shape
+    (n, n).
     """
-    n = rules.n
-    prefixes = [quota.prefix for quota in rules.quotas if quota.prefix < n]
-    later = rules.low[rules.low > 0], rules.high[rules.high < n - 1] + 1
-    return int(max([*prefixes, *later[0], *later[1]], default=0))
+    n = len(low)
+    bounds = [*low[low > 0], *(high[high < n - 1] + 1), *(k for k in prefixes if k < n)]
+    end = int(max(bounds, default=0))
+    shift = np.arange(n) - np.arange(n)[:, None]
+    return end, (shift >= 0) & (shift <= end)
 
 
 def _sorted_intervals(rules: QueryRules, soft: bool) -> tuple[Ints, Ints]:
