@@ -303,7 +303,9 @@ def best_linear_order(
             add(bend(dict(members), -1.0), -np.inf, quota.at_most)
     entries = [(r, v, c) for r, row in enumerate(rows) for v, c in row.items()]
     r, v, c = (np.array(part) for part in zip(*entries, strict=True))
-    matrix = sparse.csr_array((c, (r.astype(int), v.astype(int))), shape=(len(rows), len(cost)))
+    # SciPy before 1.14 takes no other indices.
+    indices = r.astype(np.int32), v.astype(np.int32)
+    matrix = sparse.csr_array((c, indices), shape=(len(rows), len(cost)))
     result = milp(
         np.array(cost),
         constraints=LinearConstraint(matrix, lower, upper),

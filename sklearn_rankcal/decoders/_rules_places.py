@@ -244,7 +244,9 @@ def _integer_program(
             add(np.concatenate([of_a, of_b, more]), 0, np.inf, values)
     row, variable, value = (np.concatenate(part) for part in zip(*parts, strict=True))
     n_variables = len(document) + len(slack)
-    matrix = sparse.csr_array((value, (row, variable)), shape=(len(lower), n_variables))
+    # SciPy before 1.14 takes no other indices.
+    indices = row.astype(np.int32), variable.astype(np.int32)
+    matrix = sparse.csr_array((value, indices), shape=(len(lower), n_variables))
     upper_bounds = np.append(np.ones(len(document)), np.full(len(slack), np.inf))
     integer = np.append(np.ones(len(document)), np.zeros(len(slack)))
     # The linear program often has a solution in whole numbers, and takes less time.
