@@ -74,7 +74,7 @@ def bounds_of(rules: Rules, rows: np.ndarray) -> Bounds:
         for name in [True] if of.dtype == bool else np.unique(of):
             for prefix, least, most in quota.bounds(name):
                 members = of == name
-                most = len(rows) if most is None else most
+                most = len(rows) if most is None or prefix >= len(rows) else most
                 found.append((members, min(prefix, len(rows)), least or 0, most))
     return found
 
