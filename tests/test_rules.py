@@ -209,7 +209,7 @@ def test_longer_queries_agree_with_another_formulation():
 
 @pytest.mark.slow
 def test_many_longer_queries_agree_with_another_formulation():
-    check_against_integer_program(600, (8, 41), seed=1)
+    check_against_integer_program(2000, (8, 41), seed=1)
 
 
 def test_quotas_with_lower_and_upper_bounds_are_an_assignment():
