@@ -21,6 +21,7 @@ from sklearn_rankcal.aggregation._clicks import (
     InversePropensity,
 )
 from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
+from sklearn_rankcal.aggregation._contest_boards import Coefficient
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
@@ -39,6 +40,7 @@ __all__ = [
     "BudgetedBorda",
     "CascadeSatisfaction",
     "ClickThroughRate",
+    "Coefficient",
     "ComparisonStructure",
     "Copeland",
     "InversePropensity",

@@ -10,7 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.aggregation._base import Structure, compute_scores, shared_ranks
+from sklearn_rankcal.aggregation._base import (
+    Structure,
+    compute_scores,
+    shared_ranks,
+    tie_scores,
+)
+from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._contest_boards import (
+    coefficients_of,
+    fit_boards,
+    intervals_of,
+)
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._intervals import bootstrap
 from sklearn_rankcal.aggregation._kemeny import Kemeny
@@ -18,6 +29,7 @@ from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements
+from sklearn_rankcal.labels._contests import has_covariates
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
@@ -38,6 +50,7 @@ def aggregate(
     method: str | Structure = "btl",
     groups: ArrayLike | None = None,
     *,
+    intervals: str | None = None,
     n_resamples: int = 0,
     resample: str = "judgements",
     confidence_level: float = 0.95,
@@ -58,9 +71,13 @@ def aggregate(
         object.
     groups : array-like of shape (n_pairs,), default=None
         Query id of each pair, if `judgements` are pairs. None means a single query.
+    intervals : {"information", "robust"} or None, default=None
+        Intervals without resamples, for `BradleyTerry` and votes between two items.
+        ``"information"`` trusts the model. ``"robust"`` (the sandwich) does not, and if judges are
+        known it allows for judges who differ from each other. None means those of the resamples, if
+        there are any.
     n_resamples : int, default=0
-        Number of bootstrap resamples for the intervals; 1000 are enough for most purposes. With 0
-        there are no intervals.
+        Number of bootstrap resamples for the intervals; 1000 are enough for most purposes.
     resample : {"judgements", "judges"}, default="judgements"
         What a resample draws with replacement in each query. If judges disagree with each other,
         intervals from ``"judgements"`` are too short, and ``"judges"`` draws judges with all of
@@ -134,11 +151,15 @@ def aggregate(
             "structure.scores(read_clicks(labels)), where the labels are those of click_labels."
         )
     _check_options(read, n_resamples, resample, confidence_level)
+    _check_contests(read, structure, intervals, n_resamples)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     queries, links = read.queries, read.links()
     compared = np.zeros(queries.n_rows, dtype=bool)
     compared[links[0]] = compared[links[1]] = True
-    labels = number_components(*links, queries.n_rows, "weak")
+    if getattr(structure, "own_effects", True):
+        labels = number_components(*links, queries.n_rows, "weak")
+    else:  # features connect all items
+        labels, compared[:] = queries.codes, True
     parts = number_parts(labels, compared, queries)
     _warn_if_disconnected(read, parts)
     result = Aggregate(
@@ -150,7 +171,16 @@ def aggregate(
         method=structure,
         judgements=read,
     )
-    if isinstance(structure, Kemeny):
+    sums = structure._takes_sums(read) if isinstance(structure, Structure) else True
+    boards = None
+    if isinstance(structure, BradleyTerry) and (intervals is not None or not sums):
+        clustered = intervals == "robust" and read.judge is not None
+        boards = fit_boards(read, structure, merge=not clustered)
+        scores = np.zeros(queries.n_rows)
+        for board in boards:
+            scores[board.rows] = board.scores
+        scores = tie_scores(scores, structure, queries)
+    elif isinstance(structure, Kemeny):
         decoded = structure._decode(read.preferences(), n_jobs)
         scores = structure._scores_of_ranks(read.preferences(), decoded.ranks)
         result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
@@ -159,9 +189,21 @@ def aggregate(
         scores = compute_scores(structure, read)
     result.scores = np.where(compared, scores, np.nan)
     result.ranks = shared_ranks(result.scores, queries)
+    if boards is not None:
+        found = None
+        if intervals is not None:
+            found = intervals_of(read, boards, intervals, float(confidence_level), parts)
+            result.intervals, result.confidence_level = intervals, float(confidence_level)
+            result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
+            result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
+            result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
+            result._above = found.above
+        level = float(confidence_level)
+        result.coefficients = coefficients_of(boards, found, level, queries.ids)
+        result._boards, result._covariances = boards, None if found is None else found.errors
     if n_resamples == 0:
         return result
-    found = bootstrap(
+    resampled = bootstrap(
         read,
         structure,
         queries.gather(result.scores),
@@ -173,16 +215,16 @@ def aggregate(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    if found.messages:
-        warn(f"Some resamples: {found.messages[0]}", ConvergenceWarning)
+    if resampled.messages:
+        warn(f"Some resamples: {resampled.messages[0]}", ConvergenceWarning)
     result.n_resamples, result.resample = int(n_resamples), resample
     result.confidence_level = float(confidence_level)
-    result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
-    result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
-    result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
-    result.unanimous = found.unanimous
-    result.n_disconnected, result.n_unbounded = found.n_disconnected, found.n_unbounded
-    result._above = found.above
+    result.score_low, result.score_high = (queries.scatter(bound) for bound in resampled[:2])
+    result.rank_low = np.minimum(queries.scatter(resampled.rank_low), result.ranks)
+    result.rank_high = np.maximum(queries.scatter(resampled.rank_high), result.ranks)
+    result.unanimous = resampled.unanimous
+    result.n_disconnected, result.n_unbounded = resampled.n_disconnected, resampled.n_unbounded
+    result._above = resampled.above
     return result
 
 
@@ -205,7 +247,7 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
                 "resample='judges' needs resamples, but n_resamples is 0. Pass n_resamples=1000 as "
                 "well."
             )
-        _check_judges(read)
+        _check_judges(read, "resample='judges'", "the intervals of resample='judgements'")
     if n_resamples == 0:
         return
     largest = int(read.queries.sizes.max())
@@ -214,6 +256,27 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
         f"{n_resamples:,} resamples of a query of {largest:,} items",
         "Pass a smaller n_resamples.",
     )
+
+
+def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resamples: int) -> None:
+    """Check that the structure can use what is known of the votes, and has such intervals."""
+    if has_covariates(read) and not getattr(structure, "uses_covariates", False):
+        raise ValueError(
+            f"{structure!r} cannot use the position, covariates or features of these judgements. "
+            "BradleyTerry can: pass 'btl'. Or read the votes without them."
+        )
+    if intervals is None:
+        return
+    check_choice(intervals, "intervals", ("information", "robust"))
+    if not isinstance(structure, BradleyTerry):
+        raise ValueError(
+            f"intervals={intervals!r} are those of BradleyTerry; {structure!r} has intervals from "
+            "resamples: n_resamples=1000."
+        )
+    if n_resamples:
+        raise ValueError(f"Pass intervals={intervals!r} or n_resamples, and not both.")
+    if intervals == "robust" and read.judge is not None:
+        _check_judges(read, "intervals='robust'", "those of intervals='information'")
 
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
@@ -234,8 +297,11 @@ def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     return Judgements.from_pairs(judgements, groups=groups)
 
 
-def _check_judges(read: Judgements) -> None:
-    """Refuse the judgements of a single judge, and warn of few judges."""
+def _check_judges(read: Judgements, option: str, other: str) -> None:
+    """Refuse the judgements of a single judge, and warn of few judges.
+
+    `option` is what needs judges, and `other` are the intervals of a single one.
+    """
     queries = read.queries
     assert read.judge is not None and read.judges is not None
     pairs = np.unique(read.query * len(read.judges) + read.judge)
@@ -247,14 +313,13 @@ def _check_judges(read: Judgements) -> None:
     where = f" in query {show_id(queries.ids[q])}" if queries.n_queries > 1 else ""
     if judges[q] <= 1:
         raise ValueError(
-            f"resample='judges' needs several judges, but there is only one{where}. The judgements "
-            "of one judge say nothing about other judges. The intervals of resample='judgements' "
-            "are about other judgements of the same judge."
+            f"{option} needs several judges, but there is only one{where}. The judgements of one "
+            f"judge say nothing about other judges. For other judgements of the same judge, take "
+            f"{other}."
         )
     warn(
-        f"There are only {judges[q]} judges{where}. Intervals from resamples of fewer than "
-        f"{FEW_JUDGES} judges are too short: they contain the true scores less often than the "
-        "confidence level says."
+        f"There are only {judges[q]} judges{where}. Intervals from fewer than {FEW_JUDGES} judges "
+        "are too short: they contain the true scores less often than the confidence level says."
     )
 
 

@@ -28,11 +28,15 @@ class Structure(BaseEstimator):
     unbounded : bool
         Whether the score of an item that wins all of its comparisons grows without limit as they
         become more, so that its interval has no upper end. Default: False.
+    uses_covariates : bool
+        Whether covariates of votes and features of items enter the scores. `aggregate` refuses
+        them otherwise. Default: False.
     """
 
     takes: str = "comparisons"
     tolerance: float = 1e-9
     unbounded: bool = False
+    uses_covariates: bool = False
     _scores_are_gains: bool = False  # because they are not negative
 
     def check(self) -> None:
@@ -57,6 +61,10 @@ class Structure(BaseEstimator):
         """
         raise NotImplementedError
 
+    def _takes_sums(self, judgements: Any) -> bool:
+        """Whether the scores depend only on how often each item beat each other one."""
+        return False
+
     def gains(self, scores: Floats, queries: Queries) -> Floats:
         """Convert scores to gains >= 0 in the same order, for losses whose labels are gains.
 
@@ -76,6 +84,9 @@ class ComparisonStructure(Structure):
         """Compute one score per item; larger is better."""
         self.check()
         return self._scores(judgements.preferences(), judgements.per_query)
+
+    def _takes_sums(self, judgements: Any) -> bool:
+        return True
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         """Compute scores, in row layout, from the total weights of all comparisons.

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
+from sklearn_rankcal.aggregation._contest_boards import fit_boards
+from sklearn_rankcal.aggregation._contest_model import TIES
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
 from sklearn_rankcal.aggregation._linear_systems import solve_laplacian
 from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._contests import has_covariates
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The ridge penalty of ``penalty="auto"`` where the likelihood has no maximum.
@@ -80,6 +83,13 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         is far smaller, because Newton's method converges quadratically.
     max_iter : int, default=100
         The largest number of Newton steps.
+    ties : {"half", "davidson", "rao_kupper"}, default="half"
+        What a tie is. ``"half"``: half a win for each. The others give ties a probability, with a
+        parameter that is fitted: Davidson (1970), whose model Newman's algorithm fits too, or Rao
+        and Kupper (1967).
+    own_effects : bool, default=True
+        Whether each item has a score of its own beside what `item_features` predict. With True,
+        features need a `penalty` > 0.
 
     Warns
     -----
@@ -96,9 +106,19 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     the model, however unequally often pairs are compared, as long as the comparisons connect all
     items.
 
+    With covariates, a position or item features in the judgements (`Judgements.from_votes`), the
+    log-odds of the first item i are s_i - s_j + x . b, and the scores are those at x = 0. Each
+    query has coefficients b of its own. Davidson's probability of a tie is proportional to exp(t +
+    (s_i + s_j) / 2), and that of a win to exp(s_i); Rao and Kupper's probability of a win is 1 / (1
+    + exp(t + s_j - s_i)). Such fits take O(n_items^3) time for a step, beside the votes.
+
     References
     ----------
     Bradley and Terry (1952), Rank analysis of incomplete block designs, Biometrika 39.
+
+    Davidson (1970), On extending the Bradley-Terry model to accommodate ties, JASA 65.
+
+    Rao and Kupper (1967), Ties in paired-comparison experiments, JASA 62.
 
     Ford (1957), Solution of a ranking problem from binary comparisons, Amer. Math. Monthly 64(8).
 
@@ -115,6 +135,39 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     >>> BradleyTerry().scores(Judgements.from_pairs([("a", "b")] * 2)).round(4).tolist()
     [1.3235, -1.3235]
     """
+
+    uses_covariates = True
+
+    def __init__(
+        self,
+        penalty: float | str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        ties: str = "half",
+        own_effects: bool = True,
+    ) -> None:
+        super().__init__(penalty, tol, max_iter)
+        self.ties = ties
+        self.own_effects = own_effects
+
+    def check(self) -> None:
+        """Raise ValueError unless the parameters are valid."""
+        super().check()
+        check_choice(self.ties, "ties", TIES)
+        check_flag(self.own_effects, "own_effects")
+
+    def scores(self, judgements: Any) -> Floats:
+        """Compute one score per item; larger is better."""
+        self.check()
+        if self._takes_sums(judgements):
+            return self._scores(judgements.preferences(), judgements.per_query)
+        scores = np.zeros(judgements.queries.n_rows)
+        for board in fit_boards(judgements, self):
+            scores[board.rows] = board.scores
+        return scores
+
+    def _takes_sums(self, judgements: Any) -> bool:
+        return self.ties == "half" and self.own_effects and not has_covariates(judgements)
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         return self._fit_comparisons(preferences)

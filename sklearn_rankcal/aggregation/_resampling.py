@@ -47,8 +47,11 @@ class Units(NamedTuple):
     unit: Ints  # the unit of each of these judgements
 
 
-def make_units(judgements: Judgements, resample: str) -> Units:
-    """Find what is drawn: the different judgements of each query, or its judges."""
+def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> Units:
+    """Find what is drawn: the different judgements of each query, or its judges.
+
+    Without `merge`, judgements with the same content can differ by covariates.
+    """
     n_queries = judgements.queries.n_queries
     if resample == "judges":
         assert judgements.judge is not None and judgements.judges is not None
@@ -58,7 +61,7 @@ def make_units(judgements: Judgements, resample: str) -> Units:
         query = different // len(judgements.judges)
         offsets = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
         return Units(offsets, np.ones(len(different)), order, unit[order])
-    unit = _content_codes(judgements)
+    unit = _content_codes(judgements) if merge else np.arange(judgements.n_judgements)
     first = np.empty(int(unit.max(initial=-1)) + 1, dtype=np.int64)
     # Of several entries for the same unit, the last one remains, which is its first judgement.
     first[unit[::-1]] = np.arange(len(unit) - 1, -1, -1)
@@ -183,7 +186,8 @@ class Run:
         winner, loser = (self.winner + shift).reshape(-1), (self.loser + shift).reshape(-1)
         offsets = np.append(0, np.cumsum(np.tile(self.queries.sizes, n)))
         copies = Queries(offsets)
-        if isinstance(self.structure, ComparisonStructure):
+        if self.judgements is None:
+            assert isinstance(self.structure, ComparisonStructure)
             sums = np.concatenate([np.zeros((n, 1)), np.cumsum(draws * self.sizes, axis=1)], axis=1)
             totals = np.diff(sums[:, self.unit_offsets], axis=1).reshape(-1)
             preferences = Preferences(copies, winner, loser, weight)
@@ -246,7 +250,8 @@ def make_runs(
     judgements: Judgements, structure: Structure, resample: str, n_resamples: int, seed: int
 ) -> Iterator[Run]:
     """Split the queries into runs, so that the scores of all resamples of a run fit in a block."""
-    units = make_units(judgements, resample)
+    sums = structure._takes_sums(judgements)
+    units = make_units(judgements, resample, merge=sums or judgements.details is None)
     queries, preferences = judgements.queries, judgements.preferences()
     place = queries.scatter(np.arange(queries.n_rows))
     n_rows = queries.n_rows
@@ -258,7 +263,7 @@ def make_runs(
     sizes = np.bincount(units.unit, minlength=len(units.counts)).astype(np.float64)
     taken_offsets = np.searchsorted(units.unit, units.offsets)
     pairs = np.searchsorted(keys, queries.offsets * n_rows)
-    whole = None if isinstance(structure, ComparisonStructure) else judgements
+    whole = None if sums else judgements
     limit = max(1, _RUN_BYTES // (12 * max(n_resamples, 1)))
     grouped = Queries(queries.offsets)
     first = 0

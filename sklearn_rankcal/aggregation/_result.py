@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.decoders import decode_tiers
@@ -21,6 +22,9 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
 #: the number of queries.
+_NO_INTERVALS = (
+    "There are no intervals. Pass intervals='robust', or n_resamples=1000, to aggregate."
+)
 _ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
 #: The longest name that the text shows in full.
 _NAME = 30
@@ -67,6 +71,10 @@ class Aggregate:
         What was drawn.
     confidence_level : float or None
         The confidence level of each interval; it is not one for all items at the same time.
+    intervals : {"information", "robust"} or None
+        The intervals without resamples that were computed.
+    coefficients : list of Coefficient or None
+        The effects of covariates, of the position and of item features, and the parameter of ties.
     unanimous : ndarray of bool of shape (n_queries,) or None
         Whether nobody contradicts some of the comparisons, of which resamples turn a share round.
     n_disconnected : ndarray of shape (n_queries,) or None
@@ -103,11 +111,15 @@ class Aggregate:
     n_resamples: int = 0
     resample: str | None = None
     confidence_level: float | None = None
+    intervals: str | None = None
+    coefficients: list[Coefficient] | None = None
     unanimous: Bools | None = None
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
+    _boards: list[Board] | None = None
+    _covariances: list[Floats] | None = None
 
     # ---------------------------------------------------------------- parts
 
@@ -177,7 +189,7 @@ class Aggregate:
         """
         q = self._query(group)
         if self._above is None:
-            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
+            raise ValueError(_NO_INTERVALS)
         n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
         start = int(n_entries[:q].sum())
         above = self._above[start : start + n_entries[q]]
@@ -237,7 +249,7 @@ class Aggregate:
         True
         """
         if self.rank_high is None:
-            raise ValueError("There are no resamples. Pass n_resamples=1000 to aggregate.")
+            raise ValueError(_NO_INTERVALS)
         return bool(self.rank_high[self.rows_of(group)[0]] == 1)
 
     def tiers(self, group: Any = None) -> Ints:
@@ -335,7 +347,7 @@ def _write_leaderboard(result: Aggregate) -> str:
     head = f"{len(result.items):,} items, {total}, {result.method!r}"
     if several:
         head = f"{queries.n_queries:,} queries, {head}"
-    lines = [head, *_parts(result), *_certificate(result), *_resamples(result)]
+    lines = [head, *_parts(result), *_certificate(result), *_resamples(result), *_effects(result)]
     for query in queries.ids[:_QUERIES]:
         if several:
             lines.append(f"query {show_id(query)}:")
@@ -416,8 +428,34 @@ def _certificate(result: Aggregate) -> list[str]:
     return [f"a best {lost}", proof]
 
 
+def _effects(result: Aggregate) -> list[str]:
+    """Write the coefficients of a single query, or say that there are some."""
+    found = result.coefficients or []
+    if not found:
+        return []
+    if result.judgements.queries.n_queries > 1:
+        names = ", ".join(dict.fromkeys(one.name for one in found))
+        return [f"the effects of each query ({names}) are in coefficients"]
+    lines = []
+    for one in found:
+        text = f"effect of {_shorten(one.name)}: {one.value:.4f}"
+        if np.isfinite(one.low):
+            text += f" ({one.low:.4f} to {one.high:.4f})"
+        lines.append(text)
+    return lines
+
+
 def _resamples(result: Aggregate) -> list[str]:
     """Say what the intervals are, whether the first place is clear, and what was difficult."""
+    if result.intervals is not None:
+        level, judges = f"{100 * (result.confidence_level or 0):g} %", result.judgements.judges
+        one = result.judgements.queries.n_queries == 1
+        kind = "by the information of the votes"
+        if result.intervals == "robust":
+            kind = "robust to a wrong model"
+            if judges is not None:
+                kind += f", and to the differences between {len(judges):,} judges"
+        return [f"{level} intervals {kind}", *(_first_place(result) if one else [])]
     if result.n_disconnected is None or result.n_unbounded is None:
         return []
     level = f"{100 * (result.confidence_level or 0):g} %"
@@ -454,12 +492,16 @@ def _first_place(result: Aggregate) -> list[str]:
     if (result.parts[others] != result.parts[best]).any():
         return [f"first place is open: {name} cannot be compared with all items"]
     if result.is_first_clear():
-        return [f"first place: {name} is above all others in {share} of the resamples"]
+        return [f"first place: {name} is above all others {_chance(result, share)}"]
     shares = result.probability_matrix()[0, 1:]
     rival = int(np.argmin(shares))
     found = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be enough
-    text = f"{name} is above {_shorten(result.items[others[rival]])} in only {found:g} %"
-    return [f"first place is open: {text} of the resamples"]
+    text = f"{name} is above {_shorten(result.items[others[rival]])}"
+    return [f"first place is open: {text} {_chance(result, f'only {found:g} %')}"]
+
+
+def _chance(result: Aggregate, share: str) -> str:
+    return f"with {share}" if result.n_resamples == 0 else f"in {share} of the resamples"
 
 
 def _shorten(name: Any) -> str:

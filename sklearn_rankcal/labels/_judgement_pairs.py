@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.labels._contests import read_details
 from sklearn_rankcal.labels._item_ids import (
     check_length,
     check_same_index,
@@ -30,6 +31,7 @@ Arguments = dict[str, Any]
 
 #: What a column of winners can say about the two items, where their columns have other names.
 _FIRST, _SECOND = "model_a", "model_b"
+_OF_VOTES = ("covariates", "time")
 _MEANINGS = ("the first item", "the second item", "a tie")
 
 
@@ -40,9 +42,11 @@ def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
     return _of_ids(ids, "pair", marks, None, **options)
 
 
-def from_votes(first: Any, second: Any, winner: Any, tie: Any, **options: Any) -> Arguments:
+def from_votes(
+    first: Any, second: Any, winner: Any, tie: Any, details: dict[str, Any], **options: Any
+) -> Arguments:
     columns = {"first": first, "second": second, "winner": winner}
-    check_same_index(**columns, **options)
+    check_same_index(**columns, **options, **details)
     one, other, won = (read_ids(values, name) for name, values in columns.items())
     if len(one) == 0:
         raise ValueError("first is empty: at least one vote is needed.")
@@ -51,7 +55,15 @@ def from_votes(first: Any, second: Any, winner: Any, tie: Any, **options: Any) -
         number_ids(ids, name, "row {}".format)  # refuses missing ids
     outcome = _read_winners(one, other, won, _words(first, second, tie))
     tied = outcome == 2 if (outcome == 2).any() else None
-    return _of_ids(_side_by_side(one, other), "row", tied, outcome == 1, **options)
+    found = _of_ids(_side_by_side(one, other), "row", tied, outcome == 1, **options)
+    if options["judgement"] is None:
+        found["details"] = read_details(outcome == 1, n=len(one), **details)
+    elif details["position"] is not False or any(details[k] is not None for k in _OF_VOTES):
+        raise ValueError(
+            "judgement cannot be combined with position, covariates or time. Pass the person or "
+            "session that several votes belong to as judge=."
+        )
+    return found
 
 
 def _of_ids(

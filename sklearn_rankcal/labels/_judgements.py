@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
+from sklearn_rankcal.labels._contests import VoteDetails, read_item_features
 from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
 from sklearn_rankcal.labels._preferences import Preferences, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
@@ -42,6 +43,10 @@ class Judgements:
         The id of each judge.
     orders : Orders or None
         The orders, if the judgements are orders or selections.
+    details : VoteDetails or None
+        Of votes, who was first, covariates and times, if `from_votes` read them.
+    item_features : ndarray of shape (n_items, n_features) or None
+        Features of the items, of the names `feature_names`.
 
     Examples
     --------
@@ -69,6 +74,9 @@ class Judgements:
         count: Floats | None = None,
         judge: Ints | None = None,
         judges: NDArray[Any] | None = None,
+        details: VoteDetails | None = None,
+        item_features: Floats | None = None,
+        feature_names: tuple[str, ...] = (),
     ) -> None:
         self.queries = queries
         self.items = items
@@ -77,6 +85,9 @@ class Judgements:
         self.count = count
         self.judge = judge
         self.judges = judges
+        self.details = details
+        self.item_features = item_features
+        self.feature_names = feature_names
         self.n_judgements = len(query)
         self._comparisons = comparisons
         self._half_ties = half_ties
@@ -166,6 +177,10 @@ class Judgements:
         judgement: ArrayLike | None = None,
         judge: ArrayLike | None = None,
         items: Any = None,
+        position: Any = False,
+        covariates: Any = None,
+        item_features: Any = None,
+        time: Any = None,
     ) -> Judgements:
         """Read a table of votes between two items, with a column that says who won.
 
@@ -183,15 +198,29 @@ class Judgements:
             preference in each direction.
         groups, weight, count, judgement, judge, items
             As in `from_pairs`, with one entry for each vote.
+        position : bool or array-like of shape (n_votes,), default=False
+            Whether the first item of each vote may have an advantage, because it is shown first or
+            plays at home. Of an array, 1 says that the first item has it, -1 the second, and 0
+            neither, as on neutral ground.
+        covariates : array-like of shape (n_votes, n_covariates), default=None
+            Numbers that may have moved the votes, such as the difference of the lengths of two
+            answers: the first item's minus the second's. A data frame gives them names.
+        item_features : DataFrame of shape (n_items, n_features), default=None
+            Features of the items, such as their prices, with the ids as the index.
+        time : array-like of shape (n_votes,), default=None
+            When each vote was made, as numbers or time stamps.
 
         Returns
         -------
         judgements : Judgements
+            `aggregation.BradleyTerry` takes position, covariates and features into account, so that
+            its scores are those at equal covariates. Other structures refuse them.
 
         Raises
         ------
         ValueError
-            If a winner is neither an item of its row nor a known word, or as in `from_pairs`.
+            If a winner is neither an item of its row nor a known word, if a covariate, a feature, a
+            position or a time is missing or is not a number, or as in `from_pairs`.
 
         Examples
         --------
@@ -202,7 +231,15 @@ class Judgements:
         Judgements(n_judgements=3, n_items=3, n_queries=1)
         """
         options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
-        return cls(**from_votes(first, second, winner, tie, judge=judge, items=items, **options))
+        details = {"position": position, "covariates": covariates, "time": time}
+        found = from_votes(first, second, winner, tie, details, judge=judge, items=items, **options)
+        if item_features is not None:
+            if groups is not None:
+                raise ValueError("item_features can only be passed without groups.")
+            found["item_features"], found["feature_names"] = read_item_features(
+                item_features, found["items"]
+            )
+        return cls(**found)
 
     @classmethod
     @checks_keywords
@@ -538,6 +575,9 @@ class Judgements:
             orders=orders,
             half_ties=self._half_ties,
             count=np.append(given, count),
+            details=None if self.details is None else self.details.extend(n),
+            item_features=self.item_features,
+            feature_names=self.feature_names,
         )
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
@@ -606,6 +646,9 @@ class Judgements:
             count=_take(self.count, taken),
             judge=_take(self.judge, taken),
             judges=self.judges,
+            details=None if self.details is None else self.details.take(taken),
+            item_features=_take(self.item_features, rows),
+            feature_names=self.feature_names,
         )
 
 

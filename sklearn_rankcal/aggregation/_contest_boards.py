@@ -1,0 +1,223 @@
+"""Fits of the model of contests for all queries of judgements, and intervals without resamples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, stdtr, stdtrit
+
+from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests
+from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._intervals import rank_intervals
+from sklearn_rankcal.aggregation._unanimous import open_ends
+from sklearn_rankcal.labels import Judgements
+from sklearn_rankcal.labels._contests import Contests, contests_of
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+_DEGREES = 1e6  # of freedom, with which Student's t distribution is the normal one
+
+
+class Coefficient(NamedTuple):
+    """The effect of a covariate, or the parameter of ties, in units of the scores.
+
+    Attributes
+    ----------
+    name : str
+        The name of the covariate, ``"position"`` or ``"ties"``.
+    value : float
+        The estimate. A vote in which the covariate is larger by 1 is won by the first item as if
+        its score were larger by this number.
+    standard_error, low, high : float
+        The standard error, and the ends of the interval; NaN without intervals.
+    group : object
+        The query.
+    """
+
+    name: str
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    group: Any
+
+
+class Board(NamedTuple):
+    """The fit of one query, with the map from parameters to scores."""
+
+    fit: ContestFit
+    rows: Ints
+    names: tuple[str, ...]
+    map: Floats  # (n_items, n_parameters); the scores are this times the parameters
+    contests: Contests  # of items numbered from 0
+
+    @property
+    def scores(self) -> Floats:
+        return np.asarray(self.map @ self.fit.weights)
+
+
+class BoardIntervals(NamedTuple):
+    """Intervals of all queries, in grouped layout as those of the bootstrap."""
+
+    score_low: Floats
+    score_high: Floats
+    rank_low: Ints
+    rank_high: Ints
+    above: Floats
+    errors: list[Floats]  # the covariance of the parameters of each query
+    degrees: list[float]
+
+
+def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:
+    """Fit the model to the contests of each query.
+
+    Without `merge`, contests are fitted one by one, so that they have a judge each.
+    """
+    contests = contests_of(judgements)
+    queries = judgements.queries
+    place = queries.scatter(np.arange(queries.n_rows))
+    X, names = _covariates(judgements, contests)
+    query = queries.codes[contests.first]
+    order = np.argsort(query, kind="stable") if queries.n_queries > 1 else np.arange(len(query))
+    ends = np.append(0, np.cumsum(np.bincount(query, minlength=queries.n_queries)))
+    boards = []
+    for q in range(queries.n_queries):  # a loop over queries, each with a model of its own
+        mine = order[ends[q] : ends[q + 1]]
+        start, n = int(queries.offsets[q]), int(queries.sizes[q])
+        local = Contests(
+            place[contests.first[mine]] - start,
+            place[contests.second[mine]] - start,
+            contests.outcome[mine],
+            contests.weight[mine],
+            contests.judgement[mine],
+        )
+        rows = np.arange(start, start + n)
+        rows = rows if queries.order is None else queries.order[rows]
+        boards.append(_fit_board(local, X[mine], names, rows, judgements, structure, merge))
+    return boards
+
+
+def _covariates(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
+    columns: list[Floats] = []
+    names: tuple[str, ...] = ()
+    if judgements.details is not None and judgements.details.names:
+        columns.append(judgements.details.covariates[contests.judgement])
+        names += judgements.details.names
+    if judgements.item_features is not None:
+        values = judgements.item_features
+        columns.append(values[contests.first] - values[contests.second])
+        names += judgements.feature_names
+    if not columns:
+        return np.zeros((len(contests.first), 0)), names
+    return np.hstack(columns), names
+
+
+def _fit_board(
+    contests: Contests,
+    X: Floats,
+    names: tuple[str, ...],
+    rows: Ints,
+    judgements: Judgements,
+    structure: Any,
+    merge: bool,
+) -> Board:
+    first, second, outcome, weight, _ = contests
+    n = len(rows)
+    part = number_components(first, second, n, "weak")
+    block = number_components(*_wins(contests), n, "strong")
+    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
+    ridge = np.zeros(n)
+    if structure.own_effects:
+        ridge = np.asarray(structure._penalties(strong))[part]
+    votes = count_votes(first, second, outcome, weight, X, merge=merge)
+    fit = fit_contests(
+        votes, n, names, ties=structure.ties, ridge=ridge, part=part,
+        own_effects=structure.own_effects, tol=structure.tol, max_iter=structure.max_iter,
+    )  # fmt: skip
+    size = len(fit.weights)
+    features = judgements.item_features
+    scores = np.eye(n, size)
+    if features is not None:
+        q = features.shape[1]
+        own = features[rows]
+        scores[:, n + X.shape[1] - q : n + X.shape[1]] = own - own.mean(axis=0)
+    return Board(fit, rows, names, scores, contests)
+
+
+def intervals_of(
+    judgements: Judgements, boards: list[Board], kind: str, level: float, parts: Ints
+) -> BoardIntervals:
+    """Compute the intervals of all queries: "information" or "robust".
+
+    With judges, robust intervals are those of clusters, with quantiles of Student's t distribution.
+    `parts` are the components of the rows. O(n_items^2) memory for each query.
+    """
+    queries = judgements.queries
+    low, high = np.empty((2, queries.n_rows))
+    above, errors, degrees = [], [], []
+    for board in boards:  # a loop over queries
+        fit, contests = board.fit, board.contests
+        n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
+        free = _DEGREES
+        if kind == "information":
+            covariance = fit.inverse()
+        elif judgements.judge is None:
+            covariance = fit.robust(None, None)
+        else:
+            judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
+            covariance = fit.robust(judge, (contests.outcome, contests.weight))
+            free = max(1.0, float(judge.max()))
+        of_scores = board.map @ covariance @ board.map.T
+        quantile = float(stdtrit(free, (1 + level) / 2))
+        half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
+        low[place], high[place] = board.scores - half, board.scores + half
+        winner, loser = _wins(contests)
+        if len(winner):
+            open_low, open_high = open_ends(winner, loser, fit.part)
+            compared = np.bincount(fit.part)[fit.part] > 1
+            low[place[open_low & compared]], high[place[open_high & compared]] = -np.inf, np.inf
+        one, other = PAIRS.indices(n)
+        difference = board.scores[one] - board.scores[other]
+        error = pair_errors(of_scores)[one, other]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(error > 0, difference / error, np.sign(difference) * 40.0)
+        chance = ndtr(z) if free == _DEGREES else stdtr(free, z)
+        part = parts[board.rows]
+        above.append(np.where(part[one] == part[other], chance, 0.5))
+        errors.append(covariance)
+        degrees.append(free)
+    joined = np.concatenate(above) if above else np.empty(0)
+    ranks = rank_intervals(joined, queries, level)
+    return BoardIntervals(low, high, *ranks, joined, errors, degrees)
+
+
+def pair_errors(covariance: Floats) -> Floats:
+    """Return the standard error of the difference of each two scores."""
+    variance = np.diag(covariance)
+    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
+
+
+def coefficients_of(
+    boards: list[Board], found: BoardIntervals | None, level: float, ids: Any
+) -> list[Coefficient]:
+    """List the coefficients of all queries, with intervals if there are any."""
+    listed = []
+    for q, board in enumerate(boards):
+        fit, n = board.fit, board.fit.n_items
+        names = board.names + (("ties",) if fit.has_tie else ())
+        for k, name in enumerate(names):
+            value, error, half = float(fit.weights[n + k]), np.nan, np.nan
+            if found is not None:
+                error = float(np.sqrt(found.errors[q][n + k, n + k]))
+                half = float(stdtrit(found.degrees[q], (1 + level) / 2)) * error
+            listed.append(Coefficient(name, value, error, value - half, value + half, ids[q]))
+    return listed
+
+
+def _wins(contests: Contests) -> tuple[Ints, Ints]:
+    """Return the wins of all contests, of which a tie is one in each direction."""
+    first, second, outcome, _, _ = contests
+    winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)
+    tied = outcome == 2
+    return np.append(winner, loser[tied]), np.append(loser, winner[tied])

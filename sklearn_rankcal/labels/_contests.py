@@ -1,0 +1,245 @@
+"""Votes with what else is known of them: who was shown first, covariates, and times."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+#: The name of the advantage of the item that is shown first, or plays at home.
+POSITION = "position"
+
+
+class VoteDetails(NamedTuple):
+    """What is known of each vote beside its items, the winner and the judge.
+
+    Attributes
+    ----------
+    second_won : ndarray of bool of shape (n_votes,)
+        Whether the winner is the second of the two items. False for ties.
+    covariates : ndarray of shape (n_votes, n_covariates)
+        Positive numbers speak for the first item.
+    names : tuple of str
+        The name of each covariate.
+    time : ndarray of shape (n_votes,) or None
+        When each vote was made.
+    """
+
+    second_won: Bools
+    covariates: Floats
+    names: tuple[str, ...]
+    time: NDArray[Any] | None
+
+    def take(self, votes: Ints) -> VoteDetails:
+        time = None if self.time is None else self.time[votes]
+        return self._replace(
+            second_won=self.second_won[votes], covariates=self.covariates[votes], time=time
+        )
+
+    def extend(self, n: int) -> VoteDetails:
+        """Add n votes for the first item, of covariates that are 0."""
+        new = np.zeros((n, self.covariates.shape[1]))
+        return self._replace(
+            second_won=np.append(self.second_won, np.zeros(n, dtype=bool)),
+            covariates=np.concatenate([self.covariates, new]),
+            time=None,
+        )
+
+
+class Contests(NamedTuple):
+    """Votes as contests between a first and a second item.
+
+    `outcome` is 0 if the first item won, 1 if the second did, and 2 for a tie; `weight` is how much
+    each contest counts, and `judgement` its number in the judgements.
+    """
+
+    first: Ints
+    second: Ints
+    outcome: Ints
+    weight: Floats
+    judgement: Ints
+
+
+def has_covariates(judgements: Any) -> bool:
+    """Whether judgements have a position, covariates or features of the items."""
+    details = getattr(judgements, "details", None)
+    if getattr(judgements, "item_features", None) is not None:
+        return True
+    return details is not None and bool(details.names)
+
+
+def contests_of(judgements: Any) -> Contests:
+    """Read judgements as contests of two items; raise ValueError if some are anything else.
+
+    Without details, the first item is the winner, or the first of a tie.
+    """
+    if judgements.orders is not None:
+        raise ValueError(
+            "Covariates, ties as data, and intervals without resamples need votes between two "
+            "items, and these judgements are orders or selections."
+        )
+    winner, loser, weight, offsets = judgements.comparisons
+    n = judgements.n_judgements
+    offsets = np.arange(n + 1) if offsets is None else offsets
+    sizes, start = np.diff(offsets), offsets[:-1]
+    pair = np.flatnonzero(sizes == 2)
+    second = start[pair] + 1
+    tied = (winner[start[pair]] == loser[second]) & (loser[start[pair]] == winner[second])
+    if weight is not None:
+        tied &= weight[start[pair]] == weight[second]
+    if (sizes > 2).any() or (sizes == 0).any() or not tied.all():
+        raise ValueError(
+            "Covariates, ties as data, and intervals without resamples need judgements of one vote "
+            "each. Leave out judgement=, and pass the person or session as judge=."
+        )
+    first, second = winner[start], loser[start]
+    outcome = np.zeros(n, dtype=np.int64)
+    details = judgements.details
+    if details is not None:
+        swap = details.second_won
+        first, second = np.where(swap, second, first), np.where(swap, first, second)
+        outcome[swap] = 1
+    outcome[pair] = 2
+    times = np.ones(n) if weight is None else weight[start] * sizes
+    if judgements.count is not None:
+        times = times * judgements.count
+    kept = np.flatnonzero(times > 0)
+    return Contests(first[kept], second[kept], outcome[kept], times[kept], kept)
+
+
+def read_details(
+    second_won: Bools, covariates: Any, position: Any, time: Any, n: int
+) -> VoteDetails:
+    """Read what a user knows of n votes."""
+    columns: list[Floats] = []
+    names: list[str] = []
+    if not isinstance(position, bool | np.bool_) or position:
+        columns.append(_read_position(position, n)[:, None])
+        names.append(POSITION)
+    if covariates is not None:
+        values, found = read_columns(covariates, "covariates")
+        check_rows(values, n, "covariates", "votes")
+        columns.append(values)
+        names += found
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"Two covariates are called {sorted(twice)[0]!r}.")
+    joined = np.hstack(columns) if columns else np.zeros((n, 0))
+    return VoteDetails(second_won, joined, tuple(names), _read_time(time, n))
+
+
+def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
+    """Return a table of finite numbers, and the names of its columns."""
+    columns = getattr(values, "columns", None)
+    if columns is None and hasattr(values, "name") and getattr(values, "ndim", 1) == 1:
+        columns = [values.name if values.name is not None else 0]  # a series
+    table = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        raise ValueError(f"{name} must be a table, one column each; it has shape {table.shape}.")
+    own = columns is not None
+    names = [str(c) for c in columns] if own else [f"x{k}" for k in range(table.shape[1])]  # type: ignore[union-attr]
+    read = []
+    for k, title in enumerate(names):  # a loop over columns
+        try:
+            column = read_numbers(table[:, k], f"{name} {title!r}")
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{name} {title!r} must be numbers: {error} Turn categories into columns of 0 and "
+                "1, for example by pandas.get_dummies."
+            ) from error
+        bad = ~np.isfinite(column)
+        if bad.any():
+            raise ValueError(
+                f"{name} {title!r} is {column[bad][0]} in {bad.sum():,} rows, first in row "
+                f"{int(np.argmax(bad))}. Drop these rows, or fill in the numbers."
+            )
+        read.append(column)
+    return np.column_stack(read) if read else np.zeros((len(table), 0)), names
+
+
+def check_rows(values: Floats, n: int, name: str, other: str) -> None:
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} rows, but there are {n} {other}.")
+
+
+def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tuple[str, ...]]:
+    """Return the features of each item from a frame whose index holds the ids."""
+    if not hasattr(features, "columns") or not hasattr(features, "index"):
+        raise TypeError(
+            "item_features must be a pandas data frame with the ids of the items as its index; got "
+            f"{type(features).__name__}."
+        )
+    ids = read_ids(features.index, "the index of item_features")
+    if len(number_ids(ids, "the index of item_features")[1]) < len(ids):
+        raise ValueError("The index of item_features has an id twice.")
+    place = {value: k for k, value in enumerate(ids.tolist())}
+    missing = [item for item in items.tolist() if item not in place]
+    if missing:
+        raise ValueError(
+            f"item_features has no row for {len(missing)} items, such as {show_id(missing[0])}."
+        )
+    values, names = read_columns(features, "item_features")
+    return values[[place[item] for item in items.tolist()]], tuple(names)
+
+
+def _read_position(position: Any, n: int) -> Floats:
+    """Return 1 where the first item has the advantage, -1 where the second has it, else 0."""
+    if isinstance(position, bool | np.bool_):
+        return np.ones(n)
+    values = read_numbers(position, "position")
+    check_length(values, n, "position", "the votes")
+    known = np.isin(values, (-1.0, 0.0, 1.0))
+    if not known.all():
+        k = int(np.argmin(known))
+        raise ValueError(
+            "position must be True, or for each vote 1 (the first item has the advantage), -1 (the "
+            f"second has it) or 0 (none has it); row {k} has {values[k]:g}."
+        )
+    return values
+
+
+def _read_time(time: Any, n: int) -> NDArray[Any] | None:
+    """Return times as numbers or as numpy.datetime64, without a missing one."""
+    if time is None:
+        return None
+    values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
+    if values.dtype.kind == "O":
+        zones = {getattr(value, "tzinfo", None) is not None for value in values.ravel().tolist()}
+        if len(zones) > 1:
+            raise ValueError(
+                "time mixes time stamps with and without a time zone. Convert all of them, for "
+                "example by pandas.to_datetime(time, utc=True)."
+            )
+        if zones == {True}:
+            import datetime
+
+            utc = datetime.UTC
+            values = np.array(
+                [value.astimezone(utc).replace(tzinfo=None) for value in values.tolist()],
+                dtype="datetime64[us]",
+            )
+    if values.dtype.kind in "OU":
+        try:
+            values = np.array(values.tolist(), dtype="datetime64[us]")
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"time must be numbers or time stamps, for example by pandas.to_datetime: {error}"
+            ) from error
+    if values.dtype.kind == "M":
+        missing = np.isnat(values)
+    else:
+        values = read_numbers(values, "time")
+        missing = ~np.isfinite(values)
+    check_length(values, n, "time", "the votes")
+    if missing.any():
+        raise ValueError(
+            f"time is missing for {missing.sum():,} votes, first in row {int(np.argmax(missing))}."
+        )
+    return values

@@ -1,0 +1,297 @@
+"""The model of contests: covariates, position, ties as data, and intervals without resamples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation import Borda, BradleyTerry
+
+pd = pytest.importorskip("pandas")
+
+
+def make_votes(n=400, m=6, p=2, seed=0, ties=0.0, position=0.3):
+    """Votes of the model: columns first, second, winner, and covariates."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=m)
+    a = rng.integers(m, size=n)
+    b = (a + rng.integers(1, m, size=n)) % m
+    X = rng.normal(size=(n, p))
+    d = scores[a] - scores[b] + X @ np.linspace(0.5, -0.5, p) + position
+    noise = rng.logistic(size=n)
+    winner = np.where(np.abs(d + noise) < ties, "tie", np.where(d + noise > 0, "first", "second"))
+    frame = pd.DataFrame({"first": a, "second": b, "winner": winner})
+    return frame, pd.DataFrame(X, columns=[f"x{k}" for k in range(p)])
+
+
+def read(frame, X=None, position=True, **options):
+    return Judgements.from_votes(
+        frame["first"], frame["second"], frame["winner"], position=position, covariates=X, **options
+    )
+
+
+def oracle(frame, X, ties, penalty=0.0):
+    """Maximum likelihood by a general optimiser, written from the papers' probabilities."""
+    items = np.unique(np.append(frame["first"], frame["second"]))
+    n, m = len(frame), len(items)
+    design = np.zeros((n, m + 1 + X.shape[1]))
+    design[np.arange(n), np.searchsorted(items, frame["first"])] = 1
+    design[np.arange(n), np.searchsorted(items, frame["second"])] -= 1
+    design[:, m] = 1
+    design[:, m + 1 :] = X
+    win, lose = (frame["winner"] == "first").to_numpy(), (frame["winner"] == "second").to_numpy()
+    draw = ~win & ~lose
+
+    def loss(w):
+        d, tie = design @ w[:-1], w[-1]
+        if ties == "half":
+            value = np.where(win, log_expit(d), log_expit(-d))
+            value[draw] = (log_expit(d) + log_expit(-d))[draw] / 2
+        elif ties == "davidson":
+            one, other = np.exp(d / 2), np.exp(-d / 2)
+            total = one + other + np.exp(tie)
+            value = np.log(np.select([win, lose], [one, other], np.exp(tie)) / total)
+        else:
+            theta = np.exp(np.exp(tie))  # as in the paper: p = pi_i / (pi_i + theta pi_j)
+            one, other = 1 / (1 + theta * np.exp(-d)), 1 / (1 + theta * np.exp(d))
+            value = np.log(np.select([win, lose], [one, other], 1 - one - other))
+        return -value.sum() + 1e-7 * w[:m].sum() ** 2 + penalty / 2 * (w[:m] ** 2).sum()
+
+    start = np.zeros(design.shape[1] + 1)
+    w = start
+    for _ in range(3):
+        w = minimize(loss, w, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
+    return w[:m] - w[:m].mean(), w[m:-1], w[-1]
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_fit_is_the_maximum_likelihood_of_the_papers(ties, seed):
+    frame, X = make_votes(seed=seed, ties=0.5)
+    scores, effects, tie = oracle(frame, X.to_numpy(), ties)
+    board = aggregate(read(frame, X), BradleyTerry(ties=ties))
+    assert_allclose(board.scores[np.argsort(board.items)], scores, atol=1e-4)
+    found = {one.name: one.value for one in board.coefficients}
+    assert_allclose([found[name] for name in ("position", "x0", "x1")], effects, atol=1e-4)
+    if ties == "davidson":
+        assert_allclose(found["ties"], tie, atol=1e-4)
+    if ties == "rao_kupper":
+        assert_allclose(found["ties"], np.exp(tie), atol=1e-4)
+
+
+def logistic_with_dummies(frame, X):
+    """Newton's method for logistic regression with dummies of all items but the first."""
+    n, m = len(frame), int(max(frame["first"].max(), frame["second"].max())) + 1
+    design = np.zeros((n, m))
+    design[np.arange(n), frame["first"]] = 1
+    design[np.arange(n), frame["second"]] -= 1
+    design = np.column_stack([design[:, 1:], np.ones(n), X])
+    y = np.select([frame["winner"] == "first", frame["winner"] == "second"], [1.0, 0.0], 0.5)
+    w = np.zeros(design.shape[1])
+    for _ in range(50):
+        p = expit(design @ w)
+        hessian = (design * (p * (1 - p))[:, None]).T @ design
+        step = np.linalg.solve(hessian, design.T @ (y - p))
+        w += step
+        if np.abs(step).max() < 1e-13:
+            break
+    scores = np.append(0.0, w[: m - 1])
+    return scores - scores.mean(), w[m - 1 :], np.linalg.inv(hessian), design, y - p
+
+
+def test_equal_to_logistic_regression_with_dummies_on_100_random_designs():
+    for seed in range(100):
+        rng = np.random.default_rng(1000 + seed)
+        p = int(rng.integers(0, 4))
+        frame, X = make_votes(300, int(rng.integers(3, 8)), p, seed, ties=rng.choice([0.0, 0.4]))
+        scores, effects, covariance, *_ = logistic_with_dummies(frame, X.to_numpy())
+        board = aggregate(read(frame, X), intervals="information")
+        assert_allclose(board.scores[np.argsort(board.items)], scores, atol=1e-8)
+        assert_allclose([one.value for one in board.coefficients], effects, atol=1e-8)
+        errors = np.sqrt(np.diag(covariance))[len(scores) - 1 :]
+        assert_allclose([one.standard_error for one in board.coefficients], errors, atol=1e-8)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_robust_errors_are_the_sandwich(clustered):
+    frame, X = make_votes(ties=0.4, seed=3)
+    judge = np.random.default_rng(0).integers(25, size=len(frame))
+    _, _, inverse, design, residual = logistic_with_dummies(frame, X.to_numpy())
+    scores = design * residual[:, None]
+    n = len(frame)
+    if clustered:
+        scores = np.array([scores[judge == j].sum(axis=0) for j in range(25)])
+        n = 25
+    expected = inverse @ scores.T @ scores @ inverse * n / (n - 1)
+    votes = read(frame, X, judge=judge if clustered else None)
+    board = aggregate(votes, intervals="robust")
+    errors = [one.standard_error for one in board.coefficients]
+    assert_allclose(errors, np.sqrt(np.diag(expected))[-3:], atol=1e-8)
+    item = {name: k for k, name in enumerate(board.items.tolist())}
+    difference = board.scores[item[1]] - board.scores[item[0]]
+    above = board.probability_above(1, 0)
+    error = np.sqrt(expected[0, 0])  # the dummy of item 1, relative to item 0
+    from scipy.stats import norm, t
+
+    chance = t(24).cdf(difference / error) if clustered else norm.cdf(difference / error)
+    assert_allclose(above, chance, atol=1e-7)
+
+
+def test_position_changes_nothing_but_its_sign_if_all_votes_are_turned_round():
+    frame, X = make_votes(seed=5)
+    turned = frame.rename(columns={"first": "second", "second": "first"})
+    turned["winner"] = frame["winner"].map({"first": "second", "second": "first", "tie": "tie"})
+    one, other = aggregate(read(frame, X)), aggregate(read(turned, -X, items=one_items(frame)))
+    order = np.argsort(one.items), np.argsort(other.items)
+    assert_allclose(one.scores[order[0]], other.scores[order[1]], atol=1e-8)
+    assert_allclose(one.coefficients[0].value, -other.coefficients[0].value, atol=1e-8)
+    assert_allclose(one.coefficients[1].value, other.coefficients[1].value, atol=1e-8)
+
+
+def one_items(frame):
+    return np.unique(frame["first"]).tolist()
+
+
+def test_features_of_items_with_and_without_own_effects():
+    frame, _ = make_votes(2000, 8, 1, seed=2, position=0.0)
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"price": rng.normal(size=8)}, index=range(8))
+    votes = read(frame, None, position=False, item_features=features)
+    with pytest.raises(ValueError, match="'price' is a sum of differences of the items"):
+        aggregate(votes)
+    by_price = aggregate(votes, BradleyTerry(own_effects=False))
+    slope = by_price.coefficients[0].value
+    centred = features["price"] - features["price"].mean()
+    assert_allclose(by_price.scores, slope * centred[by_price.items], atol=1e-10)
+    x = features["price"].to_numpy()
+    gap = x[frame["first"]] - x[frame["second"]]
+    y = frame["winner"] == "first"
+    w = minimize(lambda w: -np.where(y, log_expit(w * gap), log_expit(-w * gap)).sum(), 0.0).x[0]
+    assert_allclose(slope, w, atol=1e-5)
+    # a strong penalty leaves little of the own effects, and a weak one the scores without features
+    shrunk = aggregate(votes, BradleyTerry(penalty=1e6))
+    assert_allclose(shrunk.scores, by_price.scores, atol=1e-2)
+    free = aggregate(read(frame, position=False))
+    assert_allclose(aggregate(votes, BradleyTerry(penalty=1e-4)).scores, free.scores, atol=1e-3)
+
+
+def test_the_bootstrap_draws_votes_with_their_covariates():
+    frame, X = make_votes(300, 4, 1, seed=4, ties=0.3)
+    votes = read(frame, X)
+    analytic = aggregate(votes, intervals="robust")
+    drawn = aggregate(votes, n_resamples=200)
+    width = analytic.score_high - analytic.score_low
+    assert_allclose(drawn.score_high - drawn.score_low, width, rtol=0.25)
+    assert_allclose(drawn.scores, analytic.scores)
+
+
+def test_the_bradley_terry_model_is_the_same_by_both_ways():
+    frame, _ = make_votes(seed=7, ties=0.3)
+    plain = Judgements.from_votes(frame["first"], frame["second"], frame["winner"])
+    one, other = aggregate(plain), aggregate(plain, intervals="information")
+    assert_allclose(one.scores, other.scores, atol=1e-9)
+    pairs = Judgements.from_pairs(
+        np.where((frame["winner"] == "second").to_numpy()[:, None],
+                 frame[["second", "first"]], frame[["first", "second"]]),
+        tied=frame["winner"] == "tie",
+    )  # fmt: skip
+    again = aggregate(pairs, intervals="information")
+    found = dict(zip(again.items.tolist(), again.score_low.tolist(), strict=True))
+    assert_allclose([found[item] for item in other.items.tolist()], other.score_low, atol=1e-9)
+
+
+def test_queries_are_fitted_one_by_one():
+    frame, X = make_votes(seed=8)
+    groups = np.where(np.arange(len(frame)) % 3 == 0, "a", "b")
+    both = aggregate(read(frame, X, groups=groups), intervals="robust")
+    mine = groups == "b"
+    alone = aggregate(read(frame[mine], X[mine]), intervals="robust")
+    chosen = both.groups == "b"
+    assert_allclose(both.scores[chosen], alone.scores, atol=1e-9)
+    assert_allclose(both.score_low[chosen], alone.score_low, atol=1e-9)
+    effects = [one.value for one in both.coefficients if one.group == "b"]
+    assert_allclose(effects, [one.value for one in alone.coefficients], atol=1e-9)
+    assert_allclose(both.probability_matrix("b"), alone.probability_matrix(), atol=1e-9)
+
+
+def test_an_item_without_a_loss_has_no_upper_end():
+    ring = [*"bcdefghijklm"]
+    votes = [(one, other) for one in ring for other in ring if one != other] + [("a", "b")] * 3
+    board = aggregate(votes, intervals="information")
+    best = board.items == "a"
+    assert board.score_high[best] == np.inf
+    assert np.isfinite(board.score_high[~best]).all()
+    assert np.isfinite(board.score_low).all()
+
+
+def bad(match, error=ValueError, method="btl", **options):
+    return pytest.param(options, method, error, match, id=match[:30])
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "error", "match"),
+    [
+        bad("'c' is 2 in all votes", covariates=pd.DataFrame({"c": np.full(60, 2.0)})),
+        bad("'c' is 0 in all votes", covariates=pd.DataFrame({"c": np.zeros(60)})),
+        bad("'c' is nan in 1 rows, first in row 3",
+            covariates=pd.DataFrame({"c": np.where(np.arange(60) == 3, np.nan, 1.0)})),
+        bad("'c' must be numbers", covariates=pd.DataFrame({"c": ["short"] * 60})),
+        bad("Two covariates are called 'position'",
+            covariates=pd.DataFrame({"position": np.arange(60)})),
+        bad("covariates has 59 rows", covariates=np.ones((59, 1))),
+        bad("row 2 has 2", position=np.arange(60) % 3),
+        bad("position has 3 entries", position=[1, 0, 1]),
+        bad("item_features has no row for 3 items",
+            item_features=pd.DataFrame({"price": [1.0]}, index=[0])),
+        bad("must be a pandas data frame", TypeError, item_features=np.ones((4, 1))),
+        bad("mixes time stamps", time=[pd.Timestamp("2026-01-01")] * 59
+            + [pd.Timestamp("2026-01-01", tz="UTC")]),
+        bad("time is missing for 1 votes", time=np.append(np.nan, np.arange(59.0))),
+        bad("judgement cannot be combined", judgement=np.arange(60)),
+        bad("Borda() cannot use", method=Borda()),
+        bad("Unknown ties 'newman'", method=BradleyTerry(ties="newman")),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_by_name(options, method, error, match):
+    frame, _ = make_votes(60, 4, 1)
+    import re
+
+    with pytest.raises(error, match=re.escape(match)):
+        aggregate(read(frame, **{"position": True, "X": None, **rename(options)}), method)
+
+
+def rename(options):
+    return {"X" if name == "covariates" else name: value for name, value in options.items()}
+
+
+def test_intervals_without_resamples_are_refused_where_there_are_none():
+    frame, _ = make_votes(60, 4, 1)
+    votes = read(frame, position=False)
+    with pytest.raises(ValueError, match="are those of BradleyTerry"):
+        aggregate(votes, "borda", intervals="robust")
+    with pytest.raises(ValueError, match="and not both"):
+        aggregate(votes, intervals="robust", n_resamples=10)
+    with pytest.raises(ValueError, match="orders or selections"):
+        aggregate(Judgements.from_orders([[1, 2, 3], [2, 1, 3]]), intervals="robust")
+    with pytest.raises(ValueError, match="several judges"):
+        aggregate(read(frame, judge=[0] * 60), intervals="robust")
+
+
+def test_a_covariate_that_decides_all_votes_is_named():
+    frame, _ = make_votes(200, 4, 1)
+    X = pd.DataFrame({"fate": np.where(frame["winner"] == "first", 1.0, -1.0)})
+    from sklearn.exceptions import ConvergenceWarning
+
+    with pytest.warns(ConvergenceWarning, match="'fate' decides all votes"):
+        aggregate(read(frame, X))
+
+
+def test_a_collinear_covariate_is_named():
+    frame, X = make_votes(200, 4, 2)
+    X["sum"] = X["x0"] + X["x1"]
+    with pytest.raises(ValueError, match="'sum' is a sum of 'position', 'x0', 'x1' and"):
+        aggregate(read(frame, X))
