@@ -59,6 +59,7 @@ def test_the_limits_of_the_default():
 
     assert (_choose_model._MIN_QUERIES, _choose_model._FEWEST_TO_HOLD_OUT) == (5, 70)
     assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
+    assert _choose_model._ROWS_TO_HOLD_OUT == 30_000
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
@@ -70,13 +71,21 @@ def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeyp
 
 
 def test_held_out_queries_choose_the_trees_of_many_rows(monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._MAX_ROWS", len(Y))
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_TO_HOLD_OUT", len(Y))
     monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", 20)
     ranker = fit()
     n_queries = len(np.unique(G))
     assert type(ranker.model_) is DocumentModel
     assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ < 1000
     assert len(ranker.validation_queries_) == pytest.approx(n_queries / 7, abs=1)
+    # the number of trees is that of the least squared error of the targets of these queries
+    held = np.isin(G, ranker.validation_queries_)
+    queries = Queries.from_groups(G[held])
+    targets = ranker.loss_.training_targets(Y[held], queries)
+    scores = ranker.decision_function(X[held], groups=G[held])
+    error = np.mean(queries.center(scores - targets) ** 2)
+    np.testing.assert_allclose(ranker.validation_scores_.max(), -error, rtol=1e-9)
+    assert ranker.n_iter_ == 1 + np.argmax(ranker.validation_scores_)
     # the same queries are held out again, whatever their order
     order = np.random.default_rng(0).permutation(len(Y))
     other = CalibratedRanker().fit(X[order], Y[order], groups=G[order])
@@ -87,7 +96,8 @@ def test_held_out_queries_choose_the_trees_of_many_rows(monkeypatch):
     given = CalibratedRanker().fit(X, Y, groups=G, X_val=X, y_val=Y, groups_val=G + 1000)
     assert len(given.validation_queries_) == n_queries
     monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", n_queries + 1)
-    assert not hasattr(fit(), "n_iter_")
+    few = fit()  # too few queries to hold some out: the student
+    assert not hasattr(few, "n_iter_") and type(few.model_) is DistilledModel
 
 
 def test_queries_that_are_left_out_do_not_count():

@@ -71,8 +71,8 @@ class Validation:
         self._n_reported = n_done
         remaining = seconds / n_done * (n_max - n_done)
         self.show(
-            f"iteration {n_done} of at most {n_max}: {self.scores[-1]:.4f} on the validation "
-            f"queries, best {self.scores[self.n_iter - 1]:.4f} after {self.n_iter}; at most "
+            f"iteration {n_done} of at most {n_max}: {self.scores[-1]:.4g} on the validation "
+            f"queries, best {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}; at most "
             f"{remaining:.1f} s remain ({seconds:.2f} s)"
         )
 

@@ -56,9 +56,10 @@ class CalibratedRanker(QueryRanker):
           `predict` about 18 times.
         - ``"distilled"``: one boosted regressor that has learned the scores of that stack
           (`models.DistilledModel`), nearly as good and as fast as ``"boosting"`` in `predict`.
-        - None: ``"distilled"`` for 5 and more queries, below 100,000 rows, if query ids are known,
+        - None: ``"distilled"`` for 5 and more queries, below 30,000 rows, if query ids are known,
           labels are relevance, and there are no validation queries; otherwise ``"boosting"``. From
-          100,000 rows and 70 queries on, one query of seven is held out for validation.
+          30,000 rows and 70 queries on, one query of seven is held out, and the number of trees is
+          that with the least squared error of their targets.
         - A regressor with scikit-learn's interface. For ``loss="pd"`` and ``"map"`` it is fitted to
           pairs of documents (`models.PairModel`).
         - A classifier, which learns the labels or weights of two classes (`models.DocumentModel`).
@@ -119,8 +120,8 @@ class CalibratedRanker(QueryRanker):
         NDCG: they have no document with gain) or because all their weights are 0.
     n_iter_, validation_scores_, validation_queries_
         If there were validation queries: the number of iterations that was chosen, the mean of the
-        loss's measure after each iteration, and the ids of the queries on which the loss is
-        defined.
+        loss's measure after each iteration (or, if the default held them out, minus the mean
+        squared error of the targets), and the ids of the queries on which the loss is defined.
     n_features_in_, feature_names_in_
         Number of columns of X, the group column included, and their names, where it has them.
 

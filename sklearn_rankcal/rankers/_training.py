@@ -26,6 +26,8 @@ class TrainingData(NamedTuple):
     labels: Any
     queries: Queries
     weight: NDArray[np.float64] | None
+    #: of held-out queries, whether they choose by the error of the targets, and not by the measure
+    by_targets: bool = False
 
     def without_zero_weights(self) -> TrainingData:
         """The rows of positive weight."""
@@ -57,9 +59,8 @@ class TrainingData(NamedTuple):
 
     def _take(self, rows: Any, queries: Queries) -> TrainingData:
         weight = None if self.weight is None else self.weight[rows]
-        return TrainingData(
-            take_rows(self.X, rows), take_labels(self.labels, rows, queries), queries, weight
-        )
+        X, labels = take_rows(self.X, rows), take_labels(self.labels, rows, queries)
+        return TrainingData(X, labels, queries, weight, self.by_targets)
 
 
 def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
