@@ -291,5 +291,5 @@ def test_probabilities_are_a_matrix_in_the_order_of_the_ranks():
     texts = {(t.get_position()[1], t.get_position()[0]): t.get_text() for t in ax.texts}
     assert len(texts) == 12 and texts[0, 3] == f"{expected[0, 3]:.0f}"
     assert not plot_probability_above(leaderboard(20, n_resamples=20)).texts
-    with pytest.raises(ValueError, match="no resamples"):
+    with pytest.raises(ValueError, match="no intervals"):
         plot_probability_above(leaderboard())

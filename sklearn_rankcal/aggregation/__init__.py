@@ -13,6 +13,7 @@ References
 """
 
 from sklearn_rankcal.aggregation._aggregate import aggregate
+from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._clicks import (
@@ -35,6 +36,7 @@ __all__ = [
     "STRUCTURES",
     "Aggregate",
     "AggregatedLoss",
+    "Audit",
     "Borda",
     "BradleyTerry",
     "BudgetedBorda",
@@ -50,6 +52,7 @@ __all__ = [
     "MeanTargets",
     "PlackettLuce",
     "PrincipalEigenvector",
+    "Probe",
     "PropensityEstimate",
     "RankCentrality",
     "Structure",

@@ -50,6 +50,7 @@ class Board(NamedTuple):
     rows: Ints
     names: tuple[str, ...]
     map: Floats  # (n_items, n_parameters); the scores are this times the parameters
+    X: Floats  # the covariates of the contests
     contests: Contests  # of items numbered from 0
 
     @property
@@ -94,7 +95,7 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
         )
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
-        boards.append(_fit_board(local, X[mine], names, rows, judgements, structure, merge))
+        boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
     return boards
 
 
@@ -113,7 +114,7 @@ def _covariates(judgements: Judgements, contests: Contests) -> tuple[Floats, tup
     return np.hstack(columns), names
 
 
-def _fit_board(
+def fit_board(
     contests: Contests,
     X: Floats,
     names: tuple[str, ...],
@@ -122,6 +123,7 @@ def _fit_board(
     structure: Any,
     merge: bool,
 ) -> Board:
+    """Fit the model to the contests of one query, whose items are these rows."""
     first, second, outcome, weight, _ = contests
     n = len(rows)
     part = number_components(first, second, n, "weak")
@@ -142,7 +144,7 @@ def _fit_board(
         q = features.shape[1]
         own = features[rows]
         scores[:, n + X.shape[1] - q : n + X.shape[1]] = own - own.mean(axis=0)
-    return Board(fit, rows, names, scores, contests)
+    return Board(fit, rows, names, scores, X, contests)
 
 
 def intervals_of(

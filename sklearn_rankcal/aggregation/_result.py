@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.aggregation._audit import Audit
 
 #: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
 #: the number of queries.
@@ -291,6 +294,66 @@ class Aggregate:
         matrix = np.nan_to_num(self.probability_matrix(group), nan=0.5)
         assert self.confidence_level is not None
         return decode_tiers(matrix, self.confidence_level).ranks
+
+    def audit(
+        self,
+        group: Any = None,
+        *,
+        level: float = 0.01,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> Audit:
+        """Ask what the votes do not carry: one table, and one picture.
+
+        The probes: items with few votes, or without a win or a loss; an effect of the position;
+        what a tie is taken to be; cycles beyond chance; judges who vote at random, against all
+        others, for one item, or a great deal; names that differ by little, and pairs that tie as
+        clones do; and the fewest votes without which another item would be first.
+
+        Parameters
+        ----------
+        group : object, default=None
+            As in `rows_of`.
+        level : float, default=0.01
+            The probability that a test fires by chance, corrected for the number of judges, items
+            or pairs that it asks about.
+        random_state : int, RandomState instance or None, default=0
+            Determines the draws of the test of cycles.
+
+        Returns
+        -------
+        audit : aggregation.Audit
+            Its text is the table, and `aggregation.Audit.plot` draws the picture.
+
+        Raises
+        ------
+        ValueError
+            If the judgements are not votes between two items, or as in `rows_of`.
+
+        Notes
+        -----
+        The model is that of `aggregation.BradleyTerry`, with the covariates of the votes, whatever
+        the method of the board is. With 15 and more judges, the tests allow for the differences
+        between them. The time is that of some tens of fits.
+
+        References
+        ----------
+        Jiang, Lim, Yao and Ye (2011), Statistical ranking and combinatorial Hodge theory,
+        Mathematical Programming 127.
+
+        Broderick, Giordano and Meager (2020), An automatic finite-sample robustness metric,
+        arXiv:2011.14999.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 20 + [("cat", "owl")] * 9 + [("cat", "eel")] * 18
+        >>> votes += [("eel", "cat")] * 10 + [("owl", "eel")] * 21 + [("eel", "owl")] * 7
+        >>> print(aggregate(votes).audit())  # doctest: +ELLIPSIS
+        audit of 3 items, 85 votes: ...
+        """
+        from sklearn_rankcal.aggregation._audit import audit_board
+
+        return audit_board(self, group, level, random_state)
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
         """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""

@@ -3,7 +3,11 @@
 They need matplotlib, which the extra ``plot`` of this package installs.
 """
 
-from sklearn_rankcal.plotting._aggregates import plot_aggregate, plot_probability_above
+from sklearn_rankcal.plotting._aggregates import (
+    plot_aggregate,
+    plot_alternatives,
+    plot_probability_above,
+)
 from sklearn_rankcal.plotting._matrix import plot_matrix
 from sklearn_rankcal.plotting._metric_at_k import MetricAtKDisplay
 from sklearn_rankcal.plotting._preference_graph import plot_preference_graph
@@ -13,6 +17,7 @@ __all__ = [
     "MetricAtKDisplay",
     "QueryDifferencesDisplay",
     "plot_aggregate",
+    "plot_alternatives",
     "plot_matrix",
     "plot_preference_graph",
     "plot_probability_above",

@@ -131,3 +131,51 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
             style = {"color": color, "fontsize": 9, "weight": "bold" if clear else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax
+
+
+def plot_alternatives(audit: Any, *, ax: Any = None) -> Any:
+    """Plot how the ranks of a leaderboard move if its votes are read in other ways.
+
+    Parameters
+    ----------
+    audit : Audit
+        The result of `Aggregate.audit`.
+    ax : matplotlib axes, default=None
+        The axes to draw on. If None, a new figure is made.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        A line for each of the first 20 items from reading to reading. Items whose rank moves are
+        drawn in colour.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    names = list(audit.alternatives)
+    ranks = np.array([audit.alternatives[name] for name in names])[:, :20]
+    n = ranks.shape[1]
+    if ax is None:
+        ax = make_axes(figsize=(1.4 + 1.25 * len(names), 1.2 + 0.26 * n))
+    x = np.arange(len(names))
+    for k in range(n):  # a line for each item
+        moved = bool((ranks[:, k] != ranks[0, k]).any())
+        style = {"color": f"C{k % 10}", "linewidth": 2.2} if moved else {"color": "0.7"}
+        ax.plot(x, ranks[:, k], marker="o", markersize=4, zorder=3 if moved else 2, **style)
+    labels = [shorten(item) for item in audit.items[:n].tolist()]
+    ax.set_yticks(ranks[0], labels, fontsize=9)
+    titles = [name.replace(": ", ":\n").replace(" ", "\n", 1) for name in names]
+    ax.set_xticks(x, titles, fontsize=8)
+    ax.xaxis.tick_top()
+    ax.set(xlim=(-0.2, len(names) - 0.8), ylim=(max(n, ranks.max()) + 0.6, 0.4))
+    ax.spines[["right", "bottom"]].set_visible(False)
+    right = ax.twinx()
+    right.set_yticks(np.unique(ranks))
+    right.tick_params(labelsize=8)
+    right.set(ylim=ax.get_ylim(), ylabel="rank")
+    right.spines[["left", "bottom", "top"]].set_visible(False)
+    ax.grid(axis="x", color="0.92")
+    ax.set_axisbelow(True)
+    return ax

@@ -1,0 +1,136 @@
+"""What the probes of an audit share: the votes of one query, and the model fitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from sklearn_rankcal.aggregation._contest_boards import (
+    Board,
+    fit_board,
+    fit_boards,
+    intervals_of,
+)
+from sklearn_rankcal.aggregation._contest_model import result_probabilities
+from sklearn_rankcal.labels._contests import Contests
+from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+#: From so many judges on, errors allow for the differences between them.
+_JUDGES = 15
+
+
+@dataclass
+class AuditData:
+    """The votes of one query, with their model; items are numbered in the order of rows.
+
+    `lead` is how far the first item of each vote is ahead by the model, and `residual` the result
+    of the vote (1, 0 or 1/2) minus its expectation, with the variance `variance` and the third
+    central moment `third`.
+    """
+
+    items: NDArray[Any]
+    board: Board
+    structure: Any
+    judgements: Any
+    ranks: Ints
+    rank_low: Ints
+    rank_high: Ints
+    half_width: Floats
+    lead: Floats
+    residual: Floats
+    variance: Floats
+    third: Floats
+    judge: Ints | None
+    judges: NDArray[Any] | None
+
+    @property
+    def contests(self) -> Contests:
+        return self.board.contests
+
+    @property
+    def clusters(self) -> Ints | None:
+        """The judges of the votes, if there are enough of them."""
+        enough = self.judge is not None and len(np.unique(self.judge)) >= _JUDGES
+        return self.judge if enough else None
+
+    def name(self, item: int) -> str:
+        return show_id(self.items[item])
+
+    def refit(self, **changes: Any) -> Board:
+        """Fit the model again with another structure, other votes, or another column.
+
+        `changes` can be `structure`, `kept` (which votes) and `position` (a column for it).
+        """
+        structure = changes.get("structure", self.structure)
+        contests, X, names = self.contests, self.board.X, self.board.names
+        kept = changes.get("kept")
+        if "position" in changes:
+            X = np.column_stack([changes["position"], X])
+            names = ("position", *names)
+        if kept is not None:
+            contests, X = contests.take(kept), X[kept]
+        return fit_board(contests, X, names, self.board.rows, self.judgements, structure, False)
+
+
+def read_votes(result: Any, group: Any) -> AuditData:
+    """Read the votes of a query of an `Aggregate`, and fit the model if it was not fitted."""
+    from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+
+    read = result.judgements
+    structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
+    q = result._query(group)
+    boards = fit_boards(read, structure, merge=False)
+    board = boards[q]
+    clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
+    parts = result.parts
+    kind = "robust" if clustered or read.judge is None else "information"
+    found = intervals_of(read, boards, kind, 0.95, parts)
+    place = read.queries.scatter(np.arange(read.queries.n_rows))[board.rows]
+    contests, fit = board.contests, board.fit
+    own = fit.weights
+    lead = own[contests.first] - own[contests.second] + board.X @ fit.coefficients
+    result_value = np.array([1.0, 0.0, 0.5])[contests.outcome]
+    tie = fit
+    tied = contests.outcome == 2
+    if fit.ties == "half" and tied.any():
+        other = BradleyTerry(penalty=structure.penalty, ties="davidson")
+        if not tied.all() and structure.own_effects:
+            tie = fit_board(contests, board.X, board.names, board.rows, read, other, False).fit
+    chances = result_probabilities(lead, tie.ties, tie.tie)
+    if tie is not fit:  # the leads of the other fit, whose units differ
+        w = tie.weights
+        leads = w[contests.first] - w[contests.second] + board.X @ tie.coefficients
+        chances = result_probabilities(leads, tie.ties, tie.tie)
+    expected = expit(lead) if fit.ties == "half" else chances[0] + chances[2] / 2
+    mean = chances[0] + chances[2] / 2
+    variance = chances[0] + chances[2] / 4 - mean**2
+    third = (chances.T @ np.array([1.0, 0.0, 0.125])) - 3 * mean * variance - mean**3
+    judge = None if read.judge is None else read.judge[contests.judgement]
+    score_width = (found.score_high[place] - found.score_low[place]) / 2
+    return AuditData(
+        items=read.items[board.rows],
+        board=board,
+        structure=structure,
+        judgements=read,
+        ranks=ranks_of(board.scores),
+        rank_low=found.rank_low[place],
+        rank_high=found.rank_high[place],
+        half_width=score_width,
+        lead=lead,
+        residual=result_value - expected,
+        variance=np.maximum(variance, 1e-12),
+        third=third,
+        judge=judge,
+        judges=read.judges,
+    )
+
+
+def ranks_of(scores: Floats) -> Ints:
+    """Return the position of each item, 1 = best; equal scores share the best of their places."""
+    rounded = np.round(scores, 9)
+    return 1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)

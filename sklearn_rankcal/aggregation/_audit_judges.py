@@ -1,0 +1,162 @@
+"""The probes of an audit that ask about judges."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from sklearn_rankcal.aggregation._audit_data import AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_probes import listing
+from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+_VOTES = 5  # that a judge, or a judge of an item, must have given to be tested
+_SHARE = 0.1  # of all votes, from one judge
+_STEPS, _STEEPEST = 20, 5.0  # of Newton's method for the slopes of judges
+_MEDIAN = 0.4549364231195724  # of the chi-squared distribution with one degree of freedom
+_NAMES = ("random judges", "opposed judges", "partial judges", "busy judges")
+
+
+def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, Ints]]:
+    """Judges who vote at random, against all others, for one item, or too much.
+
+    The first two are tests of the slope of a judge's votes in the leads of the board, which is 1 on
+    average; the third is a test of the votes of each judge for each item. The differences in taste
+    of ordinary judges widen the distribution of the statistics by the factor that their median has.
+    """
+    if data.judge is None:
+        text = "Unknown: the judge of each vote is not given. Pass judge= to from_votes."
+        return [(name, None, text, np.nan) for name in _NAMES], {}
+    contests = data.contests
+    codes, judge = np.unique(data.judge, return_inverse=True)
+    assert data.judges is not None
+    ids = data.judges[codes]
+    n = len(codes)
+    votes = np.bincount(judge, contests.weight, n)
+    strange = _strange_items(data, judge, n, level)
+    # the votes about an item that a judge treats unlike others say nothing of the other votes
+    special = np.full(n, -1)
+    special[strange.judge[::-1]] = strange.item[::-1]
+    plain = (contests.first != special[judge]) & (contests.second != special[judge])
+    weight = contests.weight * plain
+    d = data.lead
+    score = add_up(judge, weight * data.residual * d, n)
+    information = add_up(judge, weight**2 * data.variance * d**2, n)
+    third = add_up(judge, weight**3 * data.third * d**3, n)
+    tested = (np.bincount(judge, weight, n) >= _VOTES) & (information > 0)
+    found: list[Any] = []
+    z = np.where(tested, _standard(score, information, third), 0.0)
+    z /= _spread(z[tested])
+    slope = _slopes(data, judge, weight, n)
+    p = np.where(tested, ndtr(z), 1.0)  # small for slopes below 1
+    corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
+    low = corrected < level
+    against = low & (slope < -0.5)
+    at_random = low & ~against & (slope < 0.5)
+    suspects = np.zeros(n, dtype=bool)
+    quiet = "No judge of {:,} does."
+    for name, which, what in (
+        ("random judges", at_random, "vote as if at random"),
+        ("opposed judges", against, "vote against all others"),
+    ):
+        some = np.flatnonzero(which)
+        some = some[np.argsort(p[some])]
+        least = float(corrected.min(initial=1.0))
+        suspects |= which
+        if len(some):
+            names = listing([f"{show_id(ids[k])} ({votes[k]:,.0f} votes)" for k in some.tolist()])
+            found.append((name, True, f"{len(some)} of {n:,} {what}: {names}.", least))
+        else:
+            found.append((name, False, quiet.format(n), least))
+    partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
+    if partial:
+        shown = [
+            f"{show_id(ids[strange.judge[k]])} {'for' if strange.z[k] > 0 else 'against'} "
+            f"{data.name(int(strange.item[k]))}"
+            for k in partial
+        ]
+        text = f"{len({int(strange.judge[k]) for k in partial})} differ from all others: "
+        found.append(("partial judges", True, text + f"{listing(shown)}.", strange.p_value))
+        suspects[strange.judge[partial]] = True
+    else:
+        text = "No judge votes for or against one item more than others do."
+        found.append(("partial judges", False, text, strange.p_value))
+    much = np.flatnonzero((votes > _SHARE * votes.sum()) & (votes > 3 * votes.mean()))
+    if len(much):
+        busy = [f"{show_id(ids[k])} ({100 * votes[k] / votes.sum():.0f} %)" for k in much.tolist()]
+        found.append(("busy judges", True, f"A large share is by {listing(busy)}.", np.nan))
+    else:
+        share = 100 * float(votes.max() / votes.sum())
+        text = f"None has more than {share:.2g} % of the votes."
+        found.append(("busy judges", False, text, np.nan))
+    other: dict[str, Ints] = {}
+    if suspects.any() and not suspects.all():
+        kept = ~suspects[judge]
+        seen = np.zeros(len(data.items), dtype=bool)
+        seen[contests.first[kept]] = seen[contests.second[kept]] = True
+        if seen.all():
+            other["without these judges"] = ranks_of(data.refit(kept=kept).scores)
+    return found, other
+
+
+def _spread(z: Floats) -> float:
+    """Return by how much the middle of the statistics is wider than by chance alone, at least 1."""
+    return float(np.sqrt(max(1.0, np.median(z**2) / _MEDIAN))) if len(z) else 1.0
+
+
+def _standard(score: Floats, variance: Floats, third: Floats) -> Floats:
+    """Return standard normal statistics of sums, corrected for their skewness (Cornish, Fisher)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = score / np.sqrt(variance)
+        skew = np.clip(third / variance**1.5, -1.0, 1.0)
+    # beyond the range in which the correction grows with z, it stays what it is at the end
+    edge = np.abs(3 / np.where(skew == 0, 1e-9, skew))
+    inside = np.clip(z, -edge, edge)
+    return np.nan_to_num(z - skew * (inside**2 - 1) / 6)
+
+
+def _slopes(data: AuditData, judge: Ints, weight: Floats, n: int) -> Floats:
+    """Return the slope of the votes of each judge in the leads, by Newton's method."""
+    value = np.array([1.0, 0.0, 0.5])[data.contests.outcome]
+    slope = np.ones(n)
+    for _ in range(_STEPS):
+        p = expit(slope[judge] * data.lead)
+        score = np.bincount(judge, weight * (value - p) * data.lead, n)
+        bend = np.bincount(judge, weight * p * (1 - p) * data.lead**2, n)
+        step = score / np.maximum(bend, 1e-9)
+        slope = np.clip(slope + np.clip(step, -1.0, 1.0), -_STEEPEST, _STEEPEST)
+    return slope
+
+
+class _Strange(NamedTuple):
+    """Judges and items whose votes differ from those of all others, the clearest first."""
+
+    judge: Ints
+    item: Ints
+    z: Floats
+    p_value: float
+
+
+def _strange_items(data: AuditData, judge: Ints, n: int, level: float) -> _Strange:
+    """Find judges whose votes about one item differ from those of all others."""
+    contests, m = data.contests, len(data.items)
+    key = np.append(judge * m + contests.first, judge * m + contests.second)
+    value = contests.weight * data.residual
+    size = np.tile(contests.weight**2 * data.variance, 2)
+    third = contests.weight**3 * data.third
+    keys, place = np.unique(key, return_inverse=True)
+    score = add_up(place, np.append(value, -value), len(keys))
+    information = add_up(place, size, len(keys))
+    skew = add_up(place, np.append(third, -third), len(keys))
+    tested = np.bincount(place, np.tile(contests.weight, 2)) >= _VOTES
+    z = np.where(tested, _standard(score, information, skew), 0.0)
+    z /= _spread(z[tested])
+    p = np.where(tested, 2 * ndtr(-np.abs(z)), 1.0)
+    corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
+    some = np.flatnonzero(corrected < level)
+    some = some[np.argsort(p[some], kind="stable")]
+    least = float(corrected.min(initial=1.0))
+    return _Strange(keys[some] // m, keys[some] % m, z[some], least)

@@ -1,0 +1,276 @@
+"""The probes of an audit that ask about the votes as a whole, and about the items."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from scipy.linalg import pinvh
+from scipy.sparse import csr_array
+from scipy.special import stdtr
+from scipy.stats import binom
+
+from sklearn_rankcal.aggregation._audit_data import AuditData, ranks_of
+from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._unanimous import open_ends
+from sklearn_rankcal.labels._contests import POSITION
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+Finding = tuple[bool | None, str]
+#: An interval that reaches further says little: 1 unit is a win in 73 of 100 votes.
+_WIDE = 1.0
+#: Beyond so many items, the distribution of cycles by chance takes too long.
+_MAX_ITEMS = 1000
+_DRAWS = 999
+_SHOWN = 3
+
+
+def listing(names: list[str]) -> str:
+    """Name the first few, and say how many others there are."""
+    text = ", ".join(names[:_SHOWN])
+    return text if len(names) <= _SHOWN else f"{text} and {len(names) - _SHOWN} more"
+
+
+def few_votes_probe(data: AuditData) -> Finding:
+    """Items whose scores the votes hardly determine."""
+    n = len(data.items)
+    contests = data.contests
+    votes = np.bincount(contests.first, contests.weight, n)
+    votes += np.bincount(contests.second, contests.weight, n)
+    wide = np.flatnonzero((data.half_width > _WIDE) & (votes > 0))
+    none = np.flatnonzero(votes == 0)
+    if not len(wide) and not len(none):
+        least = int(np.argmin(votes))
+        return False, f"Each item has {votes[least]:,.0f} votes or more ({data.name(least)})."
+    order = wide[np.argsort(votes[wide])]
+    names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in [*none.tolist(), *order.tolist()]]
+    return True, (
+        f"{len(names)} items have too few votes: their 95 % intervals reach further than "
+        f"{_WIDE:g} from the score, as those of {listing(names)}. Collect more of them."
+    )
+
+
+def unbounded_probe(data: AuditData) -> Finding:
+    """Items that never lost or never won, and parts that no votes connect."""
+    contests, part = data.contests, data.board.fit.part
+    tied = contests.outcome == 2
+    turned = contests.outcome == 1
+    winner = np.where(turned, contests.second, contests.first)
+    loser = np.where(turned, contests.first, contests.second)
+    low, high = open_ends(np.append(winner, loser[tied]), np.append(loser, winner[tied]), part)
+    compared = np.bincount(part)[part] > 1
+    n_parts = int((np.bincount(part) > 1).sum())
+    if n_parts > 1:
+        return True, f"The items are in {n_parts} parts that no votes connect."
+    ends = np.flatnonzero((low | high) & compared)
+    if not len(ends):
+        return False, "Chains of wins lead from each item to each other one."
+    return True, (
+        f"{len(ends)} items never lost, or never won, against the others "
+        f"({listing([data.name(k) for k in ends.tolist()])}): only a penalty bounds their scores."
+    )
+
+
+# ---------------------------------------------------------------- position and ties
+
+
+def position_probe(
+    data: AuditData, level: float
+) -> tuple[bool | None, str, float, dict[str, Ints]]:
+    """Whether the item that is named first wins more often than its score says."""
+    details = data.judgements.details
+    if details is None:
+        text = "Unknown: read the votes by Judgements.from_votes, which says who was first."
+        return None, text, np.nan, {}
+    known = POSITION in data.board.names
+    try:
+        board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
+    except ValueError:  # the same item of each pair is always first
+        text = "Unknown: the same item of each pair is always first. Show pairs both ways."
+        return None, text, np.nan, {}
+    place = board.fit.n_items + board.names.index(POSITION)
+    effect = float(board.fit.weights[place])
+    error, free = _error(data, board, place)
+    p = float(2 * stdtr(free, -abs(effect) / error)) if error > 0 else 1.0
+    ranks = ranks_of(board.scores)
+    text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
+    if known:
+        return False, text + " The board allows for it.", p, {}
+    moved = int((ranks != data.ranks).sum())
+    other = {"with position": ranks}
+    if p >= level:
+        return False, text, p, other
+    text += f" Allowing for it moves {moved} ranks"
+    new, old = int(np.argmin(ranks)), int(np.argmin(data.ranks))
+    text += f", and {data.name(new)} is first instead of {data.name(old)}." if new != old else "."
+    return True, text + " Pass position=True to from_votes.", p, other
+
+
+def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
+    """Return the standard error of a parameter, and the degrees of freedom."""
+    fit, contests = board.fit, board.contests
+    clusters = data.clusters
+    if clusters is None:
+        n = float(len(contests.first))
+        covariance = fit.robust(None, None)
+    else:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        n = float(codes.max())
+        covariance = fit.robust(codes, (contests.outcome, contests.weight))
+    return float(np.sqrt(max(covariance[place, place], 0.0))), max(n, 1.0)
+
+
+def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, dict[str, Ints]]:
+    """Whether ranks depend on what a tie is taken to be."""
+    tied = data.contests.outcome == 2
+    if not tied.any():
+        return False, "There are no ties.", np.nan, {}
+    share = float(data.contests.weight[tied].sum() / data.contests.weight.sum())
+    found: dict[str, Ints] = {}
+    for ties in ("half", "davidson", "rao_kupper"):
+        if ties != data.structure.ties and not tied.all():
+            structure = type(data.structure)(**{**data.structure.get_params(), "ties": ties})
+            found[f"ties: {ties}"] = ranks_of(data.refit(structure=structure).scores)
+    plain = type(data.structure)(**{**data.structure.get_params(), "ties": "half"})
+    if not tied.all():
+        found["without ties"] = ranks_of(data.refit(structure=plain, kept=~tied).scores)
+    text = f"{100 * share:.2g} % of the votes are ties."
+    outside = {
+        name: np.flatnonzero((ranks < data.rank_low) | (ranks > data.rank_high))
+        for name, ranks in found.items()
+    }
+    worst = max(outside, key=lambda name: len(outside[name]), default="")
+    moved = max((int((ranks != data.ranks).sum()) for ranks in found.values()), default=0)
+    if worst and len(outside[worst]):
+        names = listing([data.name(k) for k in outside[worst].tolist()])
+        text += f" Read as {worst!r}, they move {names} out of the interval of the rank."
+        return True, text, np.nan, found
+    return False, f"{text} Other readings move {moved} ranks, all inside intervals.", np.nan, found
+
+
+# ---------------------------------------------------------------- cycles
+
+
+def cycles_probe(
+    data: AuditData, level: float, random: np.random.Generator
+) -> tuple[bool | None, str, float]:
+    """Whether the votes of pairs differ from what scores say by more than chance.
+
+    The statistic is the sum over pairs of the squared residual divided by its variance. Its
+    distribution by chance: signs of the residuals of each judge are drawn at random, or without
+    judges of each vote, and what scores can explain is taken out.
+    """
+    contests, n = data.contests, len(data.items)
+    one = np.minimum(contests.first, contests.second)
+    other = np.maximum(contests.first, contests.second)
+    keys, pair = np.unique(one * n + other, return_inverse=True)
+    if n > _MAX_ITEMS:
+        return None, f"Not asked: there are more than {_MAX_ITEMS:,} items.", np.nan
+    weight = contests.weight
+    signed = np.where(contests.first == one, 1.0, -1.0) * data.residual * weight
+    residual = add_up(pair, signed, len(keys))
+    variance = add_up(pair, data.variance * weight**2, len(keys))
+    first, second = keys // n, keys % n
+    columns = (np.append(first, second), np.tile(np.arange(len(keys)), 2))
+    signs = np.repeat([1.0, -1.0], len(keys))
+    incidence = csr_array((signs, columns), shape=(n, len(keys)))
+    inverse = pinvh((incidence @ (incidence * variance[None, :]).T).toarray())
+    if len(keys) - np.linalg.matrix_rank(inverse) <= 0:
+        return None, "Unknown: the compared pairs form no circle.", np.nan
+
+    def free(values: Floats) -> Floats:
+        """Take out what a change of the scores would explain, of shape (n_draws, n_pairs)."""
+        change = (incidence @ values.T).T @ inverse
+        return values - (incidence.T @ change.T).T * variance
+
+    statistic = float((free(residual[None])[0] ** 2 / variance).sum())
+    clusters = data.clusters
+    draws = []
+    step = max(1, 20_000_000 // max(len(keys), 1))
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        by_judge = csr_array((signed, (codes, pair)), shape=(int(codes.max()) + 1, len(keys)))
+    for start in range(0, _DRAWS, step):
+        m = min(step, _DRAWS - start)
+        if clusters is not None:
+            flips = random.choice([-1.0, 1.0], size=(m, by_judge.shape[0]))
+            sample = (by_judge.T @ flips.T).T
+        else:
+            sample = random.standard_normal((m, len(keys))) * np.sqrt(variance)
+        draws.append((free(np.asarray(sample)) ** 2 / variance).sum(axis=1))
+    drawn = np.concatenate(draws)
+    p = float((1 + (drawn >= statistic).sum()) / (1 + len(drawn)))
+    share, chance = _cyclic_share(data, pair, one, len(keys), first, second)
+    text = (
+        f"{100 * share:.2g} % of the strength of the preferences is cyclic, {100 * chance:.2g} % "
+        f"by chance (p = {p:.2g})."
+    )
+    if p >= level:
+        return False, text, p
+    return True, text + " One score for each item does not describe the votes.", p
+
+
+def _cyclic_share(
+    data: AuditData, pair: Ints, one: Ints, n_pairs: int, first: Ints, second: Ints
+) -> tuple[float, float]:
+    """Return the cyclic share of the net votes (Jiang et al., 2011), and its size by chance."""
+    contests, n = data.contests, len(data.items)
+    value = np.array([1.0, -1.0, 0.0])[contests.outcome] * contests.weight
+    net = np.bincount(pair, np.where(contests.first == one, value, -value), n_pairs)
+    total = np.bincount(pair, contests.weight, n_pairs)
+    flow = net / total
+    columns = (np.append(first, second), np.tile(np.arange(n_pairs), 2))
+    incidence = csr_array((np.repeat([1.0, -1.0], n_pairs), columns), shape=(n, n_pairs))
+    laplacian = (incidence @ (incidence * total[None, :]).T).toarray()
+    inverse = pinvh(laplacian)
+    scores = inverse @ (incidence @ (total * flow))
+    gap = flow - (scores[first] - scores[second])
+    energy = float((total * flow**2).sum())
+    variance = 4 * np.bincount(pair, data.variance * contests.weight**2, n_pairs) / total
+    pull = inverse[first] - inverse[second]
+    at = np.arange(n_pairs)
+    leverage = total * (pull[at, first] - pull[at, second])
+    chance = float((variance * (1 - leverage)).sum())
+    if energy == 0:
+        return 0.0, 0.0
+    return float((total * gap**2).sum()) / energy, min(chance / energy, 1.0)
+
+
+# ---------------------------------------------------------------- names
+
+
+def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
+    """Items whose names differ by little, and pairs that nearly always tie."""
+    plain: dict[str, list[int]] = {}
+    for k, item in enumerate(data.items.tolist()):
+        if isinstance(item, str):
+            plain.setdefault(re.sub(r"[\W_]+", "", item.casefold()), []).append(k)
+    twins = [group for group in plain.values() if len(group) > 1]
+    if twins:
+        shown = [" = ".join(data.name(k) for k in group) for group in twins]
+        text = f"{len(twins)} names differ by case or punctuation only: {listing(shown)}."
+        return True, text + " If they are the same items, merge them.", np.nan
+    contests, n = data.contests, len(data.items)
+    tied = contests.outcome == 2
+    if not tied.any() or tied.all():
+        return False, "No two names differ by case or punctuation only.", np.nan
+    share = float(contests.weight[tied].sum() / contests.weight.sum())
+    key = np.minimum(contests.first, contests.second) * n + np.maximum(
+        contests.first, contests.second
+    )
+    keys, pair = np.unique(key, return_inverse=True)
+    votes, ties = np.bincount(pair, contests.weight), np.bincount(pair, contests.weight * tied)
+    # A pair of equal items ties more often than others by itself; a clone at least twice as often.
+    p = binom.sf(np.round(ties) - 1, np.round(votes), min(2 * share, 0.999)) * len(keys)
+    best = int(np.argmin(p))
+    if p[best] < level:
+        one, other = divmod(int(keys[best]), n)
+        text = f"{data.name(one)} and {data.name(other)} tie in {ties[best]:.0f} of their "
+        text += f"{votes[best]:.0f} votes, far more often than others: perhaps they are clones."
+        return True, text, float(min(p[best], 1.0))
+    return (
+        False,
+        "No two items have nearly the same name, or tie as clones do.",
+        float(min(p[best], 1.0)),
+    )

@@ -1,0 +1,201 @@
+"""The fewest votes without which another item would be first."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import comb
+
+from sklearn_rankcal.aggregation._audit_data import AuditData
+from sklearn_rankcal.aggregation._contest_boards import fit_board
+from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.labels._contests import Contests
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+#: Rivals of the first item that are tried: those that need the fewest votes by their gradients.
+_RIVALS = 3
+#: The largest number of sets of votes that are tried one by one.
+_MAX_SETS = 2000
+
+
+class Influence(NamedTuple):
+    """The fewest votes whose removal was found to change the first place.
+
+    Attributes
+    ----------
+    n_votes : float
+        How many votes were removed.
+    at_least : int
+        No set of fewer votes changes the first place, which was tried for all of them.
+    first, rival : int
+        The numbers of the item that is first with all votes, and of the one that is without these.
+    votes : ndarray of int
+        The numbers of the removed votes in the judgements.
+    """
+
+    n_votes: float
+    at_least: int
+    first: int
+    rival: int
+    votes: Ints
+
+
+def fewest_votes(data: AuditData) -> Influence | None:
+    """Search the fewest votes without which another item is first; None if nothing is first.
+
+    Votes are removed in the order of their effects on the lead of the first item by one Newton
+    step, and the model is fitted again to the votes that are left, so that what is returned does
+    change the first place. If there are at most 2,000 smaller sets of different votes, all are
+    tried, and the number is exact: `at_least` is `n_votes`. Otherwise `at_least` is 1.
+    """
+    fit, contests = data.board.fit, data.contests
+    scores = data.board.scores
+    order = np.argsort(-scores, kind="stable")
+    best: tuple[float, int, Floats] | None = None
+    first = int(order[0])
+    if len(order) < 2 or len(np.unique(fit.part)) > 1 or scores[order[1]] >= scores[first] - 1e-9:
+        return None
+    kinds, of_kind, counts, at = _kinds_of_votes(data)
+    size = len(fit.weights)
+    matrix = fit.hessian.copy()
+    n = fit.n_items
+    matrix[:n, :n] += 1.0
+    matrix[np.diag_indices(size)] += 1e-12 * np.trace(matrix) / size
+    factor = cho_factor(matrix, lower=True)
+    outcome = contests.outcome[at]
+    lead, tie = fit.slopes.lead[outcome, at], fit.slopes.tie[outcome, at]
+    tries = []
+    for rival in order[1:].tolist():
+        contrast = data.board.map[first] - data.board.map[rival]
+        pull = cho_solve(factor, contrast)
+        effect = lead * (pull[contests.first[at]] - pull[contests.second[at]])
+        p = data.board.X.shape[1]
+        if p:
+            effect += lead * (data.board.X[at] @ pull[n : n + p])
+        if fit.has_tie:
+            effect += tie * pull[-1]
+        ranked = np.argsort(-effect, kind="stable")
+        total = np.cumsum(np.maximum(effect[ranked], 0.0) * counts[ranked])
+        gap = float(scores[first] - scores[rival])
+        reach = int(np.searchsorted(total, gap))
+        needed = float(counts[ranked[: reach + 1]].sum()) if reach < len(total) else np.inf
+        tries.append((needed, rival, ranked, effect))
+        if len(tries) > 50:  # rivals far behind need more votes
+            break
+    tries.sort(key=lambda one: one[0])
+    for _, _, ranked, effect in tries[:_RIVALS]:
+        found = _shortest_prefix(data, kinds, counts, ranked[effect[ranked] > 0], first, best)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = (found[0], found[1], found[2])
+    if best is None:
+        return None
+    n_votes, rival, removed = best
+    at_least = 1
+    small = n_votes <= 20 and _n_sets(len(counts), int(n_votes) - 1) <= _MAX_SETS
+    while small and at_least < n_votes:
+        smaller = _some_set_changes(data, counts, kinds, first, at_least)
+        if smaller is not None:
+            n_votes, rival, removed = float(at_least), smaller[0], smaller[1]
+            break
+        at_least += 1
+    votes = np.concatenate(
+        [np.flatnonzero(of_kind == k)[: int(np.ceil(removed[k]))] for k in np.flatnonzero(removed)]
+    )
+    return Influence(n_votes, at_least, first, rival, contests.judgement[votes])
+
+
+def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
+    """Return different votes: one of each kind, the kind of each vote, and how often each is."""
+    contests, X = data.contests, data.board.X
+    n = len(data.items)
+    key = (contests.first * n + contests.second) * 3 + contests.outcome
+    if X.shape[1] and (X != X[:1]).any():
+        of_kind = np.arange(len(key))
+        place = of_kind
+    else:
+        place, of_kind = np.unique(key, return_index=True, return_inverse=True)[1:]
+    counts = add_up(of_kind, contests.weight, len(place))
+    return contests.take(place), of_kind, counts, place
+
+
+def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> int | None:
+    """Fit the model to so many votes of each kind, and return the first item, if it is alone."""
+    kept = counts > 1e-9
+    left = kinds._replace(weight=counts).take(kept)
+    X = data.board.X[places][kept]
+    try:
+        board = fit_board(
+            left, X, data.board.names, data.board.rows, data.judgements, data.structure, False
+        )
+    except ValueError:  # the votes that are left do not determine the covariates
+        return None
+    return int(np.argmax(board.scores)) if len(np.unique(board.fit.part)) == 1 else None
+
+
+def _shortest_prefix(
+    data: AuditData,
+    kinds: Contests,
+    counts: Floats,
+    ranked: Ints,
+    first: int,
+    best: tuple[float, int, Floats] | None,
+) -> tuple[float, int, Floats] | None:
+    """Find by bisection how many votes of a list have to go; a vote counts as one."""
+    places = _places(data, kinds)
+    ends = np.cumsum(counts[ranked])
+    if not len(ends):
+        return None
+
+    def remove(m: float) -> Floats:
+        left = counts.copy()
+        taken = np.clip(m - (ends - counts[ranked]), 0.0, counts[ranked])
+        left[ranked] -= taken
+        return left
+
+    low, high = 0, int(np.floor(ends[-1]))
+    if best is not None:
+        high = min(high, int(best[0]) - 1)
+    if high < 1:
+        return None
+    leader = _leader(data, kinds, remove(high), places)
+    while leader is None and high > 1:
+        high //= 2
+        leader = _leader(data, kinds, remove(high), places)
+    if leader is None or leader == first:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        now = _leader(data, kinds, remove(middle), places)
+        if now is not None and now != first:
+            high, leader = middle, now
+        else:
+            low = middle
+    return float(high), leader, counts - remove(high)
+
+
+def _places(data: AuditData, kinds: Contests) -> Ints:
+    """Return the place of each kind among the votes of the board."""
+    return np.searchsorted(data.contests.judgement, kinds.judgement)
+
+
+def _n_sets(n_kinds: int, size: int) -> float:
+    """Return the number of multisets of at most `size` kinds."""
+    return float(comb(n_kinds + size, size))
+
+
+def _some_set_changes(
+    data: AuditData, counts: Floats, kinds: Contests, first: int, size: int
+) -> tuple[int, Floats] | None:
+    """Try all sets of so many votes; return the new first item and what was removed."""
+    places = _places(data, kinds)
+    for some in combinations_with_replacement(range(len(counts)), size):
+        taken = np.bincount(some, minlength=len(counts)).astype(np.float64)
+        if (taken > counts).any():
+            continue
+        leader = _leader(data, kinds, counts - taken, places)
+        if leader is not None and leader != first:
+            return leader, taken
+    return None

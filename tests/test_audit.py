@@ -1,0 +1,209 @@
+"""The audit of a leaderboard: each probe fires on a planted board, and not on a clean one."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import matplotlib
+import numpy as np
+import pytest
+
+from sklearn_rankcal import Judgements, aggregate
+
+matplotlib.use("Agg")
+NAMES = np.array([f"m{k}" for k in range(12)])
+
+
+def votes_of(
+    seed=0, n=6000, m=8, position=0.0, tied=0.3, judges=60, cycle=0.0, strange=None, names=NAMES,
+    gap=1.0, **options,
+):  # fmt: skip
+    """Votes of the model, or with something planted; `strange(judge, lead, a, b)` changes leads."""
+    rng = np.random.default_rng(seed)
+    scores = gap * np.linspace(1, -1, m)
+    a = rng.integers(m, size=n)
+    b = (a + rng.integers(1, m, size=n)) % m
+    judge = rng.integers(judges, size=n)
+    lead = scores[a] - scores[b] + position
+    turn = (b - a) % m  # the next item on a circle is preferred
+    lead = lead + cycle * np.where(turn <= m // 2, 1.0, -1.0) * (turn * 2 != m)
+    if strange is not None:
+        lead = strange(judge, lead, a, b)
+    noise = lead + rng.logistic(size=n)
+    winner = np.where(np.abs(noise) < tied, "tie", np.where(noise > 0, "model_a", "model_b"))
+    known = {"judge": judge} if options.pop("with_judges", True) else {}
+    return Judgements.from_votes(names[a], names[b], winner, **known, **options)
+
+
+def probes(votes, **options):
+    return {probe.name: probe for probe in aggregate(votes).audit(**options).probes}
+
+
+def test_a_clean_board_passes_all_probes():
+    found = probes(votes_of())
+    assert [name for name, probe in found.items() if probe.fires] == []
+    assert all(probe.fires is False for probe in found.values())
+
+
+def against(judge, lead, a, b):
+    return np.where(judge == 3, -2 * lead, lead)
+
+
+def at_random(judge, lead, a, b):
+    return np.where(judge == 3, 0.0, lead)
+
+
+def partial(judge, lead, a, b):
+    return np.where((judge == 3) & (a == 5), 4.0, np.where((judge == 3) & (b == 5), -4.0, lead))
+
+
+@pytest.mark.parametrize(
+    ("probe", "options", "text"),
+    [
+        ("position", {"position": 0.4}, "as if its score were"),
+        ("cycles", {"cycle": 0.5}, "cyclic"),
+        ("opposed judges", {"strange": against}, "1 of 60 vote against all others: 3 "),
+        ("random judges", {"strange": at_random, "n": 12000}, "as if at random: 3 "),
+        ("partial judges", {"strange": partial, "n": 12000}, "3 for 'm5'"),
+        ("few votes", {"n": 70, "judges": 40}, "too few votes"),
+        ("first place", {"gap": 0.05, "tied": 0.0}, "would be first instead of"),
+        ("same names", {"names": np.array(["GPT-4", "gpt 4", *NAMES[2:]])}, "'GPT-4' = 'gpt 4'"),
+    ],
+)
+def test_a_planted_fault_is_found(probe, options, text):
+    found = probes(votes_of(**options))
+    assert found[probe].fires
+    assert text in found[probe].finding
+
+
+def test_unbounded_and_unconnected_items_are_found():
+    chain = [("a", "b"), ("b", "c"), ("c", "b")] * 20
+    assert "'a'" in probes(chain_of(chain))["unbounded"].finding
+    with pytest.warns(UserWarning, match="do not connect"):
+        apart = probes(chain_of([*chain, ("x", "y"), ("y", "x")]))
+    assert "2 parts" in apart["unbounded"].finding
+
+
+def chain_of(pairs):
+    return Judgements.from_pairs(pairs)
+
+
+def test_a_tie_convention_that_moves_ranks_is_found():
+    # b ties with nearly all others and never loses; half wins make it average, wins alone first
+    rng = np.random.default_rng(0)
+    first, second, winner = [], [], []
+    for other in "acdef":
+        first += ["b"] * 200
+        second += [other] * 200
+        winner += ["tie"] * 185 + ["b"] * 14 + [other]
+    for one in "acdef":
+        for other in "acdef":
+            if one < other:
+                n = 200
+                first += [one] * n
+                second += [other] * n
+                winner += np.where(rng.random(n) < 0.72, one, other).tolist()
+    found = probes(Judgements.from_votes(first, second, winner))
+    assert found["ties"].fires
+    assert "without ties" in found["ties"].finding
+
+
+def test_a_busy_judge_and_clones_are_found():
+    votes = votes_of()
+    rng = np.random.default_rng(0)
+    judge = np.where(rng.random(6000) < 0.4, 0, rng.integers(1, 60, size=6000))
+    busy = Judgements(
+        votes.queries, votes.items, votes.query, comparisons=votes.comparisons, judge=judge,
+        judges=np.arange(60), details=votes.details,
+    )  # fmt: skip
+    assert "0 (4" in probes(busy)["busy judges"].finding
+    first, second = ["a", "b", "c", "d"] * 300, ["b", "c", "d", "a"] * 300
+    winner = rng.choice(["model_a", "model_b"], size=1200)
+    clone = np.array(first) == "a"
+    winner = np.where(clone & (rng.random(1200) < 0.9), "tie", winner)
+    assert (
+        "'a' and 'b' tie"
+        in probes(Judgements.from_votes(first, second, winner))["same names"].finding
+    )
+
+
+def test_what_is_not_known_is_said():
+    found = probes(votes_of(with_judges=False))
+    assert found["opposed judges"].fires is None
+    pairs = Judgements.from_pairs([("a", "b"), ("b", "c"), ("c", "a"), ("b", "a")] * 5)
+    assert probes(pairs)["position"].fires is None
+    always = Judgements.from_votes(
+        ["a", "a", "a"] * 20, ["b", "c", "d"] * 20, (["model_a"] * 3 + ["model_b"]) * 15
+    )
+    assert "always first" in probes(always)["position"].finding
+    with pytest.raises(ValueError, match="orders or selections"):
+        aggregate(Judgements.from_orders([[1, 2, 3], [3, 1, 2]])).audit()
+    with pytest.raises(ValueError, match="level must be"):
+        aggregate(pairs).audit(level=2.0)
+
+
+def test_a_position_in_the_model_is_allowed_for():
+    votes = votes_of(position=0.4)
+    known = votes_of(position=0.4)
+    known.details = known.details._replace(covariates=np.ones((6000, 1)), names=("position",))
+    assert probes(votes)["position"].fires
+    assert not probes(known)["position"].fires
+
+
+def first_item(pairs):
+    board = aggregate(Judgements.from_pairs(pairs, items=["a", "b", "c"]))
+    top = board.items[board.ranks == 1]
+    return str(top[0]) if len(top) == 1 else None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fewest_votes_that_change_the_first_place_are_exact_on_small_boards(seed):
+    rng = np.random.default_rng(seed)
+    kinds = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")]
+    counts = np.array([4, 3, 5, 3, 4, 3]) + rng.integers(0, 2, size=6)
+    pairs = [kind for kind, n in zip(kinds, counts, strict=True) for _ in range(n)]
+    audit = aggregate(Judgements.from_pairs(pairs)).audit()
+    found = audit.influence
+    leader = first_item(pairs)
+    size = next(
+        m for m in range(1, 10)
+        if any(
+            (np.bincount(some, minlength=6) <= counts).all()
+            and (first_item(
+                [kind for kind, n in zip(kinds, counts - np.bincount(some, minlength=6),
+                                         strict=True) for _ in range(n)]
+            )) not in (leader, None)
+            for some in combinations_with_replacement(range(6), m)
+        )
+    )  # fmt: skip
+    assert found.n_votes == size == found.at_least
+    kept = [pair for k, pair in enumerate(pairs) if k not in set(found.votes.tolist())]
+    assert len(kept) == len(pairs) - size
+    assert first_item(kept) != leader
+
+
+def test_the_table_and_the_picture():
+    pd = pytest.importorskip("pandas")
+    audit = aggregate(votes_of(position=0.4)).audit()
+    text = str(audit)
+    assert text.startswith("audit of 8 items, 6,000 votes: ")
+    assert max(map(len, text.splitlines())) <= 100
+    frame = audit.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == ["name", "fires", "finding", "p_value"]
+    axes = audit.plot()
+    assert len(axes.lines) == 8
+    assert [label.get_text() for label in axes.get_yticklabels()] == audit.items.tolist()
+
+
+@pytest.mark.slow
+def test_the_rate_of_false_alarms_is_the_stated_one():
+    level, n = 0.05, 300
+    fired: dict[str, int] = {}
+    for seed in range(n):
+        audit = aggregate(votes_of(seed, n=1500, m=6, judges=30)).audit(level=level)
+        for probe in audit.probes:
+            fired[probe.name] = fired.get(probe.name, 0) + bool(probe.fires)
+    most = level * n + 3 * np.sqrt(level * (1 - level) * n)
+    tests = ("position", "cycles", "random judges", "opposed judges", "partial judges")
+    assert all(fired[name] <= most for name in tests), fired
