@@ -122,11 +122,12 @@ def test_robust_errors_are_the_sandwich(clustered):
     judge = np.random.default_rng(0).integers(25, size=len(frame))
     _, _, inverse, design, residual = logistic_with_dummies(frame, X.to_numpy())
     scores = design * residual[:, None]
-    n = len(frame)
+    n, k = design.shape
+    factor = (n - 1) / (n - k)
     if clustered:
         scores = np.array([scores[judge == j].sum(axis=0) for j in range(25)])
-        n = 25
-    expected = inverse @ scores.T @ scores @ inverse * n / (n - 1)
+        factor *= 25 / 24
+    expected = inverse @ scores.T @ scores @ inverse * factor
     votes = read(frame, X, judge=judge if clustered else None)
     board = aggregate(votes, intervals="robust")
     errors = [one.standard_error for one in board.coefficients]
@@ -139,6 +140,19 @@ def test_robust_errors_are_the_sandwich(clustered):
 
     chance = t(24).cdf(difference / error) if clustered else norm.cdf(difference / error)
     assert_allclose(above, chance, atol=1e-7)
+
+
+def test_weights_are_no_numbers_of_votes():
+    frame, _ = make_votes(300, 5, 0, seed=9)
+    plain = aggregate(read(frame), intervals="robust")
+    doubled = aggregate(read(frame, weight=np.full(300, 2.0)), intervals="robust")
+    assert_allclose(doubled.score_high - doubled.score_low, plain.score_high - plain.score_low)
+    twice = aggregate(read(frame, count=np.full(300, 2)), intervals="robust")
+    narrower = (twice.score_high - twice.score_low) / (plain.score_high - plain.score_low)
+    assert_allclose(narrower, np.sqrt(0.5), rtol=0.02)
+    with pytest.raises(ValueError, match="take the weights of votes for numbers"):
+        aggregate(read(frame, weight=np.full(300, 2.0)), intervals="information")
+    assert aggregate(read(frame, count=np.full(300, 2)), intervals="information") is not None
 
 
 def test_position_changes_nothing_but_its_sign_if_all_votes_are_turned_round():
@@ -295,3 +309,55 @@ def test_a_collinear_covariate_is_named():
     X["sum"] = X["x0"] + X["x1"]
     with pytest.raises(ValueError, match="'sum' is a sum of 'position', 'x0', 'x1' and"):
         aggregate(read(frame, X))
+
+
+def test_simultaneous_ranks_are_wider_and_contain_the_first_candidates():
+    frame, X = make_votes(1500, 10, 1, seed=6)
+    board = aggregate(read(frame, X), intervals="robust")
+    low, high = board.simultaneous_ranks()
+    rows = board.rows_of()
+    assert (low <= board.rank_low[rows]).all() and (high >= board.rank_high[rows]).all()
+    first = board.may_be_first()
+    assert first[0] == board.items[rows[0]]
+    assert set(first) <= set(board.items[rows[low == 1]])
+    with pytest.raises(ValueError, match="needs the covariance of the scores"):
+        aggregate(read(frame, X), n_resamples=10).may_be_first()
+
+
+def test_simultaneous_ranks_of_two_items_are_the_two_sided_test():
+    votes = [("a", "b")] * 60 + [("b", "a")] * 40
+    board = aggregate(votes, intervals="information")
+    z = 2 * board.scores[0] * np.sqrt(100 * 0.24)
+    assert z == pytest.approx(np.log(1.5) * np.sqrt(24), rel=1e-6)  # 1.986: above 1.96
+    assert board.simultaneous_ranks()[1].tolist() == [1, 2]
+    assert board.may_be_first().tolist() == ["a"]
+    closer = aggregate([("a", "b")] * 57 + [("b", "a")] * 43, intervals="information")
+    assert closer.simultaneous_ranks()[1].tolist() == [2, 2]
+    assert closer.may_be_first().tolist() == ["a", "b"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", [5, 15])
+def test_simultaneous_ranks_hold_for_all_items_at_once(m):
+    joint, best, single, n = 0, 0, 0, 300
+    scores = np.linspace(0.3, -0.3, m)
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        a = rng.integers(m, size=60 * m)
+        b = (a + rng.integers(1, m, size=60 * m)) % m
+        won = rng.random(60 * m) < expit(scores[a] - scores[b])
+        votes = Judgements.from_votes(
+            a, b, np.where(won, "model_a", "model_b"), items=list(range(m))
+        )
+        board = aggregate(votes, intervals="information")
+        rows = board.rows_of()
+        low, high = board.simultaneous_ranks()
+        truth = board.items[rows] + 1
+        joint += bool(((low <= truth) & (truth <= high)).all())
+        best += 0 in board.may_be_first()
+        marginal = (board.rank_low <= board.items + 1) & (board.items + 1 <= board.rank_high)
+        single += bool(marginal.all())
+    assert joint >= 0.95 * n - 3 * np.sqrt(0.95 * 0.05 * n)
+    assert best >= 0.95 * n - 3 * np.sqrt(0.95 * 0.05 * n)
+    if m == 15:
+        assert single < joint  # intervals for each item by itself fail for some item more often

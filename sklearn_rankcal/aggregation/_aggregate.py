@@ -200,7 +200,8 @@ def aggregate(
             result._above = found.above
         level = float(confidence_level)
         result.coefficients = coefficients_of(boards, found, level, queries.ids)
-        result._boards, result._covariances = boards, None if found is None else found.errors
+        if found is not None:
+            result._fits = list(zip(boards, found.errors, found.degrees, strict=True))
     if n_resamples == 0:
         return result
     resampled = bootstrap(

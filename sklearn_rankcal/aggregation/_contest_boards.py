@@ -86,13 +86,8 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     for q in range(queries.n_queries):  # a loop over queries, each with a model of its own
         mine = order[ends[q] : ends[q + 1]]
         start, n = int(queries.offsets[q]), int(queries.sizes[q])
-        local = Contests(
-            place[contests.first[mine]] - start,
-            place[contests.second[mine]] - start,
-            contests.outcome[mine],
-            contests.weight[mine],
-            contests.judgement[mine],
-        )
+        local = contests.take(mine)
+        local = local._replace(first=place[local.first] - start, second=place[local.second] - start)
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
         boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
@@ -124,15 +119,14 @@ def fit_board(
     merge: bool,
 ) -> Board:
     """Fit the model to the contests of one query, whose items are these rows."""
-    first, second, outcome, weight, _ = contests
     n = len(rows)
-    part = number_components(first, second, n, "weak")
+    part = number_components(contests.first, contests.second, n, "weak")
     block = number_components(*_wins(contests), n, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
     ridge = np.zeros(n)
     if structure.own_effects:
         ridge = np.asarray(structure._penalties(strong))[part]
-    votes = count_votes(first, second, outcome, weight, X, merge=merge)
+    votes = count_votes(contests, X, merge=merge)
     fit = fit_contests(
         votes, n, names, ties=structure.ties, ridge=ridge, part=part,
         own_effects=structure.own_effects, tol=structure.tol, max_iter=structure.max_iter,
@@ -163,6 +157,11 @@ def intervals_of(
         n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
         free = _DEGREES
         if kind == "information":
+            if (contests.square != contests.weight).any():
+                raise ValueError(
+                    "intervals='information' would take the weights of votes for numbers of votes. "
+                    "Pass intervals='robust', or how often each vote was given as count=."
+                )
             covariance = fit.inverse()
         elif judgements.judge is None:
             covariance = fit.robust(None, None)
@@ -219,7 +218,7 @@ def coefficients_of(
 
 def _wins(contests: Contests) -> tuple[Ints, Ints]:
     """Return the wins of all contests, of which a tie is one in each direction."""
-    first, second, outcome, _, _ = contests
+    first, second, outcome, *_ = contests
     winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)
     tied = outcome == 2
     return np.append(winner, loser[tied]), np.append(loser, winner[tied])

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.labels._contests import POSITION
+from sklearn_rankcal.labels._contests import POSITION, Contests
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -32,12 +32,14 @@ class Votes(NamedTuple):
     """Contests of one query, of items 0 to n_items - 1, with how often each result occurred.
 
     `counts` has shape (3, n): the weight of contests that the first item won, that the second won,
-    and of ties. `X` has shape (n, n_covariates).
+    and of ties; `squares` has the sums of the squared weights of their votes. `X` has shape (n,
+    n_covariates).
     """
 
     first: Ints
     second: Ints
     counts: Floats
+    squares: Floats
     X: Floats
 
     @property
@@ -45,30 +47,33 @@ class Votes(NamedTuple):
         return self.counts.sum(axis=0)
 
 
-def count_votes(
-    first: Ints, second: Ints, outcome: Ints, weight: Floats, X: Floats, *, merge: bool = True
-) -> Votes:
+def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
     """Merge contests of the same items in the same order, if all have the same covariates.
 
     O(n) time where there are fewer pairs of items than votes.
     """
+    first, second, outcome, weight, square, _ = contests
     if not merge or (X.shape[1] and (X != X[:1]).any()):
-        counts = np.zeros((3, len(first)))
-        counts[outcome, np.arange(len(first))] = weight
-        return Votes(first, second, counts, X)
+        counts, squares = np.zeros((2, 3, len(first)))
+        at = outcome, np.arange(len(first))
+        counts[at], squares[at] = weight, square
+        return Votes(first, second, counts, squares, X)
     n = int(max(first.max(initial=0), second.max(initial=0))) + 1
     key = first * n + second
     if n * n <= 4 * len(key):
-        place = key
-        sums = np.array([np.bincount(key[outcome == k], weight[outcome == k], n * n)
-                         for k in range(3)])  # fmt: skip
-        keys = np.flatnonzero(sums.any(axis=0))
-        sums = sums[:, keys]
+        place, size = key, n * n
     else:
         keys, place = np.unique(key, return_inverse=True)
-        sums = np.zeros((3, len(keys)))
-        np.add.at(sums, (outcome, place), weight)
-    return Votes(keys // n, keys % n, sums, np.repeat(X[:1], len(keys), axis=0))
+        size = len(keys)
+    sums = [
+        [np.bincount(place[outcome == k], values[outcome == k], size) for k in range(3)]
+        for values in (weight, square)
+    ]
+    counts, squares = np.array(sums, dtype=np.float64)
+    if n * n <= 4 * len(key):
+        keys = np.flatnonzero(counts.any(axis=0))
+        counts, squares = counts[:, keys], squares[:, keys]
+    return Votes(keys // n, keys % n, counts, squares, np.repeat(X[:1], len(keys), axis=0))
 
 
 # ---------------------------------------------------------------- the three models of ties
@@ -183,16 +188,17 @@ class ContestFit(NamedTuple):
         """Return the sandwich covariance: robust to a wrong model and to clusters of votes.
 
         Without clusters each vote is drawn by itself. `contests` are the outcome and the weight of
-        each vote that `cluster` numbers.
+        each vote that `cluster` numbers. With n votes, k parameters and G clusters, it is
+        multiplied by (n - 1) / (n - k), and by G / (G - 1).
         """
         bread = self.inverse()
         slopes, votes = self.slopes, self.votes
         if cluster is None:
-            lead2 = (votes.counts * slopes.lead**2).sum(axis=0)
-            mixed = (votes.counts * slopes.lead * slopes.tie).sum(axis=0)
-            tie2 = (votes.counts * slopes.tie**2).sum(axis=0)
+            lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
+            mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0)
+            tie2 = (votes.squares * slopes.tie**2).sum(axis=0)
             meat = _gram(votes, self.n_items, self.has_tie, lead2, mixed, tie2)
-            n = max(votes.total.sum(), 2.0)
+            factor = 1.0
         else:
             assert contests is not None
             outcome, weight = contests
@@ -208,7 +214,12 @@ class ContestFit(NamedTuple):
             scores = hstack(sums, format="csr")
             pull = self.ridge * self.weights  # the sum of the scores of all clusters
             meat = (scores.T @ scores).toarray() - np.outer(pull, pull) / n
-        return np.asarray(bread @ meat @ bread * (n / (n - 1)))
+            factor = n / (n - 1)
+        # as many votes as a sum of squares needs to be free of the parameters that were fitted
+        n_votes = float(votes.counts.sum() ** 2 / votes.squares.sum())
+        fitted = len(self.weights) - len(np.unique(self.part))
+        factor *= (n_votes - 1) / max(n_votes - fitted, 1.0)
+        return np.asarray(bread @ meat @ bread * factor)
 
 
 def fit_contests(

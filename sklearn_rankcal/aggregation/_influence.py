@@ -124,7 +124,7 @@ def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
 def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> int | None:
     """Fit the model to so many votes of each kind, and return the first item, if it is alone."""
     kept = counts > 1e-9
-    left = kinds._replace(weight=counts).take(kept)
+    left = kinds._replace(weight=counts, square=counts).take(kept)
     X = data.board.X[places][kept]
     try:
         board = fit_board(

@@ -13,6 +13,7 @@ from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
+from sklearn_rankcal.aggregation._simultaneous import may_be_first, simultaneous_ranks
 from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
@@ -121,8 +122,8 @@ class Aggregate:
     n_unbounded: Ints | None = None
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
-    _boards: list[Board] | None = None
-    _covariances: list[Floats] | None = None
+    # of each query the fit, the covariance of its parameters, and the degrees of freedom
+    _fits: list[tuple[Board, Floats, float]] | None = None
 
     # ---------------------------------------------------------------- parts
 
@@ -254,6 +255,79 @@ class Aggregate:
         if self.rank_high is None:
             raise ValueError(_NO_INTERVALS)
         return bool(self.rank_high[self.rows_of(group)[0]] == 1)
+
+    def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
+        """Return intervals of the ranks that hold for all items of a query at the same time.
+
+        `rank_low` and `rank_high` hold for each item with the confidence level, and therefore fail
+        for some item more often. These are wider.
+
+        Parameters
+        ----------
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_items_of_query,)
+            The best and the worst rank of each item of `rows_of`.
+
+        Raises
+        ------
+        ValueError
+            If the board has no intervals of the kinds "information" and "robust", or as in
+            `rows_of`.
+
+        References
+        ----------
+        Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to
+        mobility across neighbourhoods and academic achievement across countries, Review of Economic
+        Studies 91.
+        """
+        return simultaneous_ranks(*self._covariance(group))
+
+    def may_be_first(self, group: Any = None) -> NDArray[Any]:
+        """Return the items of which one is the best with the confidence level, best first.
+
+        Parameters
+        ----------
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        items : ndarray of shape (n_items,)
+            The ids of a set that contains the item with the largest true score.
+
+        Raises
+        ------
+        ValueError
+            As in `simultaneous_ranks`, which has the reference.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 8 + [("cat", "owl")] * 6 + [("cat", "eel")] * 30
+        >>> votes += [("eel", "cat")] * 9 + [("owl", "eel")] * 30 + [("eel", "owl")] * 8
+        >>> aggregate(votes, intervals="robust").may_be_first().tolist()
+        ['owl', 'cat']
+        """
+        return self.items[self.rows_of(group)[may_be_first(*self._covariance(group))]]
+
+    def _covariance(self, group: Any) -> tuple[Floats, Floats, float, float]:
+        """Return scores and their covariance, best first, the degrees of freedom, and the level."""
+        if self._fits is None:
+            raise ValueError(
+                "This needs the covariance of the scores: pass intervals='robust' (or "
+                "'information') to aggregate."
+            )
+        assert self.confidence_level is not None
+        board, covariance, degrees = self._fits[self._query(group)]
+        rows = self.rows_of(group)
+        place = {row: k for k, row in enumerate(board.rows.tolist())}
+        order = [place[row] for row in rows.tolist()]
+        of_scores = (board.map @ covariance @ board.map.T)[np.ix_(order, order)]
+        return self.scores[rows], of_scores, degrees, self.confidence_level
 
     def tiers(self, group: Any = None) -> Ints:
         """Return positions that decide only what the resamples support.

@@ -55,20 +55,27 @@ class Contests(NamedTuple):
     """Votes as contests between a first and a second item.
 
     `outcome` is 0 if the first item won, 1 if the second did, and 2 for a tie; `weight` is how much
-    each contest counts, and `judgement` its number in the judgements.
+    each contest counts in all, `square` the sum of the squared weights of the votes that it stands
+    for, and `judgement` its number in the judgements.
     """
 
     first: Ints
     second: Ints
     outcome: Ints
     weight: Floats
+    square: Floats
     judgement: Ints
 
     def take(self, chosen: Ints | Bools) -> Contests:
         """Keep some contests, or sort them."""
-        first, second, outcome, weight, judgement = self
+        first, second, outcome, weight, square, judgement = self
         return Contests(
-            first[chosen], second[chosen], outcome[chosen], weight[chosen], judgement[chosen]
+            first[chosen],
+            second[chosen],
+            outcome[chosen],
+            weight[chosen],
+            square[chosen],
+            judgement[chosen],
         )
 
 
@@ -113,10 +120,11 @@ def contests_of(judgements: Any) -> Contests:
         outcome[swap] = 1
     outcome[pair] = 2
     times = np.ones(n) if weight is None else weight[start] * sizes
+    square = times**2
     if judgements.count is not None:
-        times = times * judgements.count
+        times, square = times * judgements.count, square * judgements.count
     kept = np.flatnonzero(times > 0)
-    return Contests(first[kept], second[kept], outcome[kept], times[kept], kept)
+    return Contests(first, second, outcome, times, square, np.arange(n)).take(kept)
 
 
 def read_details(
