@@ -361,3 +361,48 @@ def test_simultaneous_ranks_hold_for_all_items_at_once(m):
     assert best >= 0.95 * n - 3 * np.sqrt(0.95 * 0.05 * n)
     if m == 15:
         assert single < joint  # intervals for each item by itself fail for some item more often
+
+
+def ranker_data(frame, X):
+    """Each vote as a query of two rows, whose features differ by the covariates of the vote."""
+    from sklearn_rankcal import preference_labels
+
+    n = len(frame)
+    rows = np.zeros((2 * n, X.shape[1]))
+    rows[::2] = X
+    first = (frame["winner"] == "first").to_numpy()
+    tie = (frame["winner"] == "tie").to_numpy()
+    one, other = 2 * np.arange(n), 2 * np.arange(n) + 1
+    pairs = np.column_stack([np.where(first, one, other), np.where(first, other, one)])
+    pairs = np.concatenate([pairs, pairs[tie][:, ::-1]])
+    weight = np.concatenate([np.where(tie, 0.5, 1.0), np.full(tie.sum(), 0.5)])
+    groups = np.repeat(np.arange(n), 2)
+    return rows, preference_labels(pairs, groups, weight=weight)
+
+
+def test_a_linear_ranker_finds_the_same_coefficients():
+    """Votes of two items whose scores are equal, so that only the covariates are left."""
+    from sklearn_rankcal import LinearRanker
+    from sklearn_rankcal.surrogates import WeightedComparisons
+
+    frame, X = make_votes(500, 2, 2, seed=1, ties=0.4, position=0.0)
+    features = pd.DataFrame({"zero": [0.0, 1.0]}, index=[0, 1])
+    votes = read(frame, X, position=False, item_features=features)
+    board = aggregate(votes, BradleyTerry(own_effects=False))
+    gap = features["zero"].to_numpy()
+    table = np.column_stack([X, gap[frame["first"]] - gap[frame["second"]]])
+    rows, y = ranker_data(frame, table)
+    ranker = LinearRanker(WeightedComparisons(), loss="pd_by_scores", alpha=1e-9, tol=1e-10)
+    coef = ranker.fit(rows, y).coef_
+    assert_allclose(coef, [one.value for one in board.coefficients], atol=1e-5)
+
+
+def test_surrogates_that_leave_out_weights_or_ties_say_so():
+    from sklearn_rankcal import LinearRanker
+
+    frame, X = make_votes(300, 2, 1, seed=1, ties=0.4, position=0.0)
+    rows, y = ranker_data(frame, X.to_numpy())
+    with pytest.warns(UserWarning, match="RankNet counts each preferred pair once"):
+        LinearRanker("ranknet", loss="pd_by_scores").fit(rows, y)
+    with pytest.warns(UserWarning, match="the same weight in both directions"):
+        LinearRanker("difference_graph", loss="pd_by_scores").fit(rows, y)

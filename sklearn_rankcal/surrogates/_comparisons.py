@@ -14,6 +14,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import Margin, capped_exp, find_margin, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -218,6 +219,30 @@ class RankBoost(WeightedComparisons):
 
     def __init__(self) -> None:
         pass
+
+
+def warn_of_unused_weights(surrogate: Any, labels: Any) -> None:
+    """Warn if a surrogate of comparisons leaves out what is in the weights of preferences."""
+    if not isinstance(labels, Preferences) or not isinstance(surrogate, ComparisonSurrogate):
+        return
+    weight = labels.weight[labels.weight > 0]
+    kind, required = surrogate._functions()
+    advice = "WeightedComparisons() uses them, and counts a tie as half a win for each."
+    if kind == "binary" and required is None and len(weight) and (weight != weight[0]).any():
+        warn(
+            f"{type(surrogate).__name__} counts each preferred pair once, but the weights of these "
+            f"preferences differ. {advice}"
+        )
+    if isinstance(surrogate, DifferenceGraph):
+        low = np.minimum(labels.winner, labels.loser)
+        high = np.maximum(labels.winner, labels.loser)
+        n_pairs = len(np.unique(low * labels.n_rows + high))
+        net = surrogate._pairs(labels).weight
+        if (lost := n_pairs - np.count_nonzero(net)) > 0:
+            warn(
+                f"{lost:,} of {n_pairs:,} compared pairs have the same weight in both directions, "
+                f"and DifferenceGraph learns nothing from them. {advice}"
+            )
 
 
 def _check_function(name: str, value: Any) -> None:
