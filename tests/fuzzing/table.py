@@ -167,6 +167,7 @@ EXEMPT = {
     "ComparisonStructure": "the base class of structures of comparisons",
     "estimate_propensities": "iterates up to a second: tests/test_clicks.py",
     "PropensityEstimate": "what estimate_propensities returns",
+    "make_arena": "a generator of data: tests/test_arena_data.py",
     "make_clicks": "a generator of data: tests/test_clicks.py",
     "make_ranking": "a generator of data: tests/test_datasets.py",
     "make_preferences": "a generator of data: tests/test_datasets.py",
