@@ -29,7 +29,7 @@ from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import has_covariates
+from sklearn_rankcal.labels._contests import has_covariates, is_weighted
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
@@ -174,7 +174,7 @@ def aggregate(
     sums = structure._takes_sums(read) if isinstance(structure, Structure) else True
     boards = None
     if isinstance(structure, BradleyTerry) and (intervals is not None or not sums):
-        clustered = intervals == "robust" and read.judge is not None
+        clustered = intervals == "robust" and (read.judge is not None or is_weighted(read))
         boards = fit_boards(read, structure, merge=not clustered)
         scores = np.zeros(queries.n_rows)
         for board in boards:
@@ -275,6 +275,12 @@ def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resample
         )
     if n_resamples:
         raise ValueError(f"Pass intervals={intervals!r} or n_resamples, and not both.")
+    if intervals == "information" and is_weighted(read):
+        raise ValueError(
+            "intervals='information' would take the weights of these votes for numbers of votes. "
+            "Pass intervals='robust'; or, if the weights are numbers of equal votes, pass them to "
+            "the constructor of Judgements as count=."
+        )
     if intervals == "robust" and read.judge is not None:
         _check_judges(read, "intervals='robust'", "those of intervals='information'")
 

@@ -12,7 +12,7 @@ from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._intervals import rank_intervals
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import Contests, contests_of
+from sklearn_rankcal.labels._contests import Contests, contests_of, is_weighted
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -125,7 +125,7 @@ def _fit_board(
     first, second, outcome, weight, _ = contests
     n = len(rows)
     part = number_components(first, second, n, "weak")
-    block = number_components(*_wins(contests), n, "strong")
+    block = number_components(*wins_of(contests), n, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
     ridge = np.zeros(n)
     if structure.own_effects:
@@ -159,20 +159,21 @@ def intervals_of(
     for board in boards:  # a loop over queries
         fit, contests = board.fit, board.contests
         n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
-        free = _DEGREES
+        free = degrees_of(judgements, contests, kind)
         if kind == "information":
             covariance = fit.inverse()
-        elif judgements.judge is None:
+        elif judgements.judge is None and not is_weighted(judgements):
             covariance = fit.robust(None, None)
         else:
-            judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
-            covariance = fit.robust(judge, (contests.outcome, contests.weight))
-            free = max(1.0, float(judge.max()))
+            cluster = np.arange(len(contests.first))
+            if judgements.judge is not None:
+                cluster = _judges_of(judgements, contests)
+            covariance = fit.robust(cluster, (contests.outcome, contests.weight))
         of_scores = board.map @ covariance @ board.map.T
         quantile = float(stdtrit(free, (1 + level) / 2))
         half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
         low[place], high[place] = board.scores - half, board.scores + half
-        winner, loser = _wins(contests)
+        winner, loser = wins_of(contests)
         if len(winner):
             open_low, open_high = open_ends(winner, loser, fit.part)
             compared = np.bincount(fit.part)[fit.part] > 1
@@ -190,6 +191,20 @@ def intervals_of(
     joined = np.concatenate(above) if above else np.empty(0)
     ranks = rank_intervals(joined, queries, level)
     return BoardIntervals(low, high, *ranks, joined, errors, degrees)
+
+
+def degrees_of(judgements: Judgements, contests: Contests, kind: str) -> float:
+    """Return the degrees of freedom of the intervals of a query."""
+    if kind != "robust" or judgements.judge is None:
+        return _DEGREES
+    return max(1.0, float(_judges_of(judgements, contests).max()))
+
+
+def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
+    """Return the judge of each contest, numbered from 0."""
+    assert judgements.judge is not None
+    numbers = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def pair_errors(covariance: Floats) -> Floats:
@@ -215,7 +230,7 @@ def coefficients_of(
     return listed
 
 
-def _wins(contests: Contests) -> tuple[Ints, Ints]:
+def wins_of(contests: Contests) -> tuple[Ints, Ints]:
     """Return the wins of all contests, of which a tie is one in each direction."""
     first, second, outcome, _, _ = contests
     winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
+from sklearn_rankcal.aggregation._frames import rescale, vote_columns
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.decoders import decode_tiers
@@ -82,6 +83,8 @@ class Aggregate:
     n_unbounded : ndarray of shape (n_queries,) or None
         In how many resamples some items never lost to others that they are connected with, so that
         only a penalty bounds their scores.
+    notes : tuple of str
+        What the text of the object says beside the leaderboard, such as its scale.
 
     Examples
     --------
@@ -116,6 +119,8 @@ class Aggregate:
     unanimous: Bools | None = None
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
+    notes: tuple[str, ...] = ()
+    _rescaled: bool = False
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
     _boards: list[Board] | None = None
@@ -292,6 +297,49 @@ class Aggregate:
         assert self.confidence_level is not None
         return decode_tiers(matrix, self.confidence_level).ranks
 
+    def rescale(self, scale: str = "elo", *, anchor: tuple[Any, float] | None = None) -> Aggregate:
+        """Return the leaderboard with its scores on another scale.
+
+        Parameters
+        ----------
+        scale : {"elo", "logit"}, default="elo"
+            On Elo's scale a score of 1 is 400 / log(10) = 173.7 points, so that an item with 400
+            points more is expected to win 10 of 11 votes. ``"logit"`` keeps the unit.
+        anchor : tuple (item, score), default=None
+            An item, and the score that it has in each query. None means that the items of each
+            query have the mean 1000 on Elo's scale, and 0 otherwise.
+
+        Returns
+        -------
+        board : Aggregate
+            With an anchor, `score_low` and `score_high` are the intervals of the difference to it,
+            and its own interval has no width. If intervals are from resamples, they are only
+            shifted, and the text says so. Effects are on the new scale as well.
+
+        Raises
+        ------
+        ValueError
+            If the scores are not log-odds, like those of `BradleyTerry
+            <aggregation.BradleyTerry>`, if the anchor is not an item of each query, or if the
+            comparisons do not connect all items.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 10 + [("cat", "owl")]
+        >>> print(aggregate(votes).rescale("elo", anchor=("cat", 1000)))
+        2 items, 11 judgements, BradleyTerry()
+        elo scale, where 'cat' has 1000
+        rank  item  score
+           1  owl    1400
+           2  cat    1000
+        """
+        return rescale(self, scale, anchor)
+
+    def _find_item(self, item: Any, rows: Ints) -> int:
+        """Return the place of an item among rows."""
+        return _find(self.items[rows], item, "item")
+
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
         """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""
         return plot_aggregate(self, group, ax=ax)
@@ -304,7 +352,10 @@ class Aggregate:
         frame : pandas.DataFrame of shape (n_items, n_columns)
             The columns are ``query``, ``rank``, ``item`` and ``score``, with resamples also
             ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query
-            has several.
+            has several. ``votes`` is the number of judgements that contain the item, and
+            ``few_votes`` whether these are fewer than 30. ``win_share`` is the weight of the
+            comparisons that it won, divided by that of all of its comparisons; orders have none. If
+            times are known, ``first_vote`` and ``last_vote`` are those of the item.
         """
         try:
             import pandas as pd
@@ -320,6 +371,7 @@ class Aggregate:
         for name in ("score_low", "score_high", "rank_low", "rank_high"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
+        columns |= vote_columns(self.judgements)
         order = np.lexsort((self.ranks, self.judgements.queries.codes))
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
@@ -347,7 +399,14 @@ def _write_leaderboard(result: Aggregate) -> str:
     head = f"{len(result.items):,} items, {total}, {result.method!r}"
     if several:
         head = f"{queries.n_queries:,} queries, {head}"
-    lines = [head, *_parts(result), *_certificate(result), *_resamples(result), *_effects(result)]
+    lines = [
+        head,
+        *result.notes,
+        *_parts(result),
+        *_certificate(result),
+        *_resamples(result),
+        *_effects(result),
+    ]
     for query in queries.ids[:_QUERIES]:
         if several:
             lines.append(f"query {show_id(query)}:")
