@@ -139,6 +139,14 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
     return np.exp(_MODELS[ties](np.asarray(d, dtype=np.float64), tie, np.zeros((3, len(d)))).value)
 
 
+def vote_information(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the expected information of one vote of each lead about the lead, of shape (n,)."""
+    counts = result_probabilities(d, ties, tie)
+    if ties == "half" or np.isnan(tie):
+        return _half(d, 0.0, counts).lead2
+    return _MODELS[ties](np.asarray(d, dtype=np.float64), tie, counts).lead2
+
+
 # ---------------------------------------------------------------- the fit
 
 

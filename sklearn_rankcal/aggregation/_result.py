@@ -13,6 +13,7 @@ from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
 from sklearn_rankcal.aggregation._frames import rescale, vote_columns
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
+from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
@@ -335,6 +336,53 @@ class Aggregate:
            2  cat    1000
         """
         return rescale(self, scale, anchor)
+
+    def next_comparisons(
+        self, n: int, *, target: Any = "first", group: Any = None
+    ) -> list[tuple[Any, Any]]:
+        """Return the pairs of items whose comparison makes most certain what matters.
+
+        Parameters
+        ----------
+        n : int
+            The number of pairs, which can contain the same pair several times.
+        target : {"first", "all"} or object, default="first"
+            What is to become certain: which item is first, the places of all items, or the score of
+            one item, by its id.
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        pairs : list of (item, item)
+            Ask for them in any order, and show each item first as often as second. Each pair is
+            chosen as if those before it had been answered.
+
+        Raises
+        ------
+        ValueError
+            If the method is not `BradleyTerry <aggregation.BradleyTerry>`, or as in `rows_of`.
+
+        Notes
+        -----
+        For a place, the expected loss is that of deciding the order of two items by their scores:
+        the size of their true difference if its sign is another one. A pair is chosen for which a
+        vote reduces the sum of these losses most, to first order in the variances. Each takes
+        O(n_items^3) time. Intervals whose level is to hold when votes are asked for until the first
+        place is clear are those of ``is_first_clear(anytime=True)``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 9 + [("cat", "owl")] * 8 + [("owl", "eel")] * 9
+        >>> votes += [("eel", "owl")] + [("cat", "eel")] * 9 + [("eel", "cat")]
+        >>> board = aggregate(votes)
+        >>> board.next_comparisons(2)
+        [('owl', 'cat'), ('owl', 'cat')]
+        >>> "eel" in board.next_comparisons(1, target="eel")[0]
+        True
+        """
+        return next_comparisons(self, n, target, group)
 
     def _find_item(self, item: Any, rows: Ints) -> int:
         """Return the place of an item among rows."""
