@@ -77,7 +77,7 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     contests = contests_of(judgements)
     queries = judgements.queries
     place = queries.scatter(np.arange(queries.n_rows))
-    X, names = _covariates(judgements, contests)
+    X, names = covariates_of(judgements, contests)
     query = queries.codes[contests.first]
     order = np.argsort(query, kind="stable") if queries.n_queries > 1 else np.arange(len(query))
     ends = np.append(0, np.cumsum(np.bincount(query, minlength=queries.n_queries)))
@@ -98,7 +98,8 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     return boards
 
 
-def _covariates(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
+def covariates_of(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
+    """Return the covariates of each contest, with features of items, and their names."""
     columns: list[Floats] = []
     names: tuple[str, ...] = ()
     if judgements.details is not None and judgements.details.names:

@@ -86,6 +86,9 @@ class Aggregate:
         only a penalty bounds their scores.
     notes : tuple of str
         What the text of the object says beside the leaderboard, such as its scale.
+    category_spread : float or None
+        How much the scores of categories differ, for `aggregate_categories
+        <aggregation.aggregate_categories>`.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Aggregate:
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
     notes: tuple[str, ...] = ()
+    category_spread: float | None = None
     _rescaled: bool = False
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None

@@ -64,6 +64,12 @@ class Contests(NamedTuple):
     weight: Floats
     judgement: Ints
 
+    def take(self, chosen: Ints) -> Contests:
+        first, second, outcome, weight, judgement = self
+        return Contests(
+            first[chosen], second[chosen], outcome[chosen], weight[chosen], judgement[chosen]
+        )
+
 
 def has_covariates(judgements: Any) -> bool:
     """Whether judgements have a position, covariates or features of the items."""

@@ -165,6 +165,7 @@ EXEMPT = {
     "default_regressor": "scikit-learn's trees take too long for a random call",
     "Structure": "the base class of structures that are drawn",
     "ComparisonStructure": "the base class of structures of comparisons",
+    "aggregate_categories": "takes seconds for a random call: tests/test_categories.py",
     "estimate_propensities": "iterates up to a second: tests/test_clicks.py",
     "PropensityEstimate": "what estimate_propensities returns",
     "make_arena": "a generator of data: tests/test_arena_data.py",
