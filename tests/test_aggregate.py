@@ -400,7 +400,8 @@ def test_text_and_frame():
     assert [line.split()[1] for line in lines[3:]] == ["b", "c"]
     pytest.importorskip("pandas")
     frame = result.to_frame()
-    assert list(frame.columns) == ["query", "rank", "item", "score"]
+    columns = ["query", "rank", "item", "score", "votes", "few_votes", "win_share"]
+    assert list(frame.columns) == columns
     assert frame["rank"].tolist()[:8] == sorted(result.ranks[result.rows_of(frame["query"][0])])
     for query, part in frame.groupby("query", sort=False):
         assert part["item"].tolist() == result.items[result.rows_of(query)].tolist()

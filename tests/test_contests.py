@@ -150,7 +150,7 @@ def test_weights_are_no_numbers_of_votes():
     twice = aggregate(read(frame, count=np.full(300, 2)), intervals="robust")
     narrower = (twice.score_high - twice.score_low) / (plain.score_high - plain.score_low)
     assert_allclose(narrower, np.sqrt(0.5), rtol=0.02)
-    with pytest.raises(ValueError, match="take the weights of votes for numbers"):
+    with pytest.raises(ValueError, match="weights of these votes for numbers"):
         aggregate(read(frame, weight=np.full(300, 2.0)), intervals="information")
     assert aggregate(read(frame, count=np.full(300, 2)), intervals="information") is not None
 

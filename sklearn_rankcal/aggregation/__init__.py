@@ -16,6 +16,7 @@ from sklearn_rankcal.aggregation._aggregate import aggregate
 from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._categories import aggregate_categories
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
     ClickThroughRate,
@@ -57,6 +58,7 @@ __all__ = [
     "RankCentrality",
     "Structure",
     "aggregate",
+    "aggregate_categories",
     "auto_subset_size",
     "estimate_propensities",
     "get_structure",

@@ -29,7 +29,7 @@ from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import has_covariates
+from sklearn_rankcal.labels._contests import has_covariates, is_weighted
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
@@ -200,8 +200,8 @@ def aggregate(
             result._above = found.above
         level = float(confidence_level)
         result.coefficients = coefficients_of(boards, found, level, queries.ids)
-        if found is not None:
-            result._fits = list(zip(boards, found.errors, found.degrees, strict=True))
+        result._boards = boards
+        result._covariances = None if found is None else found.errors
     if n_resamples == 0:
         return result
     resampled = bootstrap(
@@ -276,6 +276,12 @@ def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resample
         )
     if n_resamples:
         raise ValueError(f"Pass intervals={intervals!r} or n_resamples, and not both.")
+    if intervals == "information" and is_weighted(read):
+        raise ValueError(
+            "intervals='information' would take the weights of these votes for numbers of votes. "
+            "Pass intervals='robust'; or, if the weights are numbers of equal votes, pass them to "
+            "the constructor of Judgements as count=."
+        )
     if intervals == "robust" and read.judge is not None:
         _check_judges(read, "intervals='robust'", "those of intervals='information'")
 

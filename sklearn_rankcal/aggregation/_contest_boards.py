@@ -78,7 +78,7 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     contests = contests_of(judgements)
     queries = judgements.queries
     place = queries.scatter(np.arange(queries.n_rows))
-    X, names = _covariates(judgements, contests)
+    X, names = covariates_of(judgements, contests)
     query = queries.codes[contests.first]
     order = np.argsort(query, kind="stable") if queries.n_queries > 1 else np.arange(len(query))
     ends = np.append(0, np.cumsum(np.bincount(query, minlength=queries.n_queries)))
@@ -94,7 +94,8 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     return boards
 
 
-def _covariates(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
+def covariates_of(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
+    """Return the covariates of each contest, with features of items, and their names."""
     columns: list[Floats] = []
     names: tuple[str, ...] = ()
     if judgements.details is not None and judgements.details.names:
@@ -121,7 +122,7 @@ def fit_board(
     """Fit the model to the contests of one query, whose items are these rows."""
     n = len(rows)
     part = number_components(contests.first, contests.second, n, "weak")
-    block = number_components(*_wins(contests), n, "strong")
+    block = number_components(*wins_of(contests), n, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
     ridge = np.zeros(n)
     if structure.own_effects:
@@ -155,25 +156,19 @@ def intervals_of(
     for board in boards:  # a loop over queries
         fit, contests = board.fit, board.contests
         n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
-        free = _DEGREES
+        free = degrees_of(judgements, contests, kind)
         if kind == "information":
-            if (contests.square != contests.weight).any():
-                raise ValueError(
-                    "intervals='information' would take the weights of votes for numbers of votes. "
-                    "Pass intervals='robust', or how often each vote was given as count=."
-                )
             covariance = fit.inverse()
         elif judgements.judge is None:
             covariance = fit.robust(None, None)
         else:
-            judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
+            judge = _judges_of(judgements, contests)
             covariance = fit.robust(judge, (contests.outcome, contests.weight))
-            free = max(1.0, float(judge.max()))
         of_scores = board.map @ covariance @ board.map.T
         quantile = float(stdtrit(free, (1 + level) / 2))
         half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
         low[place], high[place] = board.scores - half, board.scores + half
-        winner, loser = _wins(contests)
+        winner, loser = wins_of(contests)
         if len(winner):
             open_low, open_high = open_ends(winner, loser, fit.part)
             compared = np.bincount(fit.part)[fit.part] > 1
@@ -191,6 +186,20 @@ def intervals_of(
     joined = np.concatenate(above) if above else np.empty(0)
     ranks = rank_intervals(joined, queries, level)
     return BoardIntervals(low, high, *ranks, joined, errors, degrees)
+
+
+def degrees_of(judgements: Judgements, contests: Contests, kind: str) -> float:
+    """Return the degrees of freedom of the intervals of a query."""
+    if kind != "robust" or judgements.judge is None:
+        return _DEGREES
+    return max(1.0, float(_judges_of(judgements, contests).max()))
+
+
+def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
+    """Return the judge of each contest, numbered from 0."""
+    assert judgements.judge is not None
+    numbers = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def pair_errors(covariance: Floats) -> Floats:
@@ -216,7 +225,7 @@ def coefficients_of(
     return listed
 
 
-def _wins(contests: Contests) -> tuple[Ints, Ints]:
+def wins_of(contests: Contests) -> tuple[Ints, Ints]:
     """Return the wins of all contests, of which a tie is one in each direction."""
     first, second, outcome, *_ = contests
     winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)

@@ -144,6 +144,14 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
     return np.exp(_MODELS[ties](np.asarray(d, dtype=np.float64), tie, np.zeros((3, len(d)))).value)
 
 
+def vote_information(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the expected information of one vote of each lead about the lead, of shape (n,)."""
+    counts = result_probabilities(d, ties, tie)
+    if ties == "half" or np.isnan(tie):
+        return _half(d, 0.0, counts).lead2
+    return _MODELS[ties](np.asarray(d, dtype=np.float64), tie, counts).lead2
+
+
 # ---------------------------------------------------------------- the fit
 
 
@@ -162,6 +170,7 @@ class ContestFit(NamedTuple):
     part: Ints  # the component of each item
     hessian: Floats
     ties: str
+    value: float  # minus the penalised log-likelihood
 
     @property
     def own(self) -> Floats:
@@ -180,7 +189,7 @@ class ContestFit(NamedTuple):
 
         It is that of scores that add up to 0 in each component.
         """
-        matrix = self.hessian + _gauge(self.part, len(self.weights))
+        matrix = self.hessian + gauge(self.part, len(self.weights))
         inverse = cho_solve(cho_factor(matrix, lower=True), np.eye(len(matrix)))
         return _center(_center(inverse, self.part).T, self.part).T
 
@@ -233,10 +242,13 @@ def fit_contests(
     own_effects: bool,
     tol: float,
     max_iter: int,
+    prior: Floats | None = None,
+    start: Floats | None = None,
 ) -> ContestFit:
     """Fit the model to the contests of one query, by Newton's method with a line search.
 
-    `ridge` is the penalty of each own score, and `part` the component of each item. O(n_votes +
+    `ridge` is the penalty of each own score, and `part` the component of each item. `prior` is the
+    precision of a normal prior of the own scores, and `start` are the first parameters. O(n_votes +
     n_items^2) memory, and O(n_votes + n_items^3) time for a step.
     """
     p = votes.X.shape[1]
@@ -247,8 +259,8 @@ def fit_contests(
         raise ValueError(f"All votes are ties, so that ties={ties!r} cannot be fitted.")
     _check_columns(votes, n_items, names, part, own_effects, ridge)
     size = n_items + p + has_tie
-    weights = np.zeros(size)
-    if has_tie:
+    weights = np.zeros(size) if start is None else start
+    if has_tie and start is None:
         share = float(votes.counts[2].sum() / votes.total.sum())
         weights[-1] = np.log(2 * share / (1 - share))
         if ties == "rao_kupper":
@@ -257,8 +269,8 @@ def fit_contests(
     ridges[:n_items] = ridge
     fixed = np.zeros(size, dtype=bool)
     fixed[:n_items] = not own_effects
-    gauge = _gauge(part, size)
-    gauge[fixed], gauge[:, fixed] = 0.0, 0.0
+    free = gauge(part, size)
+    free[fixed], free[:, fixed] = 0.0, 0.0
 
     def evaluate(w: Floats) -> tuple[float, Slopes]:
         if has_tie and ties == "rao_kupper" and w[-1] <= 0:
@@ -267,7 +279,10 @@ def fit_contests(
         if p:
             d = d + votes.X @ w[n_items : n_items + p]
         slopes = model(d, float(w[-1]) if has_tie else 0.0, votes.counts)
-        return float(-(votes.counts * slopes.value).sum() + ridges @ w**2 / 2), slopes
+        value = float(-(votes.counts * slopes.value).sum() + ridges @ w**2 / 2)
+        if prior is not None:
+            value += float(w[:n_items] @ prior @ w[:n_items]) / 2
+        return value, slopes
 
     value, slopes = evaluate(weights)
     finished = False
@@ -275,8 +290,11 @@ def fit_contests(
         gradient = _gradient(votes, n_items, has_tie, slopes) + ridges * weights
         hessian = _gram(votes, n_items, has_tie, slopes.lead2, slopes.mixed, slopes.tie2)
         hessian[np.diag_indices(size)] += ridges
+        if prior is not None:
+            gradient[:n_items] += prior @ weights[:n_items]
+            hessian[:n_items, :n_items] += prior
         gradient[fixed] = 0.0
-        system = hessian + gauge
+        system = hessian + free
         system[fixed], system[:, fixed] = 0.0, 0.0
         system[fixed, fixed] = 1.0
         system[np.diag_indices(size)] += 1e-13 * np.trace(system) / size
@@ -305,9 +323,11 @@ def fit_contests(
              ConvergenceWarning)  # fmt: skip
     hessian = _gram(votes, n_items, has_tie, slopes.lead2, slopes.mixed, slopes.tie2)
     hessian[np.diag_indices(size)] += ridges
+    if prior is not None:
+        hessian[:n_items, :n_items] += prior
     if not own_effects:
         hessian[fixed], hessian[:, fixed] = 0.0, 0.0
-    return ContestFit(weights, n_items, has_tie, votes, slopes, ridges, part, hessian, ties)
+    return ContestFit(weights, n_items, has_tie, votes, slopes, ridges, part, hessian, ties, value)
 
 
 def _gradient(votes: Votes, n: int, has_tie: bool, slopes: Slopes) -> Floats:
@@ -346,7 +366,7 @@ def _gram(
     return matrix
 
 
-def _gauge(part: Ints, size: int) -> Floats:
+def gauge(part: Ints, size: int) -> Floats:
     """Return a matrix that makes scores of a component add up to 0, and changes nothing else."""
     matrix = np.zeros((size, size))
     n = len(part)
@@ -385,7 +405,7 @@ def _check_columns(
     gram = _gram(scaled, n, False, weight, weight, weight)
     own = gram[:n, :n].copy()
     own[np.diag_indices(n)] += ridge / votes.total.sum()
-    own += _gauge(part, n) / n
+    own += gauge(part, n) / n
     own[np.diag_indices(n)] += 1e-14
     rest = gram[n:, n:].copy()
     if own_effects:

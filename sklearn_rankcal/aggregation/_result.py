@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
+from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient, degrees_of
+from sklearn_rankcal.aggregation._frames import rescale, vote_columns
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
+from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._simultaneous import may_be_first, simultaneous_ranks
 from sklearn_rankcal.decoders import decode_tiers
@@ -86,6 +88,11 @@ class Aggregate:
     n_unbounded : ndarray of shape (n_queries,) or None
         In how many resamples some items never lost to others that they are connected with, so that
         only a penalty bounds their scores.
+    notes : tuple of str
+        What the text of the object says beside the leaderboard, such as its scale.
+    category_spread : float or None
+        How much the scores of categories differ, for `aggregate_categories
+        <aggregation.aggregate_categories>`.
 
     Examples
     --------
@@ -120,10 +127,14 @@ class Aggregate:
     unanimous: Bools | None = None
     n_disconnected: Ints | None = None
     n_unbounded: Ints | None = None
+    notes: tuple[str, ...] = ()
+    category_spread: float | None = None
+    _rescaled: bool = False
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
-    # of each query the fit, the covariance of its parameters, and the degrees of freedom
-    _fits: list[tuple[Board, Floats, float]] | None = None
+    # of each query the fit, and the covariance of its parameters
+    _boards: list[Board] | None = None
+    _covariances: list[Floats] | None = None
 
     # ---------------------------------------------------------------- parts
 
@@ -316,13 +327,15 @@ class Aggregate:
 
     def _covariance(self, group: Any) -> tuple[Floats, Floats, float, float]:
         """Return scores and their covariance, best first, the degrees of freedom, and the level."""
-        if self._fits is None:
+        if self._boards is None or self._covariances is None or self._rescaled:
             raise ValueError(
                 "This needs the covariance of the scores: pass intervals='robust' (or "
-                "'information') to aggregate."
+                "'information') to aggregate, and ask before the scores are rescaled."
             )
-        assert self.confidence_level is not None
-        board, covariance, degrees = self._fits[self._query(group)]
+        assert self.confidence_level is not None and self.intervals is not None
+        q = self._query(group)
+        board, covariance = self._boards[q], self._covariances[q]
+        degrees = degrees_of(self.judgements, board.contests, self.intervals)
         rows = self.rows_of(group)
         place = {row: k for k, row in enumerate(board.rows.tolist())}
         order = [place[row] for row in rows.tolist()]
@@ -429,6 +442,96 @@ class Aggregate:
 
         return audit_board(self, group, level, random_state)
 
+    def rescale(self, scale: str = "elo", *, anchor: tuple[Any, float] | None = None) -> Aggregate:
+        """Return the leaderboard with its scores on another scale.
+
+        Parameters
+        ----------
+        scale : {"elo", "logit"}, default="elo"
+            On Elo's scale a score of 1 is 400 / log(10) = 173.7 points, so that an item with 400
+            points more is expected to win 10 of 11 votes. ``"logit"`` keeps the unit.
+        anchor : tuple (item, score), default=None
+            An item, and the score that it has in each query. None means that the items of each
+            query have the mean 1000 on Elo's scale, and 0 otherwise.
+
+        Returns
+        -------
+        board : Aggregate
+            With an anchor, `score_low` and `score_high` are the intervals of the difference to it,
+            and its own interval has no width. If intervals are from resamples, they are only
+            shifted, and the text says so. Effects are on the new scale as well.
+
+        Raises
+        ------
+        ValueError
+            If the scores are not log-odds, like those of `BradleyTerry
+            <aggregation.BradleyTerry>`, if the anchor is not an item of each query, or if the
+            comparisons do not connect all items.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 10 + [("cat", "owl")]
+        >>> print(aggregate(votes).rescale("elo", anchor=("cat", 1000)))
+        2 items, 11 judgements, BradleyTerry()
+        elo scale, where 'cat' has 1000
+        rank  item  score
+           1  owl    1400
+           2  cat    1000
+        """
+        return rescale(self, scale, anchor)
+
+    def next_comparisons(
+        self, n: int, *, target: Any = "first", group: Any = None
+    ) -> list[tuple[Any, Any]]:
+        """Return the pairs of items whose comparison makes most certain what matters.
+
+        Parameters
+        ----------
+        n : int
+            The number of pairs, which can contain the same pair several times.
+        target : {"first", "all"} or object, default="first"
+            What is to become certain: which item is first, the places of all items, or the score of
+            one item, by its id.
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        pairs : list of (item, item)
+            Ask for them in any order, and show each item first as often as second. Each pair is
+            chosen as if those before it had been answered.
+
+        Raises
+        ------
+        ValueError
+            If the method is not `BradleyTerry <aggregation.BradleyTerry>`, or as in `rows_of`.
+
+        Notes
+        -----
+        For a place, the expected loss is that of deciding the order of two items by their scores:
+        the size of their true difference if its sign is another one. A pair is chosen for which a
+        vote reduces the sum of these losses most, to first order in the variances. Each takes
+        O(n_items^3) time. Intervals whose level is to hold when votes are asked for until the first
+        place is clear are those of ``is_first_clear(anytime=True)``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 9 + [("cat", "owl")] * 8 + [("owl", "eel")] * 9
+        >>> votes += [("eel", "owl")] + [("cat", "eel")] * 9 + [("eel", "cat")]
+        >>> board = aggregate(votes)
+        >>> board.next_comparisons(2)
+        [('owl', 'cat'), ('owl', 'cat')]
+        >>> "eel" in board.next_comparisons(1, target="eel")[0]
+        True
+        """
+        return next_comparisons(self, n, target, group)
+
+    def _find_item(self, item: Any, rows: Ints) -> int:
+        """Return the place of an item among rows."""
+        return _find(self.items[rows], item, "item")
+
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
         """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""
         return plot_aggregate(self, group, ax=ax)
@@ -441,7 +544,10 @@ class Aggregate:
         frame : pandas.DataFrame of shape (n_items, n_columns)
             The columns are ``query``, ``rank``, ``item`` and ``score``, with resamples also
             ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query
-            has several.
+            has several. ``votes`` is the number of judgements that contain the item, and
+            ``few_votes`` whether these are fewer than 30. ``win_share`` is the weight of the
+            comparisons that it won, divided by that of all of its comparisons; orders have none. If
+            times are known, ``first_vote`` and ``last_vote`` are those of the item.
         """
         try:
             import pandas as pd
@@ -457,6 +563,7 @@ class Aggregate:
         for name in ("score_low", "score_high", "rank_low", "rank_high"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
+        columns |= vote_columns(self.judgements)
         order = np.lexsort((self.ranks, self.judgements.queries.codes))
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
@@ -484,7 +591,14 @@ def _write_leaderboard(result: Aggregate) -> str:
     head = f"{len(result.items):,} items, {total}, {result.method!r}"
     if several:
         head = f"{queries.n_queries:,} queries, {head}"
-    lines = [head, *_parts(result), *_certificate(result), *_resamples(result), *_effects(result)]
+    lines = [
+        head,
+        *result.notes,
+        *_parts(result),
+        *_certificate(result),
+        *_resamples(result),
+        *_effects(result),
+    ]
     for query in queries.ids[:_QUERIES]:
         if several:
             lines.append(f"query {show_id(query)}:")

@@ -1,5 +1,6 @@
 """Generators of data whose best ranking is known, and readers of data, for examples and tests."""
 
+from sklearn_rankcal.datasets._arena import make_arena
 from sklearn_rankcal.datasets._clicks import make_clicks
 from sklearn_rankcal.datasets._comparisons import make_comparisons
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
@@ -10,6 +11,7 @@ from sklearn_rankcal.datasets._relevance import make_ranking
 __all__ = [
     "label_ranking_from_classes",
     "load_letor",
+    "make_arena",
     "make_clicks",
     "make_comparisons",
     "make_label_ranking",

@@ -87,6 +87,15 @@ def has_covariates(judgements: Any) -> bool:
     return details is not None and bool(details.names)
 
 
+def is_weighted(judgements: Any) -> bool:
+    """Whether some votes count more than others, which is not because they were made more often."""
+    if judgements.orders is not None or judgements.comparisons.weight is None:
+        return False
+    _, _, weight, offsets = judgements.comparisons
+    size = 1.0 if offsets is None else np.repeat(np.diff(offsets), np.diff(offsets))
+    return bool((weight * size != 1.0).any())  # a tie is two comparisons of one half
+
+
 def contests_of(judgements: Any) -> Contests:
     """Read judgements as contests of two items; raise ValueError if some are anything else.
 

@@ -1,0 +1,282 @@
+"""`aggregate_categories`: partial pooling, compared with integrals and with the model in full."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+from scipy.stats import norm
+
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation import BradleyTerry, aggregate_categories
+from sklearn_rankcal.aggregation._categories import _Model
+from sklearn_rankcal.datasets import make_arena
+
+
+def read(data, kept=slice(None), **options):
+    options = {"position": True, "covariates": data.log_length[kept], **options}
+    return Judgements.from_votes(
+        data.model_a[kept], data.model_b[kept], data.winner[kept], **options
+    )
+
+
+def table(board, categories, models):
+    """Scores of shape (n_categories, n_models)."""
+    found = {
+        (group, item): score
+        for group, item, score in zip(
+            board.groups.tolist(), board.items.tolist(), board.scores.tolist(), strict=True
+        )
+    }
+    return np.array([[found[group, item] for item in models] for group in categories])
+
+
+def small(seed=0, n=60):
+    rng = np.random.default_rng(seed)
+    category = rng.integers(2, size=n)
+    gap = np.where(category == 0, 0.8, -0.1)
+    won = rng.random(n) < expit(gap)
+    first = np.full(n, "a")
+    return Judgements.from_votes(first, np.full(n, "b"), np.where(won, "a", "b")), category, won
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_marginal_likelihood_is_an_integral(seed):
+    """Two items and two categories: the integral over the two differences is one over a grid."""
+    judgements, category, won = small(seed)
+    structure = BradleyTerry(penalty=0.0)
+    model = _Model(judgements, category, np.array([0, 1]), structure, True)
+    grid = np.linspace(-6, 6, 1201)
+    of_votes = [
+        np.exp(won[category == c].sum() * log_expit(grid) + (~won[category == c]).sum()
+               * log_expit(-grid))
+        for c in (0, 1)
+    ]  # fmt: skip
+    laplace, exact = [], []
+    for spread in (0.15, 0.3, 0.6, 1.2):
+        # the difference of the two categories is normal with the variance 4 spread^2
+        prior = norm.pdf(grid[:, None] - grid, scale=2 * spread)
+        exact.append(np.log(of_votes[0] @ prior @ of_votes[1]))
+        laplace.append(model.log_marginal(spread, model.fit(spread)))
+    assert_allclose(np.diff(laplace), np.diff(exact), atol=0.01)
+    assert np.abs(np.diff(exact)).max() > 0.05
+
+
+def test_the_spread_has_the_largest_marginal_likelihood():
+    data = make_arena(4000, n_models=5, category_spread=0.5, random_state=0)
+    board = aggregate_categories(read(data), data.category)
+    codes = np.searchsorted(data.categories, data.category)
+    model = _Model(read(data), codes, data.categories, BradleyTerry(), True)
+    values = {
+        spread: model.log_marginal(spread, model.fit(spread))
+        for spread in board.category_spread * np.array([0.8, 0.98, 1.0, 1.02, 1.25])
+    }
+    assert max(values, key=values.get) == board.category_spread
+
+
+def test_scores_and_intervals_are_those_of_the_model_in_full():
+    """A general optimiser over overall scores, differences, the position and a covariate."""
+    data = make_arena(500, n_models=3, n_categories=3, ties=0.0, random_state=4)
+    m, k, spread = 3, 3, 0.4
+    a, b = (np.searchsorted(data.models, side) for side in (data.model_a, data.model_b))
+    c = np.searchsorted(data.categories, data.category)
+    sign = np.where(data.winner == "model_a", 1.0, -1.0)
+
+    def loss(w):
+        overall, own, effects = w[:m], w[m : m + m * k].reshape(k, m), w[m + m * k :]
+        lead = overall[a] + own[c, a] - overall[b] - own[c, b] + effects[0]
+        lead = lead + effects[1] * data.log_length[:, 0]
+        gauge = overall.sum() ** 2 / 2
+        return -log_expit(sign * lead).sum() + (own**2).sum() / (2 * spread**2) + gauge
+
+    w = minimize(loss, np.zeros(m + m * k + 2), method="BFGS", options={"gtol": 1e-6}).x
+    size, step = len(w), 1e-3
+    hessian = np.array([
+        [
+            (loss(w + step * (e + f)) - loss(w + step * (e - f)) - loss(w - step * (e - f))
+             + loss(w - step * (e + f))) / (4 * step**2)
+            for e in np.eye(size)
+        ]
+        for f in np.eye(size)
+    ])  # fmt: skip
+    covariance = np.linalg.inv(hessian)
+    board = aggregate_categories(read(data), data.category, spread=spread)
+    center = np.eye(m) - 1 / m
+    for group in range(k):
+        to_scores = np.zeros((m, size))
+        to_scores[:, :m] = to_scores[:, m + group * m : m + (group + 1) * m] = center
+        expected = to_scores @ w
+        half = norm.ppf(0.975) * np.sqrt(np.diag(to_scores @ covariance @ to_scores.T))
+        rows = board.rows_of(data.categories[group])
+        place = np.searchsorted(data.models, board.items[rows])
+        assert_allclose(board.scores[rows], expected[place], atol=1e-4)
+        assert_allclose(board.score_high[rows], (expected + half)[place], atol=1e-3)
+    values = [one.value for one in board.coefficients[:2]]
+    errors = [one.standard_error for one in board.coefficients[:2]]
+    assert_allclose(values, w[-2:], atol=1e-4)
+    assert_allclose(errors, np.sqrt(np.diag(covariance))[-2:], rtol=1e-3)
+
+
+def test_spread_0_is_the_overall_board_in_each_category():
+    data = make_arena(1500, n_models=5, random_state=0)
+    overall = aggregate(read(data), intervals="information")
+    board = aggregate_categories(read(data), data.category, spread=0)
+    for group in data.categories:
+        rows = board.rows_of(group)
+        assert board.items[rows].tolist() == overall.items[overall.rows_of()].tolist()
+        assert_allclose(board.scores[rows], overall.scores[overall.rows_of()], atol=1e-9)
+        assert_allclose(board.score_low[rows], overall.score_low[overall.rows_of()], atol=1e-9)
+    near = aggregate_categories(read(data), data.category, spread=0.01)
+    assert_allclose(near.scores, board.scores, atol=0.01)
+    assert "categories are all alike" in str(board)
+
+
+def test_an_infinite_spread_gives_separate_boards():
+    data = make_arena(1500, n_models=5, random_state=0)
+    votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
+    board = aggregate_categories(votes, data.category, spread=np.inf)
+    separate = aggregate(
+        Judgements.from_votes(data.model_a, data.model_b, data.winner, groups=data.category),
+        intervals="information",
+    )
+    for group in data.categories:
+        rows, other = board.rows_of(group), separate.rows_of(group)
+        assert board.items[rows].tolist() == separate.items[other].tolist()
+        for name in ("scores", "score_low", "score_high", "rank_low", "rank_high"):
+            assert_allclose(getattr(board, name)[rows], getattr(separate, name)[other], atol=1e-8)
+    far = aggregate_categories(votes, data.category, spread=1000.0)
+    assert_allclose(far.scores, board.scores, atol=1e-3)
+    assert_allclose(far.score_high, board.score_high, atol=1e-3)
+
+
+def errors_of(data):
+    models, categories = data.models, data.categories
+    found = {}
+    for name, spread in (("overall", 0.0), ("separate", np.inf), ("pooled", None)):
+        board = aggregate_categories(read(data), data.category, "btl", spread=spread)
+        found[name] = ((table(board, categories, models) - data.category_scores) ** 2).mean()
+    rows = [board.rows_of(group) for group in categories]
+    truth = [dict(zip(models, scores, strict=True)) for scores in data.category_scores]
+    inside = [
+        board.score_low[row] <= truth[c][board.items[row]] <= board.score_high[row]
+        for c in range(len(categories))
+        for row in rows[c]
+    ]
+    return found, np.mean(inside), board.category_spread
+
+
+def test_pooled_scores_are_nearer_to_the_truth_than_both_extremes():
+    results = [
+        errors_of(make_arena(2500, n_models=6, category_spread=0.35, ties=0.0, random_state=seed))
+        for seed in range(20)
+    ]
+    means = {name: np.mean([one[0][name] for one in results]) for name in results[0][0]}
+    assert means["pooled"] < 0.8 * min(means["overall"], means["separate"])
+    coverage = np.mean([one[1] for one in results])
+    assert 0.92 < coverage < 0.98
+    spreads = [one[2] for one in results]
+    assert abs(np.mean(spreads) - 0.35) < 3 * np.std(spreads) / np.sqrt(20) + 0.02
+
+
+def test_categories_that_do_not_differ_are_found_to_be_alike():
+    spreads = []
+    for seed in range(100, 108):
+        data = make_arena(2500, n_models=6, category_spread=0.0, ties=0.0, random_state=seed)
+        spreads.append(aggregate_categories(read(data), data.category).category_spread)
+    assert np.median(spreads) < 0.1
+    assert 0.0 in spreads
+
+
+def test_an_item_without_votes_in_a_category_has_its_overall_score_and_a_longer_interval():
+    data = make_arena(3000, n_models=5, category_spread=0.3, random_state=1)
+    kept = ~((data.category == "c1") & ((data.model_a == "m0") | (data.model_b == "m0")))
+    board = aggregate_categories(read(data, kept), data.category[kept])
+    frame = [
+        dict(zip(board.items[rows], rows, strict=True)) for rows in map(board.rows_of, ("c0", "c1"))
+    ]
+    lengths = [(board.score_high - board.score_low)[one["m0"]] for one in frame]
+    assert np.isfinite(board.scores).all() and lengths[1] > 1.3 * lengths[0]
+    separate = aggregate_categories(read(data, kept), data.category[kept], spread=np.inf)
+    rows = separate.rows_of("c1")
+    assert np.isnan(separate.scores[rows]).tolist() == (separate.items[rows] == "m0").tolist()
+    assert separate.parts[rows].tolist() == [1, 1, 1, 1, 0]
+
+
+def test_an_item_that_never_loses_has_an_open_end_in_each_category():
+    votes = [(one, other) for one in "bcdefghijklm" for other in "bcdefghijklm" if one != other] * 2
+    votes = Judgements.from_pairs([*votes, ("a", "b"), ("a", "c")])
+    category = np.append(np.arange(len(votes.query) - 2) % 2, [0, 0])
+    board = aggregate_categories(votes, category)
+    best = board.items == "a"
+    assert np.isfinite(board.scores).all()
+    assert (board.score_high[best] == np.inf).all() and np.isfinite(board.score_high[~best]).all()
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
+def test_ties_as_data_and_what_boards_can_do(ties):
+    data = make_arena(3000, n_models=4, category_spread=0.4, random_state=2)
+    board = aggregate_categories(read(data), data.category, BradleyTerry(ties=ties))
+    assert [one.name for one in board.coefficients[:3]] == ["position", "x0", "ties"]
+    assert 0.1 < board.category_spread < 1.0
+    elo = board.rescale(anchor=("m1", 1000))
+    assert_allclose(elo.scores[elo.items == "m1"], 1000)
+    pairs = board.next_comparisons(3, target="all", group="c3")
+    assert all(one != other for one, other in pairs)
+    alone = aggregate(
+        Judgements.from_votes(data.model_a, data.model_b, data.winner, position=True,
+                              covariates=data.log_length),
+        BradleyTerry(ties=ties), intervals="information",
+    )  # fmt: skip
+    same = aggregate_categories(read(data), data.category, BradleyTerry(ties=ties), spread=0)
+    rows = same.rows_of("c2")
+    assert_allclose(same.score_high[rows], alone.score_high[alone.rows_of()], atol=1e-8)
+
+
+def test_texts_say_the_spread_and_the_votes():
+    data = make_arena(1200, n_models=3, n_categories=2, category_spread=0.6, random_state=0)
+    board = aggregate_categories(read(data), data.category)
+    counts = [(data.category == name).sum() for name in ("c0", "c1")]
+    text = str(board)
+    assert f"the spread between them is {board.category_spread:.3g}" in text
+    assert all(f"c{k} {count:,}" in text for k, count in enumerate(counts))
+    pytest.importorskip("pandas")
+    frame = board.to_frame()
+    assert frame.groupby("query")["votes"].sum().to_dict() == {
+        "c0": 2 * counts[0],
+        "c1": 2 * counts[1],
+    }
+
+
+def bad(match, **options):
+    return pytest.param(options, match, id=match[:25])
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        bad("There is only the category 'x'", category=["x"] * 4),
+        bad("category has 3 entries", category=[1, 2, 3]),
+        bad("spread must be a number >= 0", spread=-1.0),
+        bad("spread must be a number >= 0", spread=np.nan),
+        bad("confidence_level must be between", confidence_level=1.0),
+        bad("must be BradleyTerry with own effects", method="borda"),
+        bad("must be BradleyTerry with own effects", method=BradleyTerry(own_effects=False)),
+    ],
+)
+def test_what_cannot_be_used_is_refused(options, match):
+    votes = Judgements.from_pairs([("a", "b"), ("b", "a"), ("a", "b"), ("b", "a")])
+    options = {"category": [0, 0, 1, 1], **options}
+    with pytest.raises(ValueError, match=match):
+        aggregate_categories(votes, **options)
+
+
+def test_votes_that_cannot_be_pooled_are_refused():
+    pairs, two = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "b")], [0, 1, 0, 1, 0]
+    with pytest.raises(ValueError, match="do not connect 'c' with most other items"):
+        aggregate_categories(Judgements.from_pairs(pairs), two)
+    with pytest.raises(ValueError, match="These votes have weights, or fade"):
+        aggregate_categories(Judgements.from_pairs(pairs, weight=[1, 2, 1, 1, 1]), two)
+    with pytest.raises(ValueError, match="of one query"):
+        aggregate_categories(Judgements.from_pairs(pairs, groups=[0, 0, 1, 1, 0]), two)
+    with pytest.raises(ValueError, match="of one query"):
+        aggregate_categories(pairs, two)
