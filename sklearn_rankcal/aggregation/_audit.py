@@ -163,10 +163,11 @@ def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
         return None, "The first place is not that of one item in one connected part."
     total = data.contests.weight.sum()
     few = bool(found.n_votes <= _FEW * total)
-    exact = f"; no {found.at_least - 1} votes do" if found.at_least > 1 else ""
-    if found.at_least == found.n_votes:
-        exact = ", and no fewer do"
+    exact = ""
+    if 1 < found.at_least == found.n_votes:
+        exact = ", and no fewer votes do"
+    votes = f"{found.n_votes:,.0f} vote{'s' * (found.n_votes != 1)}"
     return few, (
-        f"Without {found.n_votes:,.0f} votes ({100 * found.n_votes / total:.2g} %), "
-        f"{data.name(found.rival)} would be first instead of {data.name(found.first)}{exact}."
+        f"Without {votes} ({100 * found.n_votes / total:.2g} %), {data.name(found.rival)} would be "
+        f"first instead of {data.name(found.first)}{exact}."
     )

@@ -752,7 +752,11 @@ def _first_place(result: Aggregate) -> list[str]:
 
 
 def _chance(result: Aggregate, share: str) -> str:
-    return f"with {share}" if result.n_resamples == 0 else f"in {share} of the resamples"
+    return (
+        f"with a probability of {share}"
+        if result.n_resamples == 0
+        else f"in {share} of the resamples"
+    )
 
 
 def _shorten(name: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankcal.plotting._axes import make_axes, shorten
+from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
@@ -162,7 +162,8 @@ def plot_alternatives(audit: Any, *, ax: Any = None) -> Any:
     x = np.arange(len(names))
     for k in range(n):  # a line for each item
         moved = bool((ranks[:, k] != ranks[0, k]).any())
-        style = {"color": f"C{k % 10}", "linewidth": 2.2} if moved else {"color": "0.7"}
+        colour = STYLES[k % len(STYLES)][2]
+        style = {"color": colour, "linewidth": 2.2} if moved else {"color": "0.7"}
         ax.plot(x, ranks[:, k], marker="o", markersize=4, zorder=3 if moved else 2, **style)
     labels = [shorten(item) for item in audit.items[:n].tolist()]
     ax.set_yticks(ranks[0], labels, fontsize=9)
