@@ -1,121 +1,129 @@
-"""Train, cross-validate and evaluate a ranker: ``python examples/quickstart.py [train.txt ...]``.
+"""Train the default ranker and see what it is worth: python examples/quickstart.py [train.txt ...]
 
-The arguments are LETOR files (SVMlight with qid:, plain or .gz). Without arguments, the data are
-generated, and their best possible ranking is known. A quarter of the queries is held out. Context
-columns and centring are chosen by cross-validation over the other queries. Then the ranker is
-compared with least squares on the labels, by the same trees, and with LightGBM's lambdarank if it
-is installed. Both get the chosen columns, and least squares also gets the chosen centring, so the
-remaining difference is due to the targets. Two more rows show the two methods on the columns of the
-file alone.
+The arguments are LETOR files (SVMlight with qid:, plain or .gz). Without arguments, data are
+generated, and the best possible ranking is known. Some queries are held out. On them, the default
+ranker is compared with single models that get the same columns, among them LightGBM's lambdarank if
+it is installed.
 """
 
 import argparse
+import time
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupShuffleSplit
+from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, context_columns, relevance_labels
+from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import load_letor, make_ranking
-from sklearn_rankcal.losses import DCG
-from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, get_ranking_scorer
-from sklearn_rankcal.models import default_regressor
+from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, ndcg_score
 
-LABELS, LAMBDARANK = "labels, same columns", "lambdarank, same columns"
-METRICS = ["ndcg@10", "map", "mrr", "err@10", "pairwise_disagreement"]
+DEFAULT, SINGLE, PLAIN = "CalibratedRanker()", 'CalibratedRanker("boosting")', "plain regression"
+LAMBDARANK = "LightGBM lambdarank"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", help="LETOR files (default: data are generated)")
-    parser.add_argument("--folds", type=int, default=4, help="number of cross-validation folds")
-    parser.add_argument(
-        "--threshold", type=float, default=1.0, help="smallest label of a relevant document"
-    )
     arguments = parser.parse_args()
     if arguments.files:
         data = load_letor(arguments.files)
+        train = ~np.isin(data.groups, np.unique(data.groups)[::4])
     else:
-        data = make_ranking(400, (8, 30), 25, query_effect=1.5, random_state=0)
-        print("No file was given, so data are generated. The features of each query are shifted.")
-    X, y, groups = data.X, data.y, data.groups
-    split = GroupShuffleSplit(1, test_size=0.25, random_state=0)
-    train, test = next(split.split(X, y, groups))
+        data = make_ranking(800, (10, 30), 25, noise=1.0, random_state=0)
+        train = data.groups < 200
+        print("No file was given, so data are generated: noisy grades from 0 to 4.")
+    X, y, groups, test = data.X, data.y, data.groups, ~train
+    n_train, n_test = (len(np.unique(groups[part])) for part in (train, test))
     print(
-        f"{len(y)} documents with {X.shape[1]} features; {len(set(groups[train]))} training "
-        f"queries and {len(set(groups[test]))} held-out queries.\n"
+        f"{len(y):,} documents with {X.shape[1]} features: {n_train} queries to learn from, and "
+        f"{n_test} held out.\n"
     )
 
-    # These labels contain the query of each row, so GridSearchCV needs no other argument.
-    labels = relevance_labels(y[train], groups[train])
-    search = GridSearchCV(
-        CalibratedRanker(default_regressor(len(train)), loss="ndcg@10"),
-        {"context": [None, "zscore"], "center": [True, False]},
-        scoring=get_ranking_scorer("ndcg@10"),
-        cv=QueryKFold(arguments.folds, shuffle=True, random_state=0),
-    ).fit(X[train], labels)
-    print("Cross-validated NDCG@10 on the training queries:")
-    results = search.cv_results_
-    for place in np.argsort(results["rank_test_score"]):
-        mean, sd = results["mean_test_score"][place], results["std_test_score"][place]
-        print(f"  {mean:.4f} +- {sd:.4f}  {results['params'][place]}")
+    print(f"Fitting {DEFAULT}, which learns from a stack of several models:")
+    fits = {DEFAULT: timed(CalibratedRanker(verbose=2), X, y, groups, train, test)}
+    print("\nFitting single models, with the same z-scores of each column inside each query ...")
+    fits[SINGLE] = timed(CalibratedRanker("boosting"), X, y, groups, train, test)
+    table = context_columns(X, groups, "zscore")
+    fits[PLAIN] = timed(HistGradientBoostingRegressor(), table, y, None, train, test)
+    peer = lambdarank(groups[train])
+    if peer is not None:
+        fits[LAMBDARANK] = timed(peer, table, y, None, train, test)
 
-    ranker = search.best_estimator_
-    # This ranker has the same trees, columns and centring, but its targets are the labels.
-    labels_alike = clone(ranker).set_params(loss=DCG(gain="linear"))
-    labels_alike.fit(X[train], y[train], groups=groups[train])
-    alone = clone(ranker.regressor).fit(X[train], y[train])
-    tables = X
-    if ranker.context is not None:
-        tables = context_columns(X, groups, ranker.context)
-    scores = {
-        "labels, columns of X": alone.predict(X[test]),
-        **lambdarank(X, y, groups, train, test, "lambdarank, columns of X"),
-        LABELS: labels_alike.decision_function(X[test], groups=groups[test]),
-        **lambdarank(tables, y, groups, train, test, LAMBDARANK),
-        "CalibratedRanker": ranker.decision_function(X[test], groups=groups[test]),
-    }
-    if "latent" in data:
-        scores["best possible"] = data.latent[test]
-
-    print("\nHeld-out queries:")
-    print(" " * 25 + "".join(f"{'PD' if name[0:4] == 'pair' else name:>10}" for name in METRICS))
-    for name, score in scores.items():
-        values = evaluate_rankings(
-            y[test], score, groups=groups[test], metrics=METRICS, threshold=arguments.threshold
-        )
-        print(f"{name:25}" + "".join(f"{values[metric]:10.4f}" for metric in METRICS))
-    print("(PD is the share of pairs in the wrong order; smaller is better.)")
-
-    held_out = sorted(set(groups[test]))
-    without = [query for query in held_out if not y[groups == query].any()]
-    if without:
-        print(
-            f"\nNo document is relevant in {len(without)} of the {len(held_out)} held-out queries. "
-            "NDCG is\nundefined for them, so its mean and the comparison leave them out."
-        )
-    print("\nNDCG@10 of CalibratedRanker minus that of another method with the same columns, by a")
-    print("paired bootstrap over queries (an interval that contains 0 shows no clear difference):")
-    for name, score in scores.items():
-        if name in (LABELS, LAMBDARANK):
-            outcome = compare_rankings(
-                y[test], scores["CalibratedRanker"], score, metric="ndcg@10", groups=groups[test]
-            )
-            print(f"  {name:25}{outcome}")
+    before_and_after(y[test], groups[test], fits[DEFAULT][0])
+    compare(y[test], groups[test], fits, data.latent[test] if "latent" in data else None)
+    if peer is None:
+        print("LightGBM is not installed; with it, its lambdarank is compared too.")
+    print(
+        "\nWhat to do next: fit your own table, CalibratedRanker().fit(X, y, groups=query_of_row); "
+        "compare\nit with your ranker by metrics.compare_rankings; search parameters by "
+        "GridSearchCV(..., cv=QueryKFold(5))."
+    )
 
 
-def lambdarank(X, y, groups, train, test, name):
-    """Return the scores of LightGBM's lambdarank with as many trees; none if it is missing."""
+def timed(model, X, y, groups, train, test):
+    """Return scores of the held-out rows, and seconds of fit."""
+    started = time.perf_counter()
+    if groups is None:
+        model.fit(X[train], y[train])
+        return model.predict(X[test]), time.perf_counter() - started
+    model.fit(X[train], y[train], groups=groups[train])
+    seconds = time.perf_counter() - started
+    return model.decision_function(X[test], groups=groups[test]), seconds
+
+
+def lambdarank(groups):
+    """Return LightGBM's ranker for sorted query ids; None if LightGBM is not installed."""
     try:
         from lightgbm import LGBMRanker
     except ImportError:
-        print(f"\n(LightGBM is not installed, so {name!r} is left out.)")
-        return {}
-    rows = train[np.argsort(groups[train], kind="stable")]
-    sizes = np.unique(groups[train], return_counts=True)[1]
-    model = LGBMRanker(n_estimators=100, learning_rate=0.05, num_leaves=15, verbose=-1)
-    model.fit(X[rows], y[rows].astype(int), group=sizes)
-    return {name: model.predict(X[test])}
+        return None
+
+    class SortedRanker(LGBMRanker):
+        def fit(self, X, y):
+            order = np.argsort(groups, kind="stable")
+            sizes = np.unique(groups, return_counts=True)[1]
+            return super().fit(X[order], y[order].astype(int), group=sizes)
+
+    return SortedRanker(n_estimators=100, learning_rate=0.05, num_leaves=7, verbose=-1)
+
+
+def before_and_after(y, groups, scores):
+    """Show one query: its grades in the order of the file, and in that of the ranker."""
+    found = evaluate_rankings(y, scores, groups=groups, metrics="ndcg@10", return_per_query=True)
+    known = np.flatnonzero(np.isfinite(found["ndcg@10"]))  # the queries with a relevant document
+    middle = found["query"][known[np.argsort(found["ndcg@10"][known])[len(known) // 2]]]
+    mine = groups == middle
+    grades, order = y[mine], np.argsort(-scores[mine], kind="stable")
+    listed = [("before", grades), ("after", grades[order]), ("best", np.sort(grades)[::-1])]
+    print(f"\nOne held-out query of middling quality ({middle}), the grades of its first ten:")
+    for name, some in listed:
+        value = ndcg_score(some, -np.arange(len(some)), groups=np.zeros(len(some)), k=10)
+        print(f"  {name:7}{' '.join(f'{grade:g}' for grade in some[:10])}   NDCG@10 {value:.3f}")
+
+
+def compare(y, groups, fits, latent):
+    """Print the means of all methods, and what the default gains with its interval."""
+    metrics = ["ndcg@10", "err@10"]
+    print(
+        f"\n{'Held-out queries':30}{'NDCG@10':>9}{'ERR@10':>8}{'fit':>8}   default minus this one"
+    )
+    rows = {name: scores for name, (scores, _) in fits.items()}
+    if latent is not None:
+        rows["best possible"] = latent
+    verdicts = []
+    for name, scores in rows.items():
+        values = evaluate_rankings(y, scores, groups=groups, metrics=metrics)
+        line = f"{name:30}{values['ndcg@10']:9.4f}{values['err@10']:8.4f}"
+        line += f"{fits[name][1]:6.1f} s" if name in fits else " " * 8
+        if name in fits and name != DEFAULT:
+            found = compare_rankings(y, fits[DEFAULT][0], scores, metric="ndcg@10", groups=groups)
+            line += f"   {found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+            verdict = "ahead of" if found.low > 0 else "behind" if found.high < 0 else "level with"
+            verdicts.append(f"{verdict} {name}")
+        print(line)
+    print(
+        f"\nThe default is {', '.join(verdicts)}.\nIntervals are of NDCG@10, 95 %, paired over "
+        "queries; one that contains 0 shows no clear difference."
+    )
 
 
 if __name__ == "__main__":
