@@ -110,6 +110,7 @@ sphinx_gallery_conf = {
             "plot_leaderboard.py",
             "plot_tiers.py",
             "plot_label_ranking.py",
+            "plot_star_wars.py",
             "plot_preference_graph.py",
             "plot_cycles.py",
             "plot_cost_sensitive.py",
