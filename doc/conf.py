@@ -85,7 +85,10 @@ html_theme_options = {
     "show_toc_level": 2,  # the questions of the FAQ, the methods of a class
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
-html_sidebars = {"*": [], "changes/*": []}  # sections of several pages have one
+GUIDE = ("user_guide", "clicks", "decoders", "losses", "scikit_learn", "serving", "surrogate_theory",
+         "theory", "works_with")  # fmt: skip
+# pages that are no section of the user guide have no sidebar
+html_sidebars = {"*": [], "changes/*": [], **{page: ["sidebar-nav-bs"] for page in GUIDE}}
 html_static_path = ["_static"]
 html_css_files = ["reference.css"]
 html_copy_source = False
@@ -144,7 +147,7 @@ def unlink_cutoffs(app, doctree):
 
 def show_next_page(app, pagename, templatename, context, doctree):
     """Link each chapter of the user guide to the next and the previous one: they have an order."""
-    if pagename.startswith("guide/"):
+    if pagename.startswith("guide/") or pagename in GUIDE:
         context["theme_show_prev_next"] = True
 
 
