@@ -15,6 +15,7 @@ References
 from sklearn_rankcal.aggregation._aggregate import aggregate
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
     ClickThroughRate,
@@ -54,5 +55,6 @@ __all__ = [
     "aggregate",
     "auto_subset_size",
     "estimate_propensities",
+    "estimate_relevance",
     "get_structure",
 ]
