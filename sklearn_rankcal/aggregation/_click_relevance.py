@@ -68,8 +68,9 @@ def estimate_relevance(
     -------
     relevance : ndarray of shape (n_documents,)
         Pass it to a ranker as `y`, with ``loss=DCG(gain="linear")``. A document that was never
-        shown has its prediction. It can be negative only if there is `click_noise`, or if the
-        labels have probabilities of showing.
+        shown has its prediction. With `click_noise`, or probabilities of showing, there can be
+        negative numbers, which losses refuse: subtract the least, which changes no ranking of DCG
+        with a linear gain.
 
     Raises
     ------
@@ -190,16 +191,22 @@ def _corrected(
     clicks: Clicks, predicted: Floats, alpha: Floats, beta: Floats, least: float
 ) -> Floats:
     """Add to each prediction what the clicks exceed it by, per examination."""
-    residual = clicks.clicked - beta - alpha * predicted[clicks.row]
+    surplus = clicks.clicked - beta
     if clicks.probability is None:
-        divisor = np.maximum(sum_over_rows(clicks, alpha), least)
-        total = sum_over_rows(clicks, residual)
+        exposure = sum_over_rows(clicks, alpha)
+        divisor = np.maximum(exposure, least)
+        expected, found = exposure, sum_over_rows(clicks, surplus)
     else:
         divisor = clicks.queries.broadcast(clicks.per_query)
         of_session = divisor[clicks.row]
         # A session with a count of 0 can be the only one of its query.
         bound = np.divide(least, of_session, out=np.zeros(len(of_session)), where=of_session > 0)
-        total = sum_over_rows(clicks, residual / np.maximum(alpha * clicks.probability, bound))
-    change = np.divide(total, divisor, out=np.zeros(clicks.n_rows), where=divisor > 0)
-    relevance: Floats = predicted + change
+        weight = 1 / np.maximum(alpha * clicks.probability, bound)
+        expected = sum_over_rows(clicks, weight * alpha)
+        found = sum_over_rows(clicks, weight * surplus)
+    known = divisor > 0
+    # Written so that rounding makes nothing negative where the prediction cancels.
+    share = np.divide(expected, divisor, out=np.zeros(clicks.n_rows), where=known)
+    rate = np.divide(found, divisor, out=np.zeros(clicks.n_rows), where=known)
+    relevance: Floats = predicted * (1 - share) + rate
     return relevance
