@@ -218,20 +218,6 @@ def test_two_sessions_of_a_system_that_learns(known, monkeypatch):
         assert np.abs(robust_mean - GAMMA).max() > 0.05
 
 
-def test_means_over_the_sessions_of_a_document_are_biased_only_if_lists_depend_on_its_clicks():
-    # one document is always shown; the second session shows it again after no click only
-    for again, wanted in ((False, 0.52), (True, 0.4)):
-        mean = 0.0
-        for first, second in itertools.product([False, True], repeat=2):
-            marks = [first] if first and not again else [first, second]
-            if len(marks) == 1 and second:
-                continue
-            chance = np.prod([0.4 if mark else 0.6 for mark in marks])
-            y = click_labels([[0]] * len(marks), [[mark] for mark in marks], [0])
-            mean += chance * InversePropensity([1.0]).scores(read_clicks(y))[0]
-        assert mean == pytest.approx(wanted)
-
-
 def test_a_right_regression_needs_no_right_probabilities_of_showing(monkeypatch):
     monkeypatch.setattr(f"{__name__}.CLICK_IF_NOT", np.zeros(2))
     X = np.append(GAMMA, 0.5)[:, None]
@@ -243,6 +229,17 @@ def test_a_right_regression_needs_no_right_probabilities_of_showing(monkeypatch)
             y, X, THETA * CLICK_IF_RELEVANT, regressor=FirstColumn(), min_exposure=0.7
         )[:3]  # fmt: skip
     np.testing.assert_allclose(total, GAMMA, atol=1e-12)
+
+
+def test_normalized_targets_of_single_sessions_are_biased():
+    # the numbers of the guide: two relevant documents, examined with probability .9 and .3
+    total, chance = np.zeros(2), 0.0
+    for marks in ([0, 1], [1, 0], [1, 1]):
+        p = np.prod([t if mark else 1 - t for t, mark in zip((0.9, 0.3), marks, strict=True)])
+        y = click_labels([[0, 1]], [np.flatnonzero(marks) + 1], [0, 0])
+        gains = InversePropensity([0.9, 0.3]).scores(read_clicks(y))
+        total, chance = total + p * gains / gains.sum(), chance + p
+    np.testing.assert_allclose(total / chance, [0.75, 0.25], atol=0.005)
 
 
 # ------------------------------------------------------------------ cascades
@@ -381,6 +378,8 @@ def test_rounding_makes_nothing_negative_which_losses_would_refuse():
     data = make_clicks((X[:, 0] > 2).astype(int), groups, 3000, noise=0, random_state=0)
     found = estimate_relevance(data.y, X, 1 / np.arange(1, 6), min_exposure=0.0)
     assert found.min() == 0
+    line = estimate_relevance(data.y, -X, 1 / np.arange(1, 6), regressor=LinearRegression())
+    assert line.min() == 0
 
 
 def test_classifiers_and_estimated_propensities():

@@ -61,6 +61,9 @@ class CascadeSatisfaction(ClickStructure):
 
     References
     ----------
+    Craswell, Zoeter, Taylor and Ramsey (2008), An experimental comparison of click position-bias
+    models, WSDM.
+
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.2.
 
     Guo, Liu and Wang (2009), Efficient multiple-click models in web search, WSDM.
