@@ -61,6 +61,7 @@ from sklearn_rankcal.aggregation import (
     estimate_relevance,
 )
 from sklearn_rankcal.datasets import make_clicks
+from sklearn_rankcal.labels import read_clicks
 from sklearn_rankcal.losses import DCG, Loss
 from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
 
@@ -152,6 +153,21 @@ def _positions(lengths: np.ndarray) -> np.ndarray:
     return (np.arange(lengths.sum()) - np.repeat(starts, lengths)).astype(np.int32)
 
 
+def errors(log: Bunch, train: Bunch) -> str:
+    """Root mean square errors of relevance, of the documents that were shown."""
+    inverse = InversePropensity(THETA).scores(read_clicks(log.y))
+    shown = ~np.isnan(inverse)
+    found = {
+        "inverse propensity": inverse,
+        "clicks per examination": estimate_relevance(log.y, train.X, THETA, min_exposure=0),
+        "doubly robust": estimate_relevance(log.y, train.X, THETA),
+    }
+    return ", ".join(
+        f"{name} {np.sqrt(np.mean((values - log.probabilities)[shown] ** 2)):.3f}"
+        for name, values in found.items()
+    )
+
+
 METHODS: dict[str, Callable[..., np.ndarray]] = {
     FULL: full_information,
     RATE: partial(aggregated, structure=ClickThroughRate()),
@@ -194,6 +210,9 @@ def measure(
             if number == seed == 0:
                 ratio = estimate_propensities(log.y).propensities / log.propensities
                 print(f"Estimated propensities / true ones: {' '.join(f'{r:.2f}' for r in ratio)}")
+                print(
+                    f"Errors of the relevance of documents shown: {errors(log, train)}", flush=True
+                )
             few = peers and (seed == 0 or n_sessions < 100_000)
             for name, method in {**METHODS, **(PEERS if few else {})}.items():
                 started = time.process_time()
