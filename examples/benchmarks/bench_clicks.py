@@ -11,18 +11,21 @@ probability 0.1 + 0.9 (2^y - 1) / 3 (`datasets.make_clicks`). Rankers are traine
 * `InversePropensity`, with the propensities 1 / k or with those that regression-EM estimates from
   the same clicks;
 * `CascadeSatisfaction`, which is the right correction of a user who is not the one simulated;
+* the doubly robust `estimate_relevance`, with known and with estimated propensities, which also
+  learns from the features;
 * the clicks themselves, by LightGBM's lambdarank, without and with the field `position` of its
   Dataset, and by XGBoost's rank:ndcg, without and with ``lambdarank_unbiased``. They take every
   session as a query, so they have one row for each impression, and are only run up to
   ``--peer-sessions``.
 
-The first five are `CalibratedRanker`, with ``DCG(gain="linear")`` on full information and with
-`AggregatedLoss` of it on clicks, where all sessions of a query are aggregated at once and documents
-that were never shown have weight 0. All rankers have the columns of X alone, the same number of
-trees and leaves and the same learning rate. Values are measured with the true grades of the test
-queries, and each is the mean over several logs (over one log for the peers from 100,000 sessions
-on). Intervals are of a paired bootstrap over queries. A method is within the margin of 0.01 of
-NDCG@10 if the interval of what it loses against full information is.
+All but the last are `CalibratedRanker`, with ``DCG(gain="linear")`` on full information and on
+doubly robust relevance, and with `AggregatedLoss` of it on clicks, where all sessions of a query
+are aggregated at once and documents that were never shown have weight 0. All rankers have the
+columns of X alone, the same number of trees and leaves and the same learning rate. Values are
+measured with the true grades of the test queries, and each is the mean over several logs (over one
+log for the peers from 100,000 sessions on). Intervals are of a paired bootstrap over queries. A
+method is within the margin of 0.01 of NDCG@10 if the interval of what it loses against full
+information is.
 
     python examples/benchmarks/bench_clicks.py --data ../shared/data
 """
@@ -35,6 +38,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
@@ -54,8 +58,10 @@ from sklearn_rankcal.aggregation import (
     InversePropensity,
     Structure,
     estimate_propensities,
+    estimate_relevance,
 )
 from sklearn_rankcal.datasets import make_clicks
+from sklearn_rankcal.labels import read_clicks
 from sklearn_rankcal.losses import DCG, Loss
 from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
 
@@ -63,6 +69,7 @@ TREES, LEAVES, LEARNING_RATE = 100, 7, 0.05
 N_SHOWN = 10
 THETA = 1 / np.arange(1, N_SHOWN + 1)
 FULL, RATE, KNOWN = "full information", "click-through rate", "inverse propensity, known"
+ROBUST = "doubly robust, known"
 MARGIN = 0.01  # of NDCG@10
 METRICS = {"NDCG@10": "ndcg@10", "DCG": "dcg"}
 
@@ -107,6 +114,11 @@ def aggregated(log: Bunch, train: Bunch, test: Bunch, *, structure: Structure) -
     return calibrated(loss, log.y, train, test)
 
 
+def doubly_robust(log: Bunch, train: Bunch, test: Bunch, *, propensities: Any) -> np.ndarray:
+    relevance = estimate_relevance(log.y, train.X, propensities)
+    return calibrated(DCG(gain="linear"), relevance, train, test)
+
+
 def lightgbm(log: Bunch, train: Bunch, test: Bunch, *, position: bool) -> np.ndarray:
     """Lambdarank on one row per impression, where a session is a query."""
     import lightgbm
@@ -141,12 +153,29 @@ def _positions(lengths: np.ndarray) -> np.ndarray:
     return (np.arange(lengths.sum()) - np.repeat(starts, lengths)).astype(np.int32)
 
 
+def errors(log: Bunch, train: Bunch) -> str:
+    """Root mean square errors of relevance, of the documents that were shown."""
+    inverse = InversePropensity(THETA).scores(read_clicks(log.y))
+    shown = ~np.isnan(inverse)
+    found = {
+        "inverse propensity": inverse,
+        "clicks per examination": estimate_relevance(log.y, train.X, THETA, min_exposure=0),
+        "doubly robust": estimate_relevance(log.y, train.X, THETA),
+    }
+    return ", ".join(
+        f"{name} {np.sqrt(np.mean((values - log.probabilities)[shown] ** 2)):.3f}"
+        for name, values in found.items()
+    )
+
+
 METHODS: dict[str, Callable[..., np.ndarray]] = {
     FULL: full_information,
     RATE: partial(aggregated, structure=ClickThroughRate()),
     KNOWN: partial(aggregated, structure=InversePropensity(THETA)),
     "inverse propensity, estimated": partial(aggregated, structure=InversePropensity()),
     "cascade satisfaction": partial(aggregated, structure=CascadeSatisfaction()),
+    ROBUST: partial(doubly_robust, propensities=THETA),
+    "doubly robust, estimated": partial(doubly_robust, propensities="estimate"),
 }
 PEERS: dict[str, Callable[..., np.ndarray]] = {
     "LightGBM lambdarank": partial(lightgbm, position=False),
@@ -181,6 +210,9 @@ def measure(
             if number == seed == 0:
                 ratio = estimate_propensities(log.y).propensities / log.propensities
                 print(f"Estimated propensities / true ones: {' '.join(f'{r:.2f}' for r in ratio)}")
+                print(
+                    f"Errors of the relevance of documents shown: {errors(log, train)}", flush=True
+                )
             few = peers and (seed == 0 or n_sessions < 100_000)
             for name, method in {**METHODS, **(PEERS if few else {})}.items():
                 started = time.process_time()
@@ -209,6 +241,7 @@ def report(
             *(f"{np.mean(of[metric][defined]):.4f}" for metric in METRICS),
             "" if name == FULL else interval(of["NDCG@10"], values[FULL]["NDCG@10"]),
             "" if name == KNOWN else interval(of["NDCG@10"], values[KNOWN]["NDCG@10"]),
+            "" if name == ROBUST else interval(values[ROBUST]["NDCG@10"], of["NDCG@10"]),
             f"{seconds[name]:.1f}",
         ]
         for name, of in values.items()
@@ -216,7 +249,7 @@ def report(
     print_table(
         f"{n_sessions:,} sessions; means over {np.count_nonzero(defined)} test queries with a "
         "relevant document, differences of NDCG@10 with 95 % intervals (* does not contain 0)",
-        ["trained on", *METRICS, f"against {FULL}", f"against {KNOWN}", "seconds"],
+        ["trained on", *METRICS, f"less {FULL}", f"less {KNOWN}", f"{ROBUST}, less it", "seconds"],
         rows,
     )
     for name in values:

@@ -17,6 +17,7 @@ from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._categories import aggregate_categories
+from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
     ClickThroughRate,
@@ -61,5 +62,6 @@ __all__ = [
     "aggregate_categories",
     "auto_subset_size",
     "estimate_propensities",
+    "estimate_relevance",
     "get_structure",
 ]

@@ -61,6 +61,9 @@ class CascadeSatisfaction(ClickStructure):
 
     References
     ----------
+    Craswell, Zoeter, Taylor and Ramsey (2008), An experimental comparison of click position-bias
+    models, WSDM.
+
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.2.
 
     Guo, Liu and Wang (2009), Efficient multiple-click models in web search, WSDM.
@@ -97,8 +100,8 @@ class CascadeSatisfaction(ClickStructure):
         examined = np.where(last > 0, last, np.iinfo(np.int64).max)
         # the impressions down to the last click, or all of them
         seen = clicks.position <= np.repeat(examined, np.diff(clicks.offsets))
-        clicked = _sum_over_rows(clicks, clicks.clicked)
-        n_examined = _sum_over_rows(clicks, seen)
+        clicked = sum_over_rows(clicks, clicks.clicked)
+        n_examined = sum_over_rows(clicks, seen)
         a, b = (0.0, 0.0) if self.smoothing is None else self.smoothing
         return ratio(clicked + a, n_examined + a + b)
 
@@ -111,7 +114,10 @@ class InversePropensity(ClickStructure):
     relevance. The score of a document is the mean of clicked / theta_position over the sessions
     that showed it, which can be larger than 1, and is NaN if there are none. Its expectation is the
     relevance, if the clicks on a document do not determine in which sessions it is shown, and
-    where. Otherwise it is biased, and the bias disappears as the number of sessions grows.
+    where. Otherwise it is biased, and the bias disappears as the number of sessions grows, unless
+    the labels have the probabilities with which documents were shown (`probability` of
+    `click_labels`): the score is then the sum of clicked / (theta_position probability) over the
+    number of sessions of the query, and 0 for a document that was never shown.
 
     Parameters
     ----------
@@ -186,11 +192,15 @@ class InversePropensity(ClickStructure):
                 )
         # A position whose clicks all have counts of 0, or that has none, has an estimate of 0.
         chance = theta[position - 1]
+        if clicks.probability is not None:
+            chance = chance * clicks.probability
         weight = np.zeros(len(position))
         np.divide(1.0, chance, out=weight, where=clicks.clicked & (chance > 0))
         if self.clip is not None:
             np.minimum(weight, self.clip, out=weight)
-        return ratio(_sum_over_rows(clicks, weight), _sum_over_rows(clicks))
+        known = clicks.probability is not None
+        number = clicks.queries.broadcast(clicks.per_query) if known else sum_over_rows(clicks)
+        return ratio(sum_over_rows(clicks, weight), number)
 
 
 class ClickThroughRate(ClickStructure):
@@ -209,10 +219,10 @@ class ClickThroughRate(ClickStructure):
     """
 
     def _scores(self, clicks: Clicks) -> Floats:
-        return ratio(_sum_over_rows(clicks, clicks.clicked), _sum_over_rows(clicks))
+        return ratio(sum_over_rows(clicks, clicks.clicked), sum_over_rows(clicks))
 
 
-def _sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats:
+def sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats:
     """Add up one value per impression (1 by default) times its count, for each row."""
     weight = clicks.weight
     if values is not None:

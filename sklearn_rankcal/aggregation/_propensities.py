@@ -67,7 +67,6 @@ def estimate_propensities(
     for every impression the probabilities that its position was examined and that its document is
     relevant. The M-step averages them over positions and documents, or fits a classifier to the
     latter that predicts gamma_i from features, which works with few clicks per document.
-    :doc:`/clicks` compares the two.
 
     Parameters
     ----------

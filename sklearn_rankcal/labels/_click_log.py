@@ -36,6 +36,8 @@ class Clicks:
         How often each session occurred. None means once each.
     items : ndarray of shape (n_rows,), default=None
         The id of each document. None means its row number.
+    probability : ndarray of shape (n_impressions,), default=None
+        The probability with which each impression was shown. None means that it is not known.
 
     Attributes
     ----------
@@ -59,6 +61,7 @@ class Clicks:
         query: Ints,
         count: Floats | None = None,
         items: NDArray[Any] | None = None,
+        probability: Floats | None = None,
     ) -> None:
         self.queries = queries
         self.row = row
@@ -67,6 +70,7 @@ class Clicks:
         self.query = query
         self.count = count
         self.items = np.arange(queries.n_rows) if items is None else items
+        self.probability = probability
         self.n_rows = queries.n_rows
         self.n_judgements = len(query)
 
@@ -93,7 +97,7 @@ class Clicks:
         """The count of the session of each impression; None if every session occurred once."""
         return None if self.count is None else np.repeat(self.count, np.diff(self.offsets))
 
-    @property
+    @cached_property
     def per_query(self) -> Floats:
         """How many sessions each query has, with their counts, of shape (n_queries,)."""
         sums = np.bincount(self.query, self.count, self.queries.n_queries)
@@ -134,6 +138,7 @@ class Clicks:
             copy,
             None if self.count is None else self.count[judgements],
             self.items[rows],
+            None if self.probability is None else self.probability[taken],
         )
         return self._keep_positions(part, taken, judgements)
 
@@ -169,7 +174,10 @@ class Clicks:
             queries.codes[row[inside][starts[:-1]]],
             None if self.count is None else self.count[kept],
             self.items[rows],
+            None if self.probability is None else self.probability[inside],
         )
+        if self.probability is not None:  # sums are divided by the number of all sessions
+            part.per_query[queries.codes] = self.per_query[self.queries.codes[rows]]
         return self._keep_positions(part, inside, kept)
 
     def _keep_positions(self, part: Clicks, impressions: Any, sessions: Ints) -> Clicks:

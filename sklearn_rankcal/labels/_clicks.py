@@ -18,8 +18,8 @@ from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
-from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_whole
-from sklearn_rankcal.utils._typing import Bools, Ints
+from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 CLICK_DTYPE = np.dtype(
     [
@@ -30,6 +30,7 @@ CLICK_DTYPE = np.dtype(
         ("positions", "O"),
         ("clicks", "O"),
         ("counts", "O"),
+        ("probabilities", "O"),
     ]
 )
 
@@ -41,6 +42,7 @@ def click_labels(
     *,
     sessions: ArrayLike | None = None,
     count: ArrayLike | None = None,
+    probability: Any = None,
 ) -> NDArray[Any]:
     """Make click labels, which can be used as `y` anywhere in scikit-learn.
 
@@ -66,6 +68,11 @@ def click_labels(
         contiguous; their order is the order shown.
     count : array-like of shape (n_sessions,), default=None
         How often each session occurred, >= 0. None means once each.
+    probability : list of lists, or array-like of the shape of `shown`, default=None
+        The probability, in (0, 1], with which the system that made the list showed this document in
+        this session, given all that it knew. Pass it if the system learned from the clicks of
+        earlier sessions: relevance is then a sum over the sessions of a query, divided by their
+        number, where each click is also divided by this probability.
 
     Returns
     -------
@@ -73,15 +80,17 @@ def click_labels(
         Its fields are ``query`` (int64), queries numbered in order of first appearance; ``row``,
         the row number; ``size``, the number of rows of the query; and, as arrays in objects,
         ``sessions``, the numbers of the sessions that showed this row, ascending; its
-        ``positions`` in these sessions, 1 = top; ``clicks``, whether it was clicked there; and
-        ``counts``, the counts of these sessions, or None throughout.
+        ``positions`` in these sessions, 1 = top; ``clicks``, whether it was clicked there;
+        ``counts``, the counts of these sessions, or None throughout; and ``probabilities``, that
+        the row was shown in these sessions, or None throughout.
 
     Raises
     ------
     ValueError
         If a list is empty; if a session shows a document twice, a row that does not exist, or
         documents of different queries; if a clicked position lies outside its list or is repeated;
-        if lengths differ; or if a count is negative, NaN, infinite or not between 1e-50 and 1e50.
+        if lengths differ; if a count is negative, NaN, infinite or not between 1e-50 and 1e50; or
+        if a probability is not in (0, 1].
 
     Examples
     --------
@@ -106,6 +115,7 @@ def click_labels(
     session = np.repeat(np.arange(len(lengths)), lengths)
     check_rows(rows, session, offsets[session], queries, "Session")
     counts = None if count is None else check_weight(count, len(lengths), "count", "shown")
+    chances = None if probability is None else _read_chances(probability, sessions, lengths)
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
     # sort by row and then by session: the sessions that showed a row are then next to each other
     by_row = stable_order(rows)
@@ -123,6 +133,7 @@ def click_labels(
     labels["positions"] = cut(position[by_row], stops)
     labels["clicks"] = cut(marks[by_row], stops)
     labels["counts"] = None if counts is None else cut(counts[sessions_of], stops)
+    labels["probabilities"] = None if chances is None else cut(chances[by_row], stops)
     return labels
 
 
@@ -190,6 +201,28 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
             "clicked position once."
         )
     return rows, times.astype(bool), offsets
+
+
+def _read_chances(probability: Any, sessions: ArrayLike | None, lengths: Ints) -> Floats:
+    """Return the probability with which each impression was shown, in the order of `_read_log`."""
+    if sessions is None:
+        numbers, counts = _flat(probability, "probability", "probabilities")
+        values = read_numbers(numbers, "probability")
+        fits = np.array_equal(counts, lengths)
+    else:
+        values = read_numbers(probability, "probability")
+        fits = values.shape == (lengths.sum(),)
+        if fits:
+            values = Queries.from_groups(sessions).gather(values)
+    if not fits:
+        raise ValueError("probability must have one number for each document that shown lists.")
+    wrong = ~((values > 0) & (values <= 1))
+    if wrong.any():
+        raise ValueError(
+            "probability must be in (0, 1], because clicks are divided by it; it has "
+            f"{values[np.argmax(wrong)]}."
+        )
+    return values
 
 
 def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
@@ -280,4 +313,10 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     if y["counts"][0] is not None:
         count = np.empty(len(present))
         count[number] = np.concatenate(y["counts"])
-    return Clicks(queries, rows, clicked, offsets, query_of[present], count)
+    probability = None
+    if y["probabilities"][0] is not None:
+        probability = np.empty(len(row))
+        probability[at] = np.concatenate(y["probabilities"])
+    return Clicks(
+        queries, rows, clicked, offsets, query_of[present], count, probability=probability
+    )

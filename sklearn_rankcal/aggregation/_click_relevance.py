@@ -1,0 +1,212 @@
+"""Doubly robust relevance: clicks and features come in, one label per document comes out."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold
+
+from sklearn_rankcal.aggregation._clicks import InversePropensity, sum_over_rows
+from sklearn_rankcal.labels import Clicks, read_clicks
+from sklearn_rankcal.labels._click_log import check_propensities
+from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._typing import Floats
+
+
+def estimate_relevance(
+    clicks: Clicks | NDArray[Any],
+    X: Any,
+    propensities: ArrayLike | str = "estimate",
+    *,
+    click_noise: ArrayLike | None = None,
+    regressor: Any = None,
+    n_folds: int = 5,
+    min_exposure: float = 10.0,
+) -> Floats:
+    """Estimate the relevance of documents from clicks and features; it is doubly robust.
+
+    The document i at position k is clicked with probability alpha_k gamma_i + beta_k, where gamma_i
+    is its relevance. A regressor learns gamma from the features. The estimate corrects its
+    prediction R_i for documents of queries that it has not seen, by the clicks on the document:
+
+        R_i + sum_s (click_s - beta_k - alpha_k R_i) / max(A_i, min_exposure)
+
+    Here the sum runs over the sessions that showed the document, and A_i is the sum of their
+    alpha_k, the expected number of examinations of the document. If A_i is at least `min_exposure`,
+    the prediction cancels, and what is left are clicks per examination. :doc:`/clicks` states when
+    the estimate is unbiased.
+
+    Parameters
+    ----------
+    clicks : Clicks or structured ndarray
+        The clicks, or the labels of `click_labels`.
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        Features of the documents.
+    propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
+        alpha_1, alpha_2, ..., in (0, 1]. ``"estimate"`` is `estimate_propensities` without X.
+    click_noise : array-like of shape (n_positions,), default=None
+        beta_1, beta_2, ..., at least 0, with alpha_k + beta_k at most 1: how often users click on
+        an irrelevant document because they trust the position. None means never.
+    regressor : estimator, default=None
+        A regressor or classifier that takes weights of rows. None means
+        `models.default_regressor`.
+    n_folds : int, default=5
+        The number of parts of the queries. The prediction for the queries of one part is that of a
+        regressor that was fitted to the other parts.
+    min_exposure : float, default=10
+        At least 0. The estimate is drawn towards the prediction for documents that are expected to
+        have been examined less often. 0 means never.
+
+    Returns
+    -------
+    relevance : ndarray of shape (n_documents,)
+        Pass it to a ranker as `y`, with ``loss=DCG(gain="linear")``. A document that was never
+        shown has its prediction. With `click_noise`, or probabilities of showing, there can be
+        negative numbers, which losses refuse: subtract the least, which changes no ranking of DCG
+        with a linear gain.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, if X has another number of rows, or if fewer than two
+        queries have sessions.
+
+    Notes
+    -----
+    If the labels have the probability p_s with which a session showed the document
+    (`click_labels`), the sum is divided by the number N of sessions of the query, and each of its
+    terms by ``max(alpha_k p_s, min_exposure / N)``. The lists may then depend on earlier clicks.
+
+    References
+    ----------
+    Oosterhuis (2023), Doubly robust estimation for correcting position bias in click feedback for
+    unbiased learning to rank, ACM Transactions on Information Systems 41.
+
+    Vardasbi, Oosterhuis and de Rijke (2020), When inverse propensity scoring does not work: affine
+    corrections for unbiased learning to rank, CIKM.
+
+    Examples
+    --------
+    Each query shows a good document above a bad one; a third document is shown in no session:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn_rankcal.aggregation import estimate_relevance
+    >>> from sklearn_rankcal.labels import click_labels
+    >>> groups, X = np.repeat(np.arange(4), 3), np.tile([[2.0], [1.0], [2.0]], (4, 1))
+    >>> shown = [[3 * q, 3 * q + 1] for q in range(4) for _ in range(4)]
+    >>> y = click_labels(shown, [[1], [1], [1, 2], []] * 4, groups)
+    >>> estimate_relevance(y, X, [1, 0.5], regressor=LinearRegression(), n_folds=2)[:3].round(2)
+    array([0.75, 0.5 , 0.75])
+    """
+    if not isinstance(clicks, Clicks):
+        clicks = read_clicks(clicks)
+    table = check_features(X)
+    if table.shape[0] != clicks.n_rows:
+        raise ValueError(
+            f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
+            f"{table.shape}."
+        )
+    check_count(n_folds, "n_folds")
+    if n_folds < 2:
+        raise ValueError("n_folds must be at least 2: a regressor predicts queries unseen by it.")
+    if not isinstance(min_exposure, Real) or not 0 <= min_exposure < np.inf:
+        raise ValueError(f"min_exposure must be a finite number >= 0; got {min_exposure!r}.")
+    alpha, beta = _bias(clicks, propensities, click_noise)
+    exposure = sum_over_rows(clicks, alpha)
+    surplus = sum_over_rows(clicks, clicks.clicked - beta)
+    predicted = _predict(clicks, table, surplus, exposure, regressor, n_folds)
+    return _corrected(clicks, predicted, alpha, beta, float(min_exposure))
+
+
+def _bias(clicks: Clicks, propensities: Any, click_noise: Any) -> tuple[Floats, Floats]:
+    """Return alpha and beta of the position of each impression."""
+    structure = InversePropensity(propensities)
+    structure.check()
+    if isinstance(propensities, str) and click_noise is not None:
+        raise ValueError(
+            "click_noise needs known propensities, because 'estimate' assumes that users click on "
+            "nothing that is irrelevant."
+        )
+    alpha = check_propensities(structure.resolve(clicks).propensities)
+    beta = np.zeros(len(alpha))
+    if click_noise is not None:
+        beta = read_numbers(click_noise, "click_noise")
+        if beta.shape != alpha.shape or not ((beta >= 0) & (alpha + beta <= 1)).all():
+            raise ValueError(
+                "click_noise must have one number for each propensity, which is at least 0 and at "
+                f"most 1 minus the propensity; got {click_noise!r}."
+            )
+    longest = int(clicks.position.max(initial=0))
+    if longest > len(alpha):
+        raise ValueError(
+            f"A session shows {longest} documents, but there are propensities of {len(alpha)} "
+            "positions. Pass one for each position, or cut the sessions."
+        )
+    return alpha[clicks.position - 1], beta[clicks.position - 1]
+
+
+def _predict(
+    clicks: Clicks, X: Any, surplus: Floats, exposure: Floats, regressor: Any, n_folds: int
+) -> Floats:
+    """Predict the relevance of all documents by regressors that saw no click of their queries.
+
+    The targets are clicks per examination, whose variance is about gamma / exposure.
+    """
+    shown = exposure > 0
+    targets = np.divide(surplus, exposure, out=np.zeros(clicks.n_rows), where=shown)
+    codes = clicks.queries.codes
+    n_known = len(np.unique(codes[shown]))
+    if n_known < 2:
+        raise ValueError(
+            f"The regression is fitted to some queries and predicts others; {n_known} of the "
+            f"{clicks.queries.n_queries} queries have sessions, and at least 2 are needed."
+        )
+    predicted = np.empty(clicks.n_rows)
+    # Queries without sessions have a last part of their own, which all the others predict.
+    part = np.full(clicks.n_rows, n_folds)
+    rows = np.flatnonzero(np.isin(codes, codes[shown]))
+    folds = GroupKFold(min(n_folds, n_known)).split(rows, groups=codes[rows])
+    for number, (_, fold) in enumerate(folds):
+        part[rows[fold]] = number
+    for number in np.unique(part):
+        fitted, held_out = np.flatnonzero(shown & (part != number)), np.flatnonzero(part == number)
+        weight = exposure[fitted] / exposure[fitted].mean()
+        model = DocumentModel(regressor, center=False)
+        model.fit(take_rows(X, fitted), targets[fitted], Queries.from_groups(codes[fitted]), weight)
+        predicted[held_out] = model.predict(
+            take_rows(X, held_out), Queries.from_groups(codes[held_out])
+        )
+    return np.maximum(predicted, 0.0)
+
+
+def _corrected(
+    clicks: Clicks, predicted: Floats, alpha: Floats, beta: Floats, least: float
+) -> Floats:
+    """Add to each prediction what the clicks exceed it by, per examination."""
+    surplus = clicks.clicked - beta
+    if clicks.probability is None:
+        exposure = sum_over_rows(clicks, alpha)
+        divisor = np.maximum(exposure, least)
+        expected, found = exposure, sum_over_rows(clicks, surplus)
+    else:
+        divisor = clicks.queries.broadcast(clicks.per_query)
+        of_session = divisor[clicks.row]
+        # A session with a count of 0 can be the only one of its query.
+        bound = np.divide(least, of_session, out=np.zeros(len(of_session)), where=of_session > 0)
+        weight = 1 / np.maximum(alpha * clicks.probability, bound)
+        expected = sum_over_rows(clicks, weight * alpha)
+        found = sum_over_rows(clicks, weight * surplus)
+    known = divisor > 0
+    # Written so that rounding makes nothing negative where the prediction cancels.
+    share = np.divide(expected, divisor, out=np.zeros(clicks.n_rows), where=known)
+    rate = np.divide(found, divisor, out=np.zeros(clicks.n_rows), where=known)
+    relevance: Floats = predicted * (1 - share) + rate
+    return relevance
