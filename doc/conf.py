@@ -85,8 +85,10 @@ html_theme_options = {
     "show_toc_level": 2,  # the questions of the FAQ, the methods of a class
     "collapse_navigation": True,  # on a page of the API, only the names of its own section
 }
-GUIDE = ("user_guide", "clicks", "decoders", "losses", "scikit_learn", "serving", "surrogate_theory",
-         "theory", "works_with")  # fmt: skip
+GUIDE = (
+    "user_guide", "clicks", "decoders", "losses", "scikit_learn", "serving", "surrogate_theory",
+    "theory", "works_with",
+)  # fmt: skip
 # pages that are no section of the user guide have no sidebar
 html_sidebars = {"*": [], "changes/*": [], **{page: ["sidebar-nav-bs"] for page in GUIDE}}
 html_static_path = ["_static"]

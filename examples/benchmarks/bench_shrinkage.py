@@ -1,8 +1,9 @@
 """How far normalizers should move towards their mean: NDCG on narrow and wide labels.
 
 The targets of NDCG are gains divided by the ideal DCG of the query. The default,
-``shrinkage="auto"``, moves the quotient of the ideal DCG and the largest gain towards its mean over
-queries. It is compared with ``shrinkage=0``, and with moving the ideal DCG itself, as far.
+``shrinkage="auto"``, makes the ideal DCGs of queries more alike while there are few queries, each
+in the unit of the largest gain of its query. It is compared with ``shrinkage=0``, and with ideal
+DCGs that are made as much alike in no unit of their own.
 
 MQ2008
     Five parts of shuffled queries, each tested once by rankers that were trained on the others.

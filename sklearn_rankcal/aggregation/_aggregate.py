@@ -65,7 +65,7 @@ def aggregate(
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
         `Judgements`; pairs of ids (preferred, other), or a data frame with the columns ``winner``
         and ``loser``; an election of preflibtools; or labels of
-        `preference_labels`. :doc:`/judgements` has all formats.
+        `preference_labels`. :ref:`judgements` has all formats.
     method : str or Structure, default="btl"
         A key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or ``"kemeny"``, or a structure
         object.

@@ -42,7 +42,7 @@ class AggregatedLoss(Loss):
     Learning from single comparisons, orders or clicks is not consistent (Duchi, Mackey and Jordan,
     2013, theorems 2 and 3). This loss takes k judgements of a query at a time. A structure turns
     them into one score per document, and the wrapped loss turns the scores into targets. `fit`
-    learns their mean over the subsets of k judgements. :doc:`/partial_preferences` is about its
+    learns their mean over the subsets of k judgements. :ref:`partial_preferences` is about its
     use.
 
     Parameters

@@ -57,7 +57,7 @@ class LowRankLoss(BaseEstimator):
     -----
     The loss is calibrated for every distribution of the labels (theorem 3 of [1]_), and the regret
     of the target decoded from any u is at most ``regret_constant() * ||u - E[alpha_Y]|| + 2 *
-    error``; see :doc:`/low_rank`.
+    error``; see :ref:`low_rank`.
 
     References
     ----------
