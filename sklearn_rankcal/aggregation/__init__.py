@@ -17,6 +17,7 @@ from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._categories import aggregate_categories
+from sklearn_rankcal.aggregation._changes import StrengthChanges, strength_changes
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
     ClickThroughRate,
@@ -56,10 +57,12 @@ __all__ = [
     "Probe",
     "PropensityEstimate",
     "RankCentrality",
+    "StrengthChanges",
     "Structure",
     "aggregate",
     "aggregate_categories",
     "auto_subset_size",
     "estimate_propensities",
     "get_structure",
+    "strength_changes",
 ]

@@ -166,6 +166,8 @@ EXEMPT = {
     "Structure": "the base class of structures that are drawn",
     "ComparisonStructure": "the base class of structures of comparisons",
     "aggregate_categories": "takes seconds for a random call: tests/test_categories.py",
+    "strength_changes": "needs votes with times: tests/test_votes_in_time.py",
+    "StrengthChanges": "what strength_changes returns",
     "estimate_propensities": "iterates up to a second: tests/test_clicks.py",
     "PropensityEstimate": "what estimate_propensities returns",
     "make_arena": "a generator of data: tests/test_arena_data.py",
