@@ -116,8 +116,8 @@ def strength_changes(
     Raises
     ------
     ValueError
-        If the votes have no times, if they are of several queries or of a single judge, or if `at` leaves fewer than
-        three items that can be tested.
+        If the votes have no times, if they are of several queries or of a single judge, or if `at`
+        leaves fewer than three items that can be tested.
 
     Notes
     -----
