@@ -13,7 +13,6 @@ from sklearn_rankcal.labels._contests import read_time
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Floats
 
 if TYPE_CHECKING:
     from sklearn_rankcal.labels._judgements import Judgements
@@ -39,7 +38,7 @@ def fade(judgements: Judgements, half_life: Any, now: Any) -> Judgements:
             f"{later.sum():,} votes are later than now={last}. Leave them out by "
             "judgements.between(None, now)."
         )
-    weight = np.exp2(-_ages(last - time, half_life))
+    weight = np.exp2(-((last - time) / read_duration(half_life, time, "half_life")))
     old = judgements.comparisons
     owner = judgements.of_comparison
     of_pairs = weight if owner is None else weight[owner]
@@ -93,25 +92,25 @@ def read_moment(value: Any, time: NDArray[Any], name: str) -> Any:
     return read[0]
 
 
-def _ages(age: NDArray[Any], half_life: Any) -> Floats:
-    """Return ages in half-lives."""
-    if age.dtype.kind != "m":
-        if isinstance(half_life, str | np.timedelta64 | datetime.timedelta):
+def read_duration(value: Any, time: NDArray[Any], name: str) -> Any:
+    """Return a duration > 0, which differences of the times can be divided by."""
+    if time.dtype.kind != "M":
+        if isinstance(value, str | np.timedelta64 | datetime.timedelta):
             raise ValueError(
-                f"half_life must be a number, as the times of the votes are; got {half_life!r}."
+                f"{name} must be a number, as the times of the votes are; got {value!r}."
             )
-        check_number(half_life, "half_life")
-        return np.asarray(age / float(half_life))
+        check_number(value, name)
+        return float(value)
     seconds = np.nan
-    if isinstance(half_life, str) and (match := _DURATION.fullmatch(half_life)):
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
         seconds = float(match[1]) * _SECONDS[match[2][0].lower()]
-    elif isinstance(half_life, datetime.timedelta):
-        seconds = half_life.total_seconds()
-    elif isinstance(half_life, np.timedelta64):
-        seconds = float(half_life / np.timedelta64(1, "s"))
+    elif isinstance(value, datetime.timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, np.timedelta64):
+        seconds = float(value / np.timedelta64(1, "s"))
     if not seconds > 0:
         raise ValueError(
-            "half_life must be a duration > 0, such as '30 days', '12 hours' or a timedelta, "
-            f"because the times of the votes are time stamps; got {half_life!r}."
+            f"{name} must be a duration > 0, such as '30 days', '12 hours' or a timedelta, because "
+            f"the times of the votes are time stamps; got {value!r}."
         )
-    return np.asarray(age / np.timedelta64(1, "s") / seconds)
+    return np.timedelta64(round(seconds * 1e6), "us")
