@@ -109,6 +109,7 @@ sphinx_gallery_conf = {
             "plot_comparisons.py",
             "plot_leaderboard.py",
             "plot_tiers.py",
+            "plot_next_comparisons.py",
             "plot_label_ranking.py",
             "plot_preference_graph.py",
             "plot_cycles.py",
