@@ -78,6 +78,17 @@ def test_faded_intervals_contain_the_truth_of_votes_that_do_not_change():
     assert np.mean(trusting) > 0.985
 
 
+def test_a_count_of_faded_votes_is_as_many_rows():
+    data = make_arena(300, n_models=4, random_state=0)
+    count = np.random.default_rng(0).integers(1, 4, size=300)
+    rows = np.repeat(np.arange(300), count)
+    boards = [
+        aggregate(votes.faded("20 days"), intervals="robust")
+        for votes in (read(data, count=count), read(data, rows))
+    ]
+    assert_allclose(boards[0].score_low, boards[1].score_low, atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("half_life", "options", "match"),
     [
@@ -96,14 +107,11 @@ def test_half_lives_and_times_that_are_refused(half_life, options, match):
         votes.faded(half_life, **options)
 
 
-def test_votes_without_times_or_with_counts_are_refused():
+def test_votes_without_times_are_refused():
     votes = Judgements.from_votes(["a"], ["b"], ["a"])
     for call in (lambda: votes.faded(3), lambda: votes.between(1, 2)):
         with pytest.raises(ValueError, match="needs the time of each vote"):
             call()
-    counted = Judgements.from_votes(["a"], ["b"], ["a"], time=[1], count=[3])
-    with pytest.raises(ValueError, match="these votes have counts"):
-        counted.faded(3)
     numbers = Judgements.from_votes(["a"], ["b"], ["a"], time=[1])
     with pytest.raises(ValueError, match="half_life must be a number, as the times"):
         numbers.faded("3 days")

@@ -450,7 +450,7 @@ class Judgements:
         Raises
         ------
         ValueError
-            If `from_votes` read no times, if votes are later than `now`, or if they have counts.
+            If `from_votes` read no times, or if votes are later than `now`.
 
         Examples
         --------

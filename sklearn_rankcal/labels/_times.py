@@ -26,11 +26,6 @@ _DURATION = re.compile(
 def fade(judgements: Judgements, half_life: Any, now: Any) -> Judgements:
     """Weight votes by their age; `Judgements.faded` has the parameters."""
     time = times_of(judgements, "faded")
-    if judgements.count is not None:
-        raise ValueError(
-            "faded needs one row for each vote, and these votes have counts. Repeat the rows, for "
-            "example by numpy.repeat(first, count)."
-        )
     last = time.max() if now is None else read_moment(now, time, "now")
     later = time > last
     if later.any():
