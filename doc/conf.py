@@ -114,6 +114,7 @@ sphinx_gallery_conf = {
             "plot_comparisons.py",
             "plot_leaderboard.py",
             "plot_tiers.py",
+            "plot_next_comparisons.py",
             "plot_label_ranking.py",
             "plot_star_wars.py",
             "plot_preference_graph.py",

@@ -131,6 +131,17 @@ def test_spread_0_is_the_overall_board_in_each_category():
     assert "categories are all alike" in str(board)
 
 
+def test_a_penalty_is_one_of_the_overall_scores():
+    data = make_arena(1500, n_models=5, random_state=0)
+    method = BradleyTerry(penalty=300.0)
+    overall = aggregate(read(data), method, intervals="information")
+    near = aggregate_categories(read(data), data.category, method, spread=0.005)
+    place = [overall.items.tolist().index(item) for item in near.items]
+    assert_allclose(near.scores, overall.scores[place], atol=0.005)
+    assert_allclose(near.score_high, overall.score_high[place], atol=0.01)
+    assert np.abs(overall.scores).max() < 0.7 * np.abs(aggregate(read(data)).scores).max()
+
+
 def test_an_infinite_spread_gives_separate_boards():
     data = make_arena(1500, n_models=5, random_state=0)
     votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)

@@ -17,6 +17,7 @@ from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._categories import aggregate_categories
+from sklearn_rankcal.aggregation._changes import StrengthChanges, strength_changes
 from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
@@ -33,6 +34,7 @@ from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._propensities import PropensityEstimate, estimate_propensities
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
 from sklearn_rankcal.aggregation._result import Aggregate
+from sklearn_rankcal.aggregation._streams import Ratings, elo_ratings, glicko_ratings
 
 __all__ = [
     "STRUCTURES",
@@ -57,11 +59,16 @@ __all__ = [
     "Probe",
     "PropensityEstimate",
     "RankCentrality",
+    "Ratings",
+    "StrengthChanges",
     "Structure",
     "aggregate",
     "aggregate_categories",
     "auto_subset_size",
+    "elo_ratings",
     "estimate_propensities",
     "estimate_relevance",
     "get_structure",
+    "glicko_ratings",
+    "strength_changes",
 ]

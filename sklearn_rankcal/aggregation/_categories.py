@@ -233,11 +233,8 @@ def _slice(model: _Model, fit: ContestFit, inverse: Floats, c: int, spread: floa
     kept = np.append(np.arange(c * n, (c + 1) * n), np.arange(model.k * n, size))
     part = np.unique(fit.part[c * n : (c + 1) * n], return_inverse=True)[1].astype(np.int64)
     # The information of the category is the inverse of its covariance. Constants that are added to
-    # a component have no variance: their direction is filled up first, and taken out afterwards.
-    filled = gauge(part, len(kept))
-    sizes = np.bincount(part)[part]
-    information = np.linalg.inv(inverse[np.ix_(kept, kept)] + filled)
-    information[:n, :n] -= filled[:n, :n] / sizes[:, None] ** 2
+    # a component have no variance, and any information: `ContestFit.inverse` takes them out.
+    information = np.linalg.inv(inverse[np.ix_(kept, kept)] + gauge(part, len(kept)))
     votes, slopes = fit.votes, fit.slopes
     mine = votes.first // n == c
     own = fit._replace(

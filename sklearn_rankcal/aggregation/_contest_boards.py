@@ -157,13 +157,7 @@ def intervals_of(
         fit, contests = board.fit, board.contests
         n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
         free = degrees_of(judgements, contests, kind)
-        if kind == "information":
-            covariance = fit.inverse()
-        elif judgements.judge is None:
-            covariance = fit.robust(None, None)
-        else:
-            judge = _judges_of(judgements, contests)
-            covariance = fit.robust(judge, (contests.outcome, contests.weight))
+        covariance = covariance_of(judgements, fit, contests, kind)
         of_scores = board.map @ covariance @ board.map.T
         quantile = float(stdtrit(free, (1 + level) / 2))
         half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
@@ -186,6 +180,16 @@ def intervals_of(
     joined = np.concatenate(above) if above else np.empty(0)
     ranks = rank_intervals(joined, queries, level)
     return BoardIntervals(low, high, *ranks, joined, errors, degrees)
+
+
+def covariance_of(judgements: Judgements, fit: ContestFit, contests: Contests, kind: str) -> Floats:
+    """Return the covariance of the parameters: "information", or "robust" with known judges."""
+    if kind == "information":
+        return fit.inverse()
+    if judgements.judge is None:
+        return fit.robust(None, None)
+    judge = _judges_of(judgements, contests)
+    return fit.robust(judge, (contests.outcome, contests.weight))
 
 
 def degrees_of(judgements: Judgements, contests: Contests, kind: str) -> float:

@@ -154,7 +154,7 @@ def read_details(
     if twice:
         raise ValueError(f"Two covariates are called {sorted(twice)[0]!r}.")
     joined = np.hstack(columns) if columns else np.zeros((n, 0))
-    return VoteDetails(second_won, joined, tuple(names), _read_time(time, n))
+    return VoteDetails(second_won, joined, tuple(names), read_time(time, n))
 
 
 def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
@@ -229,7 +229,7 @@ def _read_position(position: Any, n: int) -> Floats:
     return values
 
 
-def _read_time(time: Any, n: int) -> NDArray[Any] | None:
+def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
     """Return times as numbers or as numpy.datetime64, without a missing one."""
     if time is None:
         return None
@@ -238,7 +238,7 @@ def _read_time(time: Any, n: int) -> NDArray[Any] | None:
         zones = {getattr(value, "tzinfo", None) is not None for value in values.ravel().tolist()}
         if len(zones) > 1:
             raise ValueError(
-                "time mixes time stamps with and without a time zone. Convert all of them, for "
+                f"{name} mixes time stamps with and without a time zone. Convert all of them, for "
                 "example by pandas.to_datetime(time, utc=True)."
             )
         if zones == {True}:
@@ -254,16 +254,15 @@ def _read_time(time: Any, n: int) -> NDArray[Any] | None:
             values = np.array(values.tolist(), dtype="datetime64[us]")
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"time must be numbers or time stamps, for example by pandas.to_datetime: {error}"
+                f"{name} must be numbers or time stamps, for example by pandas.to_datetime: {error}"
             ) from error
     if values.dtype.kind == "M":
         missing = np.isnat(values)
     else:
-        values = read_numbers(values, "time")
+        values = read_numbers(values, name)
         missing = ~np.isfinite(values)
-    check_length(values, n, "time", "the votes")
+    check_length(values, n, name, "the votes")
     if missing.any():
-        raise ValueError(
-            f"time is missing for {missing.sum():,} votes, first in row {int(np.argmax(missing))}."
-        )
+        row = int(np.argmax(missing))
+        raise ValueError(f"{name} is missing for {missing.sum():,} votes, first in row {row}.")
     return values

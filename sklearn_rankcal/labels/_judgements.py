@@ -12,6 +12,7 @@ from sklearn_rankcal.labels._contests import VoteDetails, read_item_features
 from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
 from sklearn_rankcal.labels._preferences import Preferences, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
+from sklearn_rankcal.labels._times import between, fade
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -427,6 +428,66 @@ class Judgements:
         """
         return cls(**formats.from_labels(y, n_rows))
 
+    # ---------------------------------------------------------------- times
+
+    def faded(self, half_life: Any, *, now: Any = None) -> Judgements:
+        """Return the votes with weights that fade with their age.
+
+        Parameters
+        ----------
+        half_life : str, timedelta or float
+            The age at which a vote counts half: such as ``"30 days"`` or a timedelta if the times
+            are time stamps, and otherwise a number.
+        now : time stamp or float, default=None
+            When a vote counts 1. None means the time of the last vote.
+
+        Returns
+        -------
+        judgements : Judgements
+            `aggregate` refuses ``intervals="information"`` for them, which would take the weights
+            for numbers of votes. ``"robust"`` and resamples are right.
+
+        Raises
+        ------
+        ValueError
+            If `from_votes` read no times, or if votes are later than `now`.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements, aggregate
+        >>> votes = Judgements.from_votes(["owl"] * 2, ["cat"] * 2, ["owl", "cat"], time=[0, 10])
+        >>> votes.faded(10).preferences().weight.tolist()  # the older vote, and the newer
+        [0.5, 1.0]
+        """
+        return fade(self, half_life, now)
+
+    def between(self, start: Any = None, end: Any = None) -> Judgements:
+        """Return the votes of a period, and the items that they compare.
+
+        Parameters
+        ----------
+        start, end : time stamp, str or float, default=None
+            The period begins at `start`, and ends before `end`. None means no limit.
+
+        Returns
+        -------
+        judgements : Judgements
+
+        Raises
+        ------
+        ValueError
+            If `from_votes` read no times, or if there is no such vote.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements
+        >>> days = ["2026-01-01", "2026-01-02", "2026-02-01"]
+        >>> votes = Judgements.from_votes(["a"] * 3, ["b", "b", "c"], ["a"] * 3, time=days)
+        >>> votes.between("2026-01-02", "2026-02-01")
+        Judgements(n_judgements=1, n_items=2, n_queries=1)
+        """
+        return between(self, start, end)
+
     # ---------------------------------------------------------------- what structures use
 
     @property
@@ -626,6 +687,12 @@ class Judgements:
         ends = None if (counts == 1).all() else np.append(0, np.cumsum(counts))
         comparisons = Comparisons(winner[inside], loser[inside], _take(weight, inside), ends)
         return self._part(queries, rows, query[kept], comparisons, orders, kept)
+
+    def replace_comparisons(self, comparisons: Comparisons) -> Judgements:
+        """Return the same judgements with other weights of their comparisons."""
+        same = np.arange(self.n_judgements)
+        rows = np.arange(self.queries.n_rows)
+        return self._part(self.queries, rows, self.query, comparisons, self.orders, same)
 
     def _part(
         self,

@@ -1,0 +1,296 @@
+"""Votes in time: weights that fade, periods, and items whose strength changed."""
+
+import datetime
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation import BradleyTerry, strength_changes
+from sklearn_rankcal.aggregation._changes import holm, relative_changes
+from sklearn_rankcal.datasets import make_arena
+
+
+def read(data, kept=slice(None), **options):
+    options = {"position": True, "time": data.time[kept], **options}
+    return Judgements.from_votes(
+        data.model_a[kept], data.model_b[kept], data.winner[kept], **options
+    )
+
+
+# ---------------------------------------------------------------- fading
+
+
+@pytest.mark.parametrize(
+    "half_life",
+    ["30 days", "30d", "720 hours", "4.285714285714286 weeks", datetime.timedelta(days=30),
+     np.timedelta64(30, "D")],
+)  # fmt: skip
+def test_faded_votes_are_votes_of_smaller_weight(half_life):
+    data = make_arena(800, n_models=4, random_state=0)
+    age = (data.time.max() - data.time) / np.timedelta64(1, "D")
+    by_hand = read(data, weight=0.5 ** (age / 30))
+    faded = read(data).faded(half_life)
+    one, other = aggregate(faded, intervals="robust"), aggregate(by_hand, intervals="robust")
+    assert_allclose(one.scores, other.scores, atol=1e-7)
+    assert_allclose(one.score_low, other.score_low, atol=1e-7)
+    assert np.abs(one.scores - aggregate(read(data)).scores).max() > 0.01
+
+
+def test_numbers_as_times_and_another_now():
+    votes = Judgements.from_votes(["a"] * 3, ["b"] * 3, ["a", "b", "tie"], time=[0, 5, 10])
+    found = votes.faded(5, now=20).preferences()
+    assert_allclose(found.weight, [1 / 16 + 1 / 8, 1 / 8 + 1 / 8])
+    assert_allclose(votes.faded(5).faded(10, now=10).preferences().weight[0], 1 / 4 * 1 / 2 + 1 / 2)
+
+
+def test_weights_of_faded_votes_are_no_counts():
+    data = make_arena(800, n_models=4, random_state=0)
+    faded = read(data).faded("20 days")
+    with pytest.raises(ValueError, match="would take the weights of these votes"):
+        aggregate(faded, intervals="information")
+    # the old votes count little, so that intervals are longer than those of all votes
+    board, full = aggregate(faded, intervals="robust"), aggregate(read(data), intervals="robust")
+    assert ((board.score_high - board.score_low) > (full.score_high - full.score_low)).all()
+    # and they are those of resamples
+    drawn = aggregate(faded, n_resamples=300)
+    ratio = (drawn.score_high - drawn.score_low) / (board.score_high - board.score_low)
+    assert 0.85 < ratio.mean() < 1.15
+
+
+def test_faded_intervals_contain_the_truth_of_votes_that_do_not_change():
+    inside, trusting = [], []
+    for seed in range(150):
+        data = make_arena(
+            600, n_models=4, category_spread=0, length=0, ties=0, position=0, random_state=seed
+        )
+        faded = read(data, position=False).faded("10 days")
+        board = aggregate(faded, intervals="robust")
+        truth = np.array([data.scores[int(name[1:])] for name in board.items])
+        inside.append((board.score_low <= truth) & (truth <= board.score_high))
+        # weights that were taken for numbers of votes would make the intervals too long
+        fit = board._boards[0].fit
+        half = 1.96 * np.sqrt(np.diag(fit.inverse()))
+        trusting.append(np.abs(board.scores - truth) <= half)
+    assert 0.92 < np.mean(inside) < 0.98
+    assert np.mean(trusting) > 0.985
+
+
+def test_a_count_of_faded_votes_is_as_many_rows():
+    data = make_arena(300, n_models=4, random_state=0)
+    count = np.random.default_rng(0).integers(1, 4, size=300)
+    rows = np.repeat(np.arange(300), count)
+    boards = [
+        aggregate(votes.faded("20 days"), intervals="robust")
+        for votes in (read(data, count=count), read(data, rows))
+    ]
+    assert_allclose(boards[0].score_low, boards[1].score_low, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("half_life", "options", "match"),
+    [
+        ("soon", {}, "half_life must be a duration > 0, such as '30 days'"),
+        ("0 days", {}, "half_life must be a duration > 0"),
+        ("3 months", {}, "half_life must be a duration > 0"),
+        (30, {}, "half_life must be a duration > 0"),
+        ("30 days", {"now": 7}, "now must be a time stamp, as the times of the votes are"),
+        ("30 days", {"now": "2026-01-05"}, "votes are later than now=2026-01-05"),
+        ("30 days", {"now": "late"}, "now must be numbers or time stamps"),
+    ],
+)
+def test_half_lives_and_times_that_are_refused(half_life, options, match):
+    votes = read(make_arena(100, random_state=0))
+    with pytest.raises(ValueError, match=match):
+        votes.faded(half_life, **options)
+
+
+def test_votes_without_times_are_refused():
+    votes = Judgements.from_votes(["a"], ["b"], ["a"])
+    for call in (lambda: votes.faded(3), lambda: votes.between(1, 2)):
+        with pytest.raises(ValueError, match="needs the time of each vote"):
+            call()
+    numbers = Judgements.from_votes(["a"], ["b"], ["a"], time=[1])
+    with pytest.raises(ValueError, match="half_life must be a number, as the times"):
+        numbers.faded("3 days")
+    with pytest.raises(ValueError, match="now must be a number, as the times"):
+        numbers.faded(3, now="2026-01-01")
+
+
+# ---------------------------------------------------------------- periods
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_votes_of_a_period_are_those_of_the_table(grouped):
+    data = make_arena(6000, n_models=4, n_judges=20, n_categories=3, random_state=1)
+    judge, groups = data.judge, data.category if grouped else None
+    start, end = np.datetime64("2026-02-01"), np.datetime64("2026-02-20")
+    kept = (data.time >= start) & (data.time < end)
+    options = {"covariates": data.log_length, "judge": judge, "groups": groups}
+    taken = {name: None if value is None else value[kept] for name, value in options.items()}
+    one = read(data, **options).between(start, end)
+    other = read(data, kept, **taken)
+    assert one.n_judgements == kept.sum() == other.n_judgements
+    boards = [aggregate(votes, intervals="robust") for votes in (one, other)]
+    keys = [sorted(zip(b.groups.tolist(), b.items.tolist(), b.scores.round(7), b.score_low.round(6),
+                       strict=True)) for b in boards]  # fmt: skip
+    assert [key[:2] for key in keys[0]] == [key[:2] for key in keys[1]]
+    assert_allclose([key[2:] for key in keys[0]], [key[2:] for key in keys[1]], atol=1e-6)
+    assert (one.details.time == other.details.time).all()
+
+
+def test_ends_of_periods():
+    votes = Judgements.from_votes(["a"] * 4, ["b", "b", "c", "d"], ["a"] * 4, time=[1, 2, 3, 4])
+    assert votes.between(2, 4).n_judgements == 2
+    assert votes.between(2, 4).items.tolist() == ["a", "b", "c"]
+    assert votes.between(end=3).items.tolist() == ["a", "b"]
+    assert votes.between(3).items.tolist() == ["a", "c", "d"]
+    assert votes.between().n_judgements == 4
+    with pytest.raises(ValueError, match="No vote is between 5 and None; the first is at 1"):
+        votes.between(5)
+
+
+# ---------------------------------------------------------------- changes
+
+
+def votes_of(rng, before, after, n, judges=None):
+    """n votes in each of two periods, at the times 0 and 1."""
+    m, time = len(before), np.repeat([0, 1], n)
+    a = rng.integers(m, size=2 * n)
+    b = (a + rng.integers(1, m, size=2 * n)) % m
+    scores = np.where(time[:, None] == 0, before, after)
+    judge = None
+    if judges is not None:
+        judge = rng.integers(judges.shape[0], size=2 * n)
+        scores = scores + judges[judge]
+    at = np.arange(2 * n)
+    won = rng.random(2 * n) < expit(scores[at, a] - scores[at, b])
+    return Judgements.from_votes(
+        a, b, np.where(won, a, b), time=time, judge=judge, items=list(range(m))
+    )
+
+
+def test_changes_are_differences_of_two_boards():
+    rng = np.random.default_rng(0)
+    scores = np.array([0.5, 0.2, 0.0, -0.7])
+    votes = votes_of(rng, scores, scores, 400)
+    found = strength_changes(votes, 1)
+    boards = [aggregate(votes.between(*p), intervals="robust") for p in ((None, 1), (1, None))]
+    order = [np.argsort(board.items) for board in boards]
+    change = boards[1].scores[order[1]] - boards[0].scores[order[0]]
+    half = [(b.score_high - b.scores)[o] for b, o in zip(boards, order, strict=True)]
+    assert_allclose(found.change, change, atol=1e-6)  # none has changed: relative to all
+    assert not found.changed.any()
+    error = np.hypot(*half) / 1.959964
+    assert_allclose(found.standard_error, error, rtol=2e-3)  # n / (n - 1) of each period
+
+
+def test_holm_and_the_items_that_others_are_compared_with():
+    assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    assert_allclose(holm(np.array([0.5, 0.9])), [1.0, 1.0])
+    change = np.array([2.0, 0.01, -0.01, 0.02, -0.02, 0.0])
+    covariance = 0.01 * np.eye(6)
+    value, error, p = relative_changes(change, covariance, 1e6, 0.95)
+    assert_allclose(value, change - change[1:].mean())  # without the one that has changed
+    assert_allclose(error[0], 0.1 * np.sqrt(1 + 1 / 5))
+    assert (p <= 0.05).tolist() == [True] + [False] * 5
+    # relative to the mean of all, the others would seem to have changed as well
+    assert (np.abs(change - change.mean()) / 0.1 > 2.7).all()
+
+
+def test_false_alarms_are_rare_and_changes_are_found():
+    false, power, wrong = [], [], []
+    scores = np.linspace(0.6, -0.6, 6)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        false.append(strength_changes(votes_of(rng, scores, scores, 400), 1).changed.any())
+        if seed < 100:
+            after = scores + np.array([0, 0, 1.2, 0, 0, 0])
+            found = strength_changes(votes_of(rng, scores, after, 600), 1).changed
+            power.append(found[2])
+            wrong.append(np.delete(found, 2).any())
+    assert np.mean(false) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(power) > 0.9
+    assert np.mean(wrong) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
+
+
+def test_votes_of_the_same_judges_are_clusters():
+    """Each judge votes in one period only, so that other judges look like a change."""
+    m, false = 5, {"judges": [], "votes": []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        tastes = rng.normal(scale=1.0, size=(60, m))
+        time, n = np.repeat([0, 1], 1500), 3000
+        judge = rng.integers(30, size=n) + 30 * time
+        a = rng.integers(m, size=n)
+        b = (a + rng.integers(1, m, size=n)) % m
+        won = rng.random(n) < expit(tastes[judge, a] - tastes[judge, b])
+        for name, known in (("judges", judge), ("votes", None)):
+            votes = Judgements.from_votes(a, b, np.where(won, a, b), time=time, judge=known)
+            false[name].append(strength_changes(votes, 1).changed.any())
+    assert np.mean(false["judges"]) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    assert np.mean(false["votes"]) > 0.3
+
+
+def test_covariates_have_the_same_effect_in_both_periods():
+    data = make_arena(4000, n_models=5, drift=0.0, length=1.5, ties=0.0, random_state=0)
+    # in the second period the answers of the first model are longer, which is no strength
+    late = data.time >= data.time[2000]
+    length = data.log_length[:, 0].copy()
+    rng = np.random.default_rng(0)
+    longer = late * (1.0 * (data.model_a == "m0") - (data.model_b == "m0"))
+    length += longer
+    score = dict(zip(data.models, data.scores, strict=True))
+    lead = [score[a] - score[b] for a, b in zip(data.model_a, data.model_b, strict=True)]
+    won = rng.random(4000) < expit(np.array(lead) + 1.5 * length)
+    winner = np.where(won, "model_a", "model_b")
+
+    def changed(**options):
+        votes = Judgements.from_votes(data.model_a, data.model_b, winner, time=data.time, **options)
+        found = strength_changes(votes, data.time[2000])
+        return found.items[found.changed].tolist()
+
+    assert changed(covariates=length[:, None]) == []
+    assert changed() == ["m0"]
+
+
+def test_items_with_few_votes_are_not_tested():
+    rng = np.random.default_rng(0)
+    scores = np.linspace(0.6, -0.6, 5)
+    votes = votes_of(rng, scores, scores, 400)
+    first, second = votes.comparisons.winner, votes.comparisons.loser
+    new = np.concatenate([first, np.full(9, 5)]), np.concatenate([second, np.arange(9) % 5])
+    time = np.append(votes.details.time, np.ones(9))
+    more = Judgements.from_votes(*new, new[0], time=time, items=list(range(6)))
+    found = strength_changes(more, 1)
+    assert np.isnan(found.change[5]) and np.isnan(found.p_value[5]) and not found.changed[5]
+    assert np.isfinite(found.change[:5]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"at": "2026-01-01"}, "at must be a number, as the times of the votes are"),
+        ({"at": 0}, "Only 0 items have at least 30 votes both before and after at=0"),
+        ({"confidence_level": 2.0}, "confidence_level must be between"),
+        ({"method": "borda"}, "must be BradleyTerry with own effects"),
+        ({"method": BradleyTerry(own_effects=False)}, "must be BradleyTerry with own effects"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(options, match):
+    votes = votes_of(np.random.default_rng(0), np.zeros(4), np.zeros(4), 100)
+    with pytest.raises(ValueError, match=match):
+        strength_changes(votes, **{"at": 1, **options})
+
+
+def test_changes_need_times_one_query_and_several_judges():
+    votes = Judgements.from_votes(["a"], ["b"], ["a"], time=[1], judge=["ann"])
+    with pytest.raises(ValueError, match="needs several judges, but there is only one"):
+        strength_changes(votes, 1)
+    with pytest.raises(ValueError, match="strength_changes needs the time of each vote"):
+        strength_changes(Judgements.from_pairs([("a", "b")]), 1)
+    grouped = Judgements.from_votes(["a"] * 2, ["b"] * 2, ["a"] * 2, groups=[0, 1], time=[0, 1])
+    with pytest.raises(ValueError, match="of one query"):
+        strength_changes(grouped, 1)
