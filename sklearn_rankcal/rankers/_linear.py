@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
@@ -26,7 +25,7 @@ from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
-from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context
+from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
 
 
 def _is_stochastic(ranker: LinearRanker) -> bool:
@@ -211,7 +210,7 @@ class LinearRanker(QueryRanker):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LinearRanker:
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -254,7 +253,7 @@ class LinearRanker(QueryRanker):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LinearRanker:
+    ) -> Self:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
         Steps and averages continue from earlier calls of `partial_fit` or from a `fit`. The
@@ -332,7 +331,7 @@ class LinearRanker(QueryRanker):
             )
         return targets if draws is None else draws
 
-    def _keep_fit(self) -> LinearRanker:
+    def _keep_fit(self) -> Self:
         self.n_iter_ = self.model_.n_iter_
         self.surrogate_ = self.model_.surrogate_
         return self

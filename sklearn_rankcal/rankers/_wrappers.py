@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,7 +82,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> ScoreRegressor:
+    ) -> Self:
         """Fit a clone of the ranker.
 
         Parameters
@@ -256,7 +256,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> RelevanceRegressor:
+    ) -> Self:
         """Fit a clone of the regressor on the relevance.
 
         Parameters
