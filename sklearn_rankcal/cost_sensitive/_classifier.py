@@ -144,6 +144,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
 
     __reduce__ = reduce_with_versions
 
+    n_features_in_: int
+    feature_names_in_: np.ndarray[Any, Any]
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss_matrix": [None, "array-like", LowRankLoss, callable],

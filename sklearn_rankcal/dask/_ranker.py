@@ -151,6 +151,13 @@ class DaskCalibratedRanker(BaseEstimator):
     True
     """
 
+    model_: Any
+    loss_: Loss
+    decoder_: Any
+    calibrated_over_: str
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
     def __init__(
         self,
         regressor: Any = None,

@@ -167,6 +167,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
     __reduce__ = reduce_with_versions
 
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss": [str, Loss],

@@ -61,6 +61,15 @@ class QueryRanker(RankerMixin, BaseEstimator):
     loss_: Loss
     n_queries_: int
     n_queries_dropped_: int
+    model_: Any
+    decoder_: Any
+    calibrated_over_: str
+    grouped_: bool
+    n_iter_: int
+    validation_scores_: NDArray[np.float64]
+    validation_queries_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     decoder: Any = "auto"
     n_jobs: int | None = None
     regressor: Any = None
