@@ -76,6 +76,58 @@ def test_one_extension_for_every_cython_file(backend, monkeypatch):
         backend.kernels()
 
 
+SITE = {"Documentation": "https://site.example/"}
+SOURCE = {"Source": "https://host.example/us/it"}
+
+
+@pytest.mark.parametrize(
+    ("target", "urls", "wanted"),
+    [
+        ("[a](doc/guide/b.rst#c)", SITE | SOURCE, "[a](https://site.example/guide/b.html#c)"),
+        ("[a](doc/b.rst)", SOURCE, "[a](https://host.example/us/it/blob/HEAD/doc/b.rst)"),
+        ("[a](LICENSE)", SITE | SOURCE, "[a](https://host.example/us/it/blob/HEAD/LICENSE)"),
+        ("![a](doc/b.png)", SOURCE, "![a](https://host.example/us/it/raw/HEAD/doc/b.png)"),
+        ("[a](#b)", SOURCE, "[a](https://host.example/us/it#b)"),
+        ("[`a`](doc/b.rst) ([c](#d))", {}, "`a` (c)"),
+        ("[a](https://b.example/c)", {}, "[a](https://b.example/c)"),
+    ],
+)
+def test_links_of_the_readme(backend, target, urls, wanted):
+    assert backend.absolute_links(f"See {target}.", urls) == f"See {wanted}."
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_description_has_no_relative_link(tmp_path, known):
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / ".build", tmp_path / ".build")
+    for folder in ("dist", "sklearn_rankcal"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "sklearn_rankcal" / "_version.py", tmp_path / "sklearn_rankcal")
+    if known:
+        setup = tmp_path / "setup.cfg"
+        setup.write_text(setup.read_text().replace("    # Source =", "    Source ="))
+    folder = run_backend(tmp_path, "prepare_metadata_for_build_wheel", "numpy")
+    description = (folder / "METADATA").read_text(encoding="utf-8")
+    assert "](doc/" not in description and "](#" not in description
+    assert "](doc/" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert ("Project-URL: Source, https://" in description) == known
+    assert ("/sklearn_rankcal/blob/HEAD/doc/" in description) == known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hook", ["build_sdist", "build_wheel"])
+def test_two_builds_give_the_same_bytes(tree, tmp_path, monkeypatch, hook):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    other = shutil.copytree(tree, tmp_path / "other")
+    for number, path in enumerate(sorted(other.rglob("*"))):
+        os.utime(path, (10**9 + number, 10**9 + number))
+    (other / "README.md").chmod(0o600)
+    first, second = (run_backend(folder, hook, "numpy") for folder in (tree, other))
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
 @pytest.mark.slow
 def test_source_archive_holds_the_repository(tree):
     archive = run_backend(tree, "build_sdist", "numpy")
