@@ -1,7 +1,10 @@
 """What pip and a release give people: the build backend, the source archive and the wheels."""
 
+import configparser
 import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from sklearn_rankcal import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = (".build", ".ci", ".github", "doc", "examples", "sklearn_rankcal", "tests")
+FOLDERS = (".build", ".ci", ".conda", ".github", "doc", "examples", "sklearn_rankcal", "tests")
 
 
 @pytest.fixture
@@ -74,6 +79,27 @@ def test_one_extension_for_every_cython_file(backend, monkeypatch):
     monkeypatch.setenv("SKLEARN_RANKCAL_KERNELS", "fast")
     with pytest.raises(SystemExit, match="must be 'numpy', 'compiled' or unset; it is 'fast'"):
         backend.kernels()
+
+
+def test_recipe_and_citations_repeat_setup_cfg():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    recipe = (ROOT / ".conda" / "recipe.yaml").read_text(encoding="utf-8")
+    needed = re.search(r"  run:\n    - python\n(.*?)\n\n", recipe, re.DOTALL)[1]
+    wanted = setup["options"]["install_requires"].split()
+    assert [line.strip(" -").replace(" ", "") for line in needed.split("\n")] == wanted
+    assert f"\n  version: {__version__}\n" in recipe
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    metadata = setup["metadata"]
+    assert zenodo["title"] == metadata["name"]
+    assert zenodo["description"] == metadata["description"] + "."
+    assert zenodo["license"] == metadata["license_expression"]
+    assert zenodo["creators"] == [{"name": metadata["author"]}]
+    for text in (zenodo["title"], zenodo["description"], zenodo["license"], metadata["author"]):
+        assert f": {text}\n" in citation
+    for keyword in zenodo["keywords"]:
+        assert f"\n  - {keyword}\n" in citation
 
 
 SITE = {"Documentation": "https://site.example/"}
@@ -141,7 +167,7 @@ def test_source_archive_holds_the_repository(tree):
     }
     assert len(wanted) > 100
     assert not wanted - held
-    assert {"LICENSE", "README.md", "CITATION.cff", "pyproject.toml", "setup.cfg"} <= held
+    assert {"LICENSE", "README.md", "CITATION.cff", ".zenodo.json", "setup.cfg"} <= held
 
 
 @pytest.mark.slow
