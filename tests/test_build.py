@@ -131,14 +131,17 @@ def test_description_has_no_relative_link(tmp_path, known):
         (tmp_path / folder).mkdir()
     shutil.copy(ROOT / "sklearn_rankcal" / "_version.py", tmp_path / "sklearn_rankcal")
     if known:
-        setup = tmp_path / "setup.cfg"
-        setup.write_text(setup.read_text().replace("    # Source =", "    Source ="))
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        setup["metadata"]["project_urls"] = "\nSource = https://host.example/it"
+        with (tmp_path / "setup.cfg").open("w") as file:
+            setup.write(file)
     folder = run_backend(tmp_path, "prepare_metadata_for_build_wheel", "numpy")
     description = (folder / "METADATA").read_text(encoding="utf-8")
     assert "](doc/" not in description and "](#" not in description
     assert "](doc/" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert ("Project-URL: Source, https://" in description) == known
-    assert ("/sklearn_rankcal/blob/HEAD/doc/" in description) == known
+    assert ("Project-URL: Source, https://host.example/it" in description) == known
+    assert ("(https://host.example/it/blob/HEAD/doc/" in description) == known
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ __all__ = [
     "_fit_context",
     "_safe_indexing",
     "available_if",
+    "shorten_requests",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -36,3 +37,22 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function]
 def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Function]:
     decorate: Callable[[_Function], _Function] = _untyped_available_if(check)
     return decorate
+
+
+class _Request:
+    """Choose what a meta-estimator passes on by metadata routing: True, False, None or a name."""
+
+    def __init__(self, long: Any) -> None:
+        self.long = long
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        method = self.long.__get__(instance, owner)
+        method.__doc__ = self.__doc__
+        return method
+
+
+def shorten_requests(estimator: type) -> None:
+    """Replace the docstrings of scikit-learn's ``set_*_request``, of 35 lines and more each."""
+    for name, method in list(vars(estimator).items()):
+        if name.startswith("set_") and name.endswith("_request"):
+            setattr(estimator, name, _Request(method))
