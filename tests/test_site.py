@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import inspect
+import pydoc
 import re
 import sys
 from pathlib import Path
@@ -39,6 +40,14 @@ def test_members_of_python_types_are_left_out():
     """A space is a string, but its page need not list the methods of all strings."""
     members = class_members.describe_class(type(SCORES))
     assert "upper" not in members["methods"] and members["methods"]
+
+
+def test_help_of_a_ranker_can_be_read():
+    """Methods of scikit-learn included, of which those of metadata routing have one line each."""
+    shown = pydoc.plain(pydoc.render_doc(CalibratedRanker)).splitlines()
+    assert len(shown) < 350
+    assert any("needs no parameter" in line for line in shown[:10])
+    assert not any("sub-estimator" in line for line in shown)
 
 
 @pytest.mark.parametrize("full", sorted(class_members.MEMBERS))

@@ -106,6 +106,8 @@ class BoostedRanker(QueryRanker):
 
     _weighs_queries = True
     _learns_targets = False
+    decoder = "auto"
+    n_jobs = None
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
         "loss": [str, Loss],

@@ -150,6 +150,9 @@ class LinearRanker(QueryRanker):
     # Metadata routing passes groups to this method without a set_partial_fit_request call.
     __metadata_request__partial_fit = {"groups": True}
 
+    decoder = "auto"
+    regressor = None
+    validation_queries = None
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
         "loss": [str, Loss],

@@ -75,10 +75,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
     validation_queries_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    decoder: Any = "auto"
-    n_jobs: int | None = None
-    regressor: Any = None
-    validation_queries: float | None = None
+    # parameters, or attributes of a class that does not have the parameter
+    decoder: Any
+    n_jobs: int | None
+    regressor: Any
+    validation_queries: float | None
     # whether the predictions of the model estimate the expected targets of the loss
     _learns_targets = True
     __metadata_request__predict = {"groups": True, "rules": True}
@@ -128,7 +129,6 @@ class QueryRanker(RankerMixin, BaseEstimator):
             is an error if the ranker was fitted with query ids.
         rules : Rules, default=None
             Pinned places, quotas and other rules that the rankings keep (:ref:`rules`).
-
         Returns
         -------
         ranks : ndarray of shape (n_documents,)
