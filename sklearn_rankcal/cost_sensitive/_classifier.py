@@ -35,6 +35,7 @@ from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._numbers import check_no_mask
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, target_unit
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -42,7 +43,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 MAX_RECALIBRATED = 100
 
 
-class LowRankClassifier(ClassifierMixin, BaseEstimator):
+class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into

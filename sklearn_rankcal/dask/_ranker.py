@@ -72,13 +72,14 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import available_if
 
 #: Attributes of `ranker_` that the Dask ranker has, too.
 _OF_RANKER = ("model_", "loss_", "decoder_", "calibrated_over_")
 
 
-class DaskCalibratedRanker(BaseEstimator):
+class DaskCalibratedRanker(SiteLink, BaseEstimator):
     """`CalibratedRanker` for dask collections, which need not fit in memory.
 
     Targets and context columns are computed where the rows of a query are, and a regressor that

@@ -44,12 +44,13 @@ from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context, available_if
 
 Floats = NDArray[np.float64]
 
 
-class CalibratedLabelRanker(BaseEstimator):
+class CalibratedLabelRanker(SiteLink, BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A regressor with many outputs predicts the targets of the loss, and a decoder converts the

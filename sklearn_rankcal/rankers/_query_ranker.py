@@ -23,10 +23,11 @@ from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 
-class RankerMixin:
+class RankerMixin(SiteLink):
     """Tags and metadata requests that all rankers of queries share.
 
     The `predict(X, groups=None)` of a ranker returns positions, 1 = top, not scores.
