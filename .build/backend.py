@@ -1,4 +1,4 @@
-"""The build backend: setuptools, plus the compiled kernels.
+"""The build backend: setuptools, plus the compiled kernels and a release that can be repeated.
 
 pyproject.toml names this module. It finds every Cython file of the package, so a kernel can move or
 be split without a change here, and it chooses the options of the compiler at hand.
@@ -12,14 +12,22 @@ unset
     Build the kernels. Without a C compiler, fail.
 ``numpy``
     Build no kernels. The wheel is pure Python (``py3-none-any``).
+
+With ``SOURCE_DATE_EPOCH``, a time in seconds, the source archive and the pure Python wheel are the
+same bytes whenever and wherever they are built from the same files.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import re
 import shutil
 import sys
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import setuptools
 from setuptools.build_meta import _BuildMetaBackend
@@ -90,11 +98,70 @@ class BuildModules(build_py):
         super().run()
 
 
+def absolute_links(text: str, urls: dict[str, str]) -> str:
+    """Rewrite the relative links of the README, which lead nowhere on a package index.
+
+    A page of ``doc/`` leads to the site, which is ``Documentation`` in the ``project_urls`` of
+    setup.cfg, and the rest leads to the repository, ``Source``. A link whose address is not known
+    becomes plain text.
+    """
+    site, source = (urls.get(name, "").rstrip("/") for name in ("Documentation", "Source"))
+
+    def absolute(match: re.Match[str]) -> str:
+        image, label, target = match.groups()
+        page = re.fullmatch(r"doc/(.+)\.rst(#.*)?", target)
+        if page and site:
+            return f"[{label}]({site}/{page[1]}.html{page[2] or ''})"
+        if not source:
+            return label
+        folder = "" if target.startswith("#") else "/raw/HEAD/" if image else "/blob/HEAD/"
+        return f"{image}[{label}]({source}{folder}{target})"
+
+    return re.sub(r"(!?)\[([^\]]*)\]\((?![a-z]+:)([^)\s]+)\)", absolute, text)
+
+
+class Distribution(setuptools.Distribution):
+    """What setup.cfg says, with the README as a package index needs it."""
+
+    def parse_config_files(self, *args: Any, **keywords: Any) -> None:
+        super().parse_config_files(*args, **keywords)
+        metadata = self.metadata
+        metadata.long_description = absolute_links(
+            metadata.long_description, metadata.project_urls or {}
+        )
+
+
+def fix_times(archive: Path, seconds: int) -> None:
+    """Write a ``.tar.gz`` again, without what depends on the time and the machine of its build."""
+    with tarfile.open(archive) as old:
+        members = [
+            (member, old.extractfile(member).read() if member.isfile() else b"")
+            for member in sorted(old.getmembers(), key=lambda member: member.name)
+        ]
+    with (
+        archive.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=seconds) as packed,
+        tarfile.open(fileobj=packed, mode="w") as new,
+    ):
+        for member, content in members:
+            again = tarfile.TarInfo(member.name)
+            again.type, again.size, again.mtime = member.type, len(content), seconds
+            again.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            new.addfile(again, io.BytesIO(content))
+
+
 class Backend(_BuildMetaBackend):
     """The backend of setuptools, which reads setup.cfg and pyproject.toml, with our commands."""
 
+    def build_sdist(self, sdist_directory: str, config_settings: Any = None) -> str:
+        name = super().build_sdist(sdist_directory, config_settings)
+        if seconds := os.environ.get("SOURCE_DATE_EPOCH"):
+            fix_times(Path(sdist_directory, name), int(seconds))
+        return name
+
     def run_setup(self, setup_script: str = "setup.py") -> None:
         setuptools.setup(
+            distclass=Distribution,
             ext_modules=kernels(),
             cmdclass={"build_ext": BuildKernels, "build_py": BuildModules},
         )

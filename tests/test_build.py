@@ -1,7 +1,10 @@
 """What pip and a release give people: the build backend, the source archive and the wheels."""
 
+import configparser
 import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from sklearn_rankcal import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = (".build", ".ci", ".github", "doc", "examples", "sklearn_rankcal", "tests")
+FOLDERS = (".build", ".ci", ".conda", ".github", "doc", "examples", "sklearn_rankcal", "tests")
 
 
 @pytest.fixture
@@ -76,6 +81,82 @@ def test_one_extension_for_every_cython_file(backend, monkeypatch):
         backend.kernels()
 
 
+def test_recipe_and_citations_repeat_setup_cfg():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    recipe = (ROOT / ".conda" / "recipe.yaml").read_text(encoding="utf-8")
+    needed = re.search(r"  run:\n    - python\n(.*?)\n\n", recipe, re.DOTALL)[1]
+    wanted = setup["options"]["install_requires"].split()
+    assert [line.strip(" -").replace(" ", "") for line in needed.split("\n")] == wanted
+    assert f"\n  version: {__version__}\n" in recipe
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    metadata = setup["metadata"]
+    assert zenodo["title"] == metadata["name"]
+    assert zenodo["description"] == metadata["description"] + "."
+    assert zenodo["license"] == metadata["license_expression"]
+    assert zenodo["creators"] == [{"name": metadata["author"]}]
+    for text in (zenodo["title"], zenodo["description"], zenodo["license"], metadata["author"]):
+        assert f": {text}\n" in citation
+    for keyword in zenodo["keywords"]:
+        assert f"\n  - {keyword}\n" in citation
+
+
+SITE = {"Documentation": "https://site.example/"}
+SOURCE = {"Source": "https://host.example/us/it"}
+
+
+@pytest.mark.parametrize(
+    ("target", "urls", "wanted"),
+    [
+        ("[a](doc/guide/b.rst#c)", SITE | SOURCE, "[a](https://site.example/guide/b.html#c)"),
+        ("[a](doc/b.rst)", SOURCE, "[a](https://host.example/us/it/blob/HEAD/doc/b.rst)"),
+        ("[a](LICENSE)", SITE | SOURCE, "[a](https://host.example/us/it/blob/HEAD/LICENSE)"),
+        ("![a](doc/b.png)", SOURCE, "![a](https://host.example/us/it/raw/HEAD/doc/b.png)"),
+        ("[a](#b)", SOURCE, "[a](https://host.example/us/it#b)"),
+        ("[`a`](doc/b.rst) ([c](#d))", {}, "`a` (c)"),
+        ("[a](https://b.example/c)", {}, "[a](https://b.example/c)"),
+    ],
+)
+def test_links_of_the_readme(backend, target, urls, wanted):
+    assert backend.absolute_links(f"See {target}.", urls) == f"See {wanted}."
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_description_has_no_relative_link(tmp_path, known):
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / ".build", tmp_path / ".build")
+    for folder in ("dist", "sklearn_rankcal"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "sklearn_rankcal" / "_version.py", tmp_path / "sklearn_rankcal")
+    if known:
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        setup["metadata"]["project_urls"] = "\nSource = https://host.example/it"
+        with (tmp_path / "setup.cfg").open("w") as file:
+            setup.write(file)
+    folder = run_backend(tmp_path, "prepare_metadata_for_build_wheel", "numpy")
+    description = (folder / "METADATA").read_text(encoding="utf-8")
+    assert "](doc/" not in description and "](#" not in description
+    assert "](doc/" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert ("Project-URL: Source, https://host.example/it" in description) == known
+    assert ("(https://host.example/it/blob/HEAD/doc/" in description) == known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hook", ["build_sdist", "build_wheel"])
+def test_two_builds_give_the_same_bytes(tree, tmp_path, monkeypatch, hook):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    other = shutil.copytree(tree, tmp_path / "other")
+    for number, path in enumerate(sorted(other.rglob("*"))):
+        os.utime(path, (10**9 + number, 10**9 + number))
+    (other / "README.md").chmod(0o600)
+    first, second = (run_backend(folder, hook, "numpy") for folder in (tree, other))
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
 @pytest.mark.slow
 def test_source_archive_holds_the_repository(tree):
     archive = run_backend(tree, "build_sdist", "numpy")
@@ -89,7 +170,7 @@ def test_source_archive_holds_the_repository(tree):
     }
     assert len(wanted) > 100
     assert not wanted - held
-    assert {"LICENSE", "README.md", "CITATION.cff", "pyproject.toml", "setup.cfg"} <= held
+    assert {"LICENSE", "README.md", "CITATION.cff", ".zenodo.json", "setup.cfg"} <= held
 
 
 @pytest.mark.slow

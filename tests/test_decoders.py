@@ -67,5 +67,6 @@ def test_registry():
 def test_show_versions(capsys):
     show_versions()
     said = capsys.readouterr().out
-    assert "scikit-learn: " in said and "sklearn_rankcal: " in said
+    for name in ("scikit-learn", "sklearn_rankcal", "catboost", "dask"):
+        assert f" {name}: " in said
     assert f"kernels: {KERNELS}\n" in said

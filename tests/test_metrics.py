@@ -167,6 +167,10 @@ def test_agrees_with_scikit_learn_with_ties():
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 4, size=(30, 12)), rng.integers(0, 5, size=(30, 12)).astype(float)
     for k in (None, 1, 5, 12, 40):
+        gainless = np.vstack([y, np.zeros(12)]), np.vstack([scores, scores[0]])
+        wanted = sklearn.metrics.ndcg_score(*gainless, k=k)
+        got = m.ndcg_score(*gainless, k=k, gain="linear", zero_division=0)
+        assert got == pytest.approx(wanted)
         wanted = sklearn.metrics.ndcg_score(y, scores, k=k)
         assert m.ndcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
         wanted = sklearn.metrics.dcg_score(y, scores, k=k)

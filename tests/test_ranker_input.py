@@ -38,6 +38,28 @@ def frame_of(kind):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_groups_stand_in_for_the_group_column(kind, place):
+    frame = frame_of(kind)
+    columns = list(frame.columns)
+    columns.insert(place % len(columns), columns.pop())
+    frame = frame[columns]
+    bare = frame[[name for name in columns if name != "qid"]]
+    ranker = CalibratedRanker(Ridge(), group_column="qid").fit(frame, Y)
+    wanted = ranker.predict(frame)
+    np.testing.assert_array_equal(ranker.predict(bare, groups=G), wanted)
+    assert ranker.score(bare, Y, groups=G) == ranker.score(frame, Y)
+    with pytest.raises(ValueError, match="qid"):
+        ranker.predict(bare)
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(bare[bare.columns[::-1]], groups=G)
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(bare[bare.columns[1:]], groups=G)
+    with pytest.raises(ValueError, match="different queries"):
+        ranker.predict(frame, groups=np.zeros(len(G)))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_group_column(kind):
     frame = frame_of(kind)
     ranker = CalibratedRanker(Ridge(), group_column="qid").fit(frame, Y)

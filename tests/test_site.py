@@ -1,16 +1,30 @@
 """The parts of the documentation's build that need no Sphinx: the members of classes, the links."""
 
 import doctest
+import email.message
 import importlib.util
 import inspect
+import pydoc
 import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.utils import estimator_html_repr
 
-from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    LinearRanker,
+    LowRankClassifier,
+    RelevanceRegressor,
+    RiskControlledCutoff,
+    ScoreRegressor,
+)
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils import _site
 
 DOC = Path(__file__).parent.parent / "doc"
 
@@ -39,6 +53,56 @@ def test_members_of_python_types_are_left_out():
     """A space is a string, but its page need not list the methods of all strings."""
     members = class_members.describe_class(type(SCORES))
     assert "upper" not in members["methods"] and members["methods"]
+
+
+def test_help_of_a_ranker_can_be_read():
+    """Methods of scikit-learn included, of which those of metadata routing have one line each."""
+    shown = pydoc.plain(pydoc.render_doc(CalibratedRanker)).splitlines()
+    assert len(shown) < 350
+    assert any("needs no parameter" in line for line in shown[:10])
+    assert not any("sub-estimator" in line for line in shown)
+
+
+LINKED = {
+    "sklearn_rankcal.CalibratedRanker": CalibratedRanker(),
+    "sklearn_rankcal.CalibratedLabelRanker": CalibratedLabelRanker(),
+    "sklearn_rankcal.LinearRanker": LinearRanker(),
+    "sklearn_rankcal.RelevanceRegressor": RelevanceRegressor(Ridge()),
+    "sklearn_rankcal.RiskControlledCutoff": RiskControlledCutoff(CalibratedRanker()),
+    "sklearn_rankcal.ScoreRegressor": ScoreRegressor(CalibratedRanker()),
+    "sklearn_rankcal.cost_sensitive.LowRankClassifier": LowRankClassifier(loss_matrix=np.eye(2)),
+}
+
+
+@pytest.mark.parametrize("site", ["", "https://site.example/it"])
+@pytest.mark.parametrize("page", LINKED)
+def test_html_of_an_estimator_links_to_its_page(monkeypatch, page, site):
+    monkeypatch.setattr(_site, "documentation_site", lambda: site)
+    module, _, name = page.rpartition(".")
+    listed = "\n".join(path.read_text(encoding="utf-8") for path in (DOC / "api").glob("*.rst"))
+    assert f".. module:: {module}\n" in listed and f"\n   {name}\n" in listed
+    shown = estimator_html_repr(LINKED[page])
+    assert name in shown
+    assert (f'href="{site}/generated/{page}.html"' in shown) == bool(site)
+    assert ("/generated/sklearn_rankcal" in shown) == bool(site)
+
+
+@pytest.mark.parametrize(
+    ("urls", "wanted"),
+    [
+        (None, ""),
+        (["Source, https://host.example"], ""),
+        (["Source, https://a.example", "Documentation, https://b.example/"], "https://b.example"),
+    ],
+)
+def test_the_site_is_in_the_metadata(monkeypatch, urls, wanted):
+    message = email.message.Message()
+    for url in urls or ():
+        message["Project-URL"] = url
+    monkeypatch.setattr(_site.metadata, "metadata", lambda name: message)
+    _site.documentation_site.cache_clear()
+    assert _site.documentation_site() == wanted
+    _site.documentation_site.cache_clear()
 
 
 @pytest.mark.parametrize("full", sorted(class_members.MEMBERS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
@@ -35,6 +35,7 @@ from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._numbers import check_no_mask
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, target_unit
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -42,7 +43,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 MAX_RECALIBRATED = 100
 
 
-class LowRankClassifier(ClassifierMixin, BaseEstimator):
+class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
@@ -144,6 +145,8 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
 
     __reduce__ = reduce_with_versions
 
+    n_features_in_: int
+    feature_names_in_: np.ndarray[Any, Any]
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss_matrix": [None, "array-like", LowRankLoss, callable],
@@ -171,7 +174,7 @@ class LowRankClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LowRankClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regressor to the vectors alpha of the classes.
 
         Parameters

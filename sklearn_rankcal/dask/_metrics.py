@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import dask
 import numpy as np
@@ -155,6 +155,14 @@ def evaluate_rankings(
     )
 
 
+@overload
+def compare_rankings(
+    y_true: Any, first: Any, second: Any, *, metric: str = ..., **options: Any
+) -> Comparison: ...
+@overload
+def compare_rankings(
+    y_true: Any, first: Any, second: Any, *, metric: list[str] | tuple[str, ...], **options: Any
+) -> dict[str, Comparison]: ...
 @checks_keywords
 def compare_rankings(
     y_true: Any,

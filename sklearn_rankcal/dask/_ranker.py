@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import Any, Self
 
 import dask
 import numpy as np
@@ -15,7 +15,6 @@ from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.dask._documents import (
@@ -73,12 +72,14 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._site import SiteLink
+from sklearn_rankcal.utils._sklearn_compat import available_if
 
 #: Attributes of `ranker_` that the Dask ranker has, too.
 _OF_RANKER = ("model_", "loss_", "decoder_", "calibrated_over_")
 
 
-class DaskCalibratedRanker(BaseEstimator):
+class DaskCalibratedRanker(SiteLink, BaseEstimator):
     """`CalibratedRanker` for dask collections, which need not fit in memory.
 
     Targets and context columns are computed where the rows of a query are, and a regressor that
@@ -151,6 +152,13 @@ class DaskCalibratedRanker(BaseEstimator):
     True
     """
 
+    model_: Any
+    loss_: Loss
+    decoder_: Any
+    calibrated_over_: str
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
     def __init__(
         self,
         regressor: Any = None,
@@ -179,9 +187,7 @@ class DaskCalibratedRanker(BaseEstimator):
         self.verbose = verbose
 
     @checks_keywords
-    def fit(
-        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
-    ) -> DaskCalibratedRanker:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the regressor to the targets of the loss.
 
         Parameters

@@ -24,7 +24,8 @@ from sklearn_rankcal.measures._registry import split_cutoff
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
-#: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
+#: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
+#: `get_loss` is a loop over all of them.
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,
     "eru": ERU,
@@ -85,6 +86,16 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     >>> from sklearn_rankcal.losses import get_loss
     >>> get_loss("recall@20", threshold=2)
     Recall(k=20, threshold=2)
+
+    A ranker for every loss with its default parameters, but `Positional`, which has none. Labels of
+    0 and 1 suit them all:
+
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import LOSSES
+    >>> losses = {name: kind() for name, kind in LOSSES.items() if name != "positional"}
+    >>> rankers = {name: CalibratedRanker("boosting", loss=loss) for name, loss in losses.items()}
+    >>> rankers["precision"].loss.k
+    10
     """
     if isinstance(loss, Loss):
         if parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,6 +119,38 @@ def evaluate_rankings(
     return result
 
 
+@overload
+def compare_rankings(
+    y_true: Any,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    metric: str = "ndcg@10",
+    as_ranks: bool = False,
+    groups: ArrayLike | None = None,
+    ties: Ties = "average",
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 10_000,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    **parameters: Any,
+) -> Comparison: ...
+@overload
+def compare_rankings(
+    y_true: Any,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    metric: list[str] | tuple[str, ...],
+    as_ranks: bool = False,
+    groups: ArrayLike | None = None,
+    ties: Ties = "average",
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 10_000,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    **parameters: Any,
+) -> dict[str, Comparison]: ...
 @checks_keywords
 def compare_rankings(
     y_true: Any,

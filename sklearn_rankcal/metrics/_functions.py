@@ -256,6 +256,9 @@ def ndcg_score(
 ) -> float:
     """Normalized DCG: NDCG@k, which is DCG@k over the largest DCG@k that the labels allow.
 
+    The function of this name in scikit-learn has the gain y, where the default here is 2^y - 1, and
+    counts a query without gain as 0: ``gain="linear", zero_division=0`` gives its value.
+
     Parameters
     ----------
     {shared}

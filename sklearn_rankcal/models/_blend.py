@@ -5,7 +5,7 @@ The weights of the average are learned from held-out predictions that need no se
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
     __reduce__ = reduce_with_versions
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the four regressors and their weights.
 
         Parameters

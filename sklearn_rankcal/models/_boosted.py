@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
         validation: Validation | None = None,
-    ) -> BoostedModel:
+    ) -> Self:
         """Fit the regressor.
 
         Parameters

@@ -80,8 +80,6 @@ class DistilledModel(DocumentModel):
         the teacher if it is 0.
     n_drawn_ : int
         The number of drawn rows.
-    shares_ : dict of str to float
-        The `shares_` of a `StackedModel` as the teacher.
     context_
         As in `DocumentModel`.
 

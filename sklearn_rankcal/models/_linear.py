@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class LinearModel(BaseEstimator):
 
     def fit(
         self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
-    ) -> LinearModel:
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -153,7 +153,7 @@ class LinearModel(BaseEstimator):
 
     def partial_fit(
         self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
-    ) -> LinearModel:
+    ) -> Self:
         """Make one pass of the stochastic gradient method over some queries.
 
         Parameters

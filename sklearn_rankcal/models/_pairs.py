@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class PairModel(BaseEstimator):
         targets: PairTargets,
         queries: Queries,
         sample_weight: Floats | None = None,
-    ) -> PairModel:
+    ) -> Self:
         """Fit the regressor on pairs.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -144,7 +144,7 @@ class StackedModel(_BaseComposition):
         """Return the parameters of the stack, and with `deep` those of its members."""
         return self._get_params("_named_members", deep=deep)
 
-    def set_params(self, **params: Any) -> StackedModel:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters of the stack, or of a member as ``<name>__<parameter>``."""
         self._set_params("_named_members", **params)
         return self
@@ -156,7 +156,7 @@ class StackedModel(_BaseComposition):
         queries: Queries,
         sample_weight: Floats | None = None,
         labels: Any = None,
-    ) -> StackedModel:
+    ) -> Self:
         """Fit every member without each of the folds, and then the weights.
 
         Parameters

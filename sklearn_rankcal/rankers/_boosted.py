@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,6 +106,8 @@ class BoostedRanker(QueryRanker):
 
     _weighs_queries = True
     _learns_targets = False
+    decoder = "auto"
+    n_jobs = None
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
         "loss": [str, Loss],
@@ -156,7 +158,7 @@ class BoostedRanker(QueryRanker):
         y_val: Any = None,
         groups_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
-    ) -> BoostedRanker:
+    ) -> Self:
         """Grow the trees.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,74 +41,61 @@ _NOT_LEARNED = (
 class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    The ranker computes targets from the labels, fits the regressor to the targets, and decodes its
-    predictions into a ranking. With enough data, the rankings become the best possible ones for the
-    loss if the regressor can express the expected targets. By default, it minimises the loss of
-    NDCG by boosted trees that have learned from a stack of several models.
+    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG: below
+    100,000 rows four models are combined, and boosted trees learn to rank as they do. `predict`
+    returns positions, where 1 is the top of a query.
+
+    Every loss is fitted in the same way. Targets are computed from the labels, the regressor is
+    fitted to them, and its predictions are decoded into a ranking. With enough data it is the best
+    possible one for the loss, if the regressor can express the expected targets [1]_ [2]_.
 
     Parameters
     ----------
-    regressor : estimator, "boosting", "distilled", "stacked" or None, default=None
-        - ``"boosting"``: a `HistGradientBoostingRegressor` with settings for ranking data
-          (`models.default_regressor`).
-        - ``"stacked"``: a `StackedModel` of boosted regressors and a forest
-          (`models.default_members`), which ranks better. `fit` takes 8 to 15 times as long, and
-          `predict` about 18 times.
+    regressor : estimator, model, "boosting", "distilled", "stacked" or None, default=None
+        - ``"boosting"``: one `HistGradientBoostingRegressor` (`models.default_regressor`).
+        - ``"stacked"``: four models combined (`models.StackedModel`). It ranks better; `fit` takes
+          8 to 15 times as long, and `predict` about 18 times.
         - ``"distilled"``: one boosted regressor that has learned the scores of that stack
-          (`models.DistilledModel`), nearly as good and as fast as ``"boosting"`` in `predict`.
-        - None: ``"distilled"`` for 5 and more queries, below 30,000 rows, if query ids are known,
-          labels are relevance, and there are no validation queries; otherwise ``"boosting"``. From
-          30,000 rows and 70 queries on, one query of seven is held out, and the number of trees is
-          that with the least squared error of their targets.
-        - A regressor with scikit-learn's interface. For ``loss="pd"`` and ``"map"`` it is fitted to
-          pairs of documents (`models.PairModel`).
-        - A classifier, which learns the labels or weights of two classes (`models.DocumentModel`).
-        - A model of `sklearn_rankcal.models`, which is fitted as it is.
-
-        A sparse X is converted to a dense one for the first four, up to 4 GiB.
+          (`models.DistilledModel`), nearly as good, and as fast as ``"boosting"`` in `predict`.
+        - None: ``"distilled"`` for 5 and more queries and below 30,000 rows, if labels are
+          relevance and there are no validation queries; otherwise ``"boosting"``. From 30,000 rows
+          and 70 queries on, one query of seven is held out, and the number of trees is that with
+          the least squared error of their targets.
+        - An object: a regressor, a classifier of the levels of relevance, or one of `models`.
     loss : str or Loss, default="ndcg"
-        The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
-        ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
-        ``"map_by_scores"``, ``"map"``, ``"pd_by_scores"``, ``"pd"``, or an object such as
-        ``NDCG(k=10, gain="linear")`` (`losses`).
+        ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``, ``"recall@20"``, ``"wta"``,
+        ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``, ``"map_by_scores"``, ``"pd_by_scores"``, an
+        object such as ``NDCG(k=10, gain="linear")`` (`losses`), or ``"map"`` or ``"pd"``, for which
+        the regressor is fitted to pairs of documents.
     decoder : str or decoder, default="auto"
-        How predictions become a ranking: ``"sort"`` for losses on scores, for which it is exact;
-        ``"exact"`` and ``"local_search"`` for losses on pairs, also ``"greedy_dag"`` for ``"pd"``
-        and ``"diagonal"`` for ``"map"``; or an object of `decoders`. ``"auto"`` is exact where
-        that is cheap.
+        How predictions for pairs become a ranking: ``"exact"``, ``"local_search"``,
+        ``"greedy_dag"`` for ``"pd"``, ``"diagonal"`` for ``"map"``, or an object of `decoders`.
+        ``"auto"`` is exact where that is cheap. Scores are sorted (``"sort"``).
     context : "auto", None, str or list of str, default="auto"
-        Columns added for the regressor that compare a document with its query: ``"zscore"``,
+        Columns for the regressor that compare a document with its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
-        of the numeric columns whose level or spread differs between queries (``model_.context_``).
-        On pairs, only the default regressor gets them.
+        of the numeric columns whose level or spread differs between queries.
     center : bool, default=True
-        Whether to subtract from each target the mean of its query, which changes no ranking of the
-        targets. Ignored for classifiers.
+        Whether to subtract from each target the mean of its query, which changes no ranking.
     group_column : str, default=None
-        Name of the column of a data frame X that contains the query ids, which the regressor does
-        not see. Only so can `cross_val_predict` and ``search.predict(frame)`` get the queries.
+        Name of the column of a data frame X with the query ids, which the regressor does not see.
+        Only so can `cross_val_predict` and ``search.predict(frame)`` get the queries.
     validation_queries : float, default=None
-        Share of the queries, between 0 and 1, that `fit` holds out to choose the number of
-        iterations of a boosted regressor (scikit-learn, LightGBM, XGBoost, CatBoost) by the loss's
-        measure. Queries can also be passed to `fit` (``X_val``). The default regressor then has at
-        most 1,000 trees.
+        Share of the queries by which `fit` chooses the number of iterations of a boosted regressor
+        (scikit-learn, LightGBM, XGBoost, CatBoost).
     n_iter_no_change : int, default=50
         With validation queries, training stops after this many iterations without a new best mean.
     random_state : int, RandomState instance or None, default=None
-        Seed of every parameter ``random_state`` of the regressor, and of the draw of validation
-        queries. None leaves the parameters as they are.
+        Seed of validation queries and of the regressor, which keeps its own if this is None.
     n_jobs : int, default=None
-        How many queries are decoded at the same time by joblib for losses on pairs, and how many
-        members of a stack are fitted. The regressor has an `n_jobs` of its own.
+        How many queries are decoded at a time with losses on pairs, and members of a stack fitted.
     verbose : int, default=0
-        With 1, `fit`, `predict` and the reports print what they do and how long it takes. Larger
-        numbers, less 1, are passed to every parameter ``verbose`` of the regressor.
+        With 1, every step is printed with its time. Larger numbers, less 1, go to the regressor.
 
     Attributes
     ----------
     model_ : model
-        The fitted model; ``model_.regressor_`` is the fitted regressor of a `DocumentModel`,
-        `DistilledModel` or `PairModel`.
+        The fitted model. ``model_.regressor_`` is the fitted regressor, where there is one.
     loss_, decoder_
         The loss, with parameters left to the data filled in, and the decoder.
     calibrated_over_ : str
@@ -116,32 +103,17 @@ class CalibratedRanker(QueryRanker):
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_, n_queries_dropped_ : int
-        Numbers of queries in X, and of those left out because the loss is undefined on them (for
-        NDCG: they have no document with gain) or because all their weights are 0.
+        Numbers of queries in X, and of those without weight or on which the loss is undefined.
     n_iter_, validation_scores_, validation_queries_
-        If there were validation queries: the number of iterations that was chosen, the mean of the
-        loss's measure after each iteration (or, if the default held them out, minus the mean
-        squared error of the targets), and the ids of the queries on which the loss is defined.
+        With validation queries: the number of iterations, their measure after each, and their ids.
     n_features_in_, feature_names_in_
-        Number of columns of X, the group column included, and their names, where it has them.
-
-    See Also
-    --------
-    sklearn_rankcal.metrics.get_ranking_scorer : Scorers for `GridSearchCV`.
-    sklearn_rankcal.relevance_labels : Labels that carry their query through scikit-learn.
-
-    Notes
-    -----
-    The theorems [1]_ [2]_ are about functions of the whole query. The regressor receives a row and
-    its context columns; if expected targets depend on the query in other ways, add columns that
-    express this. Besides the regressor, `fit` and `predict` take O(n log r) time and O(n) memory
-    for n documents in queries of at most r.
+        Number of columns of X with the group column, and their names.
 
     References
     ----------
-    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
-    .. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
+    .. [1] Ramaswamy, Agarwal and Tewari (2013). Convex calibrated surrogates for low-rank loss
+       matrices with applications to subset ranking losses. NIPS. Theorem 3.
+    .. [2] Calauzènes, Usunier and Gallinari (2013). Calibration and regret bounds for
        order-preserving surrogate losses in learning to rank. Machine Learning. Theorem 3.2.
 
     Examples
@@ -150,7 +122,7 @@ class CalibratedRanker(QueryRanker):
     >>> from sklearn_rankcal.datasets import make_ranking
     >>> data = make_ranking(n_queries=60, random_state=0)
     >>> ranker = CalibratedRanker(loss="ndcg@10").fit(data.X, data.y, groups=data.groups)
-    >>> ranks = ranker.predict(data.X, groups=data.groups)  # 1 = top of its query
+    >>> ranks = ranker.predict(data.X, groups=data.groups)
     >>> rows, offsets, queries = ranker.predict_order(data.X, groups=data.groups, k=3)
     >>> ranks[rows[:3]].tolist()
     [1, 2, 3]
@@ -214,40 +186,30 @@ class CalibratedRanker(QueryRanker):
         y_val: Any = None,
         groups_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
-    ) -> CalibratedRanker:
-        """Fit the regressor on the loss's targets.
+    ) -> Self:
+        """Fit the regressor on the loss's targets, and return the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
+            One row per query-document pair. A regressor of this package takes sparse X as dense.
         y : array-like of shape (n_documents,)
             Relevance, larger is better; or the structured array of `relevance_labels`, or, for
             ``"pd"`` and ``"pd_by_scores"``, that of `preference_labels`.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row: any type, in any order, not necessarily contiguous. None with
-            plain labels and no `group_column`: all rows are one query, with a warning.
+            Query id of each row, in any order. None with plain labels and no `group_column`: all
+            rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row in the regression. For the default regressor and closed
-            forms only ratios count. Another one gets them as they are, and the largest must be
-            between 1e-12 and 1e12.
+            Non-negative weight of each row in the regression.
         X_val, y_val, groups_val, sample_weight_val
-            Validation queries, none of which is in X, in the same form; their weights are those of
-            `score`. A pipeline with transformers needs ``Pipeline(...,
-            transform_input=["X_val"])``; nothing notices if it is missing.
-
-        Returns
-        -------
-        self : CalibratedRanker
-            The fitted ranker.
+            Validation queries, none of which is in X, in the same form. A pipeline with
+            transformers needs ``transform_input=["X_val"]``; nothing notices if it is missing.
 
         Raises
         ------
-        ValueError
-            If data are not as described, or if the loss is undefined on all queries.
-        TypeError
-            If there are validation queries and the regressor cannot stop early, or if the regressor
-            is a ranker, such as `LGBMRanker`.
+        ValueError, TypeError
+            If data are not as described, if the loss is undefined on all queries, or if the
+            regressor is a ranker, or cannot stop early and there are validation queries.
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)

@@ -11,14 +11,13 @@ control needs.
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_rankcal.labels._relevance import read_relevance
@@ -44,6 +43,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
     StrOptions,
     _fit_context,
     _safe_indexing,
+    available_if,
 )
 from sklearn_rankcal.utils._typing import Bools, Floats
 from sklearn_rankcal.utils._wrapped import (
@@ -213,7 +213,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @checks_keywords
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> RiskControlledCutoff:
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Fit the ranker on a part of the queries, and choose the cut-off on the others.
 
         Parameters

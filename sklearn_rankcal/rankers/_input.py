@@ -5,6 +5,7 @@ The functions take the ranker first, as `sklearn.utils.validation.validate_data`
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
 from sklearn_rankcal.utils._features import (
     check_features,
+    is_dataframe,
     split_column,
     take_columns,
     used_categories,
@@ -32,10 +34,13 @@ def read_table(
 ) -> tuple[Any, Queries | None]:
     """Return the table without `group_column`, and the queries of `groups` or of that column."""
     table = check_features(X)
+    name = ranker.group_column
+    if name is not None and groups is not None and not reset and name not in _columns(table):
+        validate_data(_without_group_column(ranker), X=table, reset=False, skip_check_array=True)
+        return ranker._check_table(table), Queries.from_groups(groups, table.shape[0])
     if reset or not _fits_at_a_glance(ranker, table):
         validate_data(ranker, X=table, reset=reset, skip_check_array=True)
     queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
-    name = ranker.group_column
     if name is not None:
         whole = table
         table, column = split_column(table, name)
@@ -48,6 +53,19 @@ def read_table(
     if reset:
         ranker._categories = used_categories(table)
     return ranker._check_table(table), queries
+
+
+def _columns(table: Any) -> Any:
+    return table.columns if is_dataframe(table) else ()
+
+
+def _without_group_column(ranker: Any) -> Any:
+    """What `validate_data` compares with a frame whose queries are passed as groups only."""
+    other = copy.copy(ranker)
+    other.n_features_in_ = ranker.n_features_in_ - 1
+    if hasattr(ranker, "feature_names_in_"):
+        other.feature_names_in_ = np.delete(ranker.feature_names_in_, ranker._group_place)
+    return other
 
 
 def _fits_at_a_glance(ranker: Any, table: Any) -> bool:

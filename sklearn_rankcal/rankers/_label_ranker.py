@@ -7,13 +7,12 @@ has one output for each target of the row.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
@@ -45,12 +44,13 @@ from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context
+from sklearn_rankcal.utils._site import SiteLink
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context, available_if
 
 Floats = NDArray[np.float64]
 
 
-class CalibratedLabelRanker(BaseEstimator):
+class CalibratedLabelRanker(SiteLink, BaseEstimator):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A regressor with many outputs predicts the targets of the loss, and a decoder converts the
@@ -168,6 +168,8 @@ class CalibratedLabelRanker(BaseEstimator):
 
     __reduce__ = reduce_with_versions
 
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
         "loss": [str, Loss],
@@ -203,7 +205,7 @@ class CalibratedLabelRanker(BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedLabelRanker:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regressor to the targets of the loss.
 
         Parameters
@@ -333,7 +335,7 @@ class CalibratedLabelRanker(BaseEstimator):
 
     # ---------------------------------------------------------------- predict
 
-    def set_output(self, *, predict: str | None = None) -> CalibratedLabelRanker:
+    def set_output(self, *, predict: str | None = None) -> Self:
         """Choose what `predict` returns.
 
         Parameters

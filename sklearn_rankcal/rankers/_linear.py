@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
@@ -27,7 +26,7 @@ from sklearn_rankcal.surrogates._comparisons import warn_of_unused_weights
 from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
-from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context
+from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
 
 
 def _is_stochastic(ranker: LinearRanker) -> bool:
@@ -152,6 +151,9 @@ class LinearRanker(QueryRanker):
     # Metadata routing passes groups to this method without a set_partial_fit_request call.
     __metadata_request__partial_fit = {"groups": True}
 
+    decoder = "auto"
+    regressor = None
+    validation_queries = None
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
         "loss": [str, Loss],
@@ -212,7 +214,7 @@ class LinearRanker(QueryRanker):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LinearRanker:
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -257,7 +259,7 @@ class LinearRanker(QueryRanker):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LinearRanker:
+    ) -> Self:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
         Steps and averages continue from earlier calls of `partial_fit` or from a `fit`. The
@@ -336,7 +338,7 @@ class LinearRanker(QueryRanker):
             )
         return targets if draws is None else draws
 
-    def _keep_fit(self) -> LinearRanker:
+    def _keep_fit(self) -> Self:
         self.n_iter_ = self.model_.n_iter_
         self.surrogate_ = self.model_.surrogate_
         return self

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
@@ -24,9 +23,11 @@ from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
+from sklearn_rankcal.utils._site import SiteLink
+from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 
-class RankerMixin:
+class RankerMixin(SiteLink):
     """Tags and metadata requests that all rankers of queries share.
 
     The `predict(X, groups=None)` of a ranker returns positions, 1 = top, not scores.
@@ -43,6 +44,11 @@ class RankerMixin:
     __metadata_request__predict = {"groups": True}
     __metadata_request__decision_function = {"groups": True}
     __metadata_request__score = {"groups": True, "sample_weight": True}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Make scikit-learn's methods of metadata routing."""
+        super().__init_subclass__(**keywords)
+        shorten_requests(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -61,10 +67,20 @@ class QueryRanker(RankerMixin, BaseEstimator):
     loss_: Loss
     n_queries_: int
     n_queries_dropped_: int
-    decoder: Any = "auto"
-    n_jobs: int | None = None
-    regressor: Any = None
-    validation_queries: float | None = None
+    model_: Any
+    decoder_: Any
+    calibrated_over_: str
+    grouped_: bool
+    n_iter_: int
+    validation_scores_: NDArray[np.float64]
+    validation_queries_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    # parameters, or attributes of a class that does not have the parameter
+    decoder: Any
+    n_jobs: int | None
+    regressor: Any
+    validation_queries: float | None
     # whether the predictions of the model estimate the expected targets of the loss
     _learns_targets = True
     __metadata_request__predict = {"groups": True, "rules": True}
@@ -110,16 +126,14 @@ class QueryRanker(RankerMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row. It is needed if the ranker was fitted with query ids, unless X has
-            the column `group_column`. Otherwise None ranks all rows as one query.
+            Query id of each row, unless X has the column `group_column`. None is one query, which
+            is an error if the ranker was fitted with query ids.
         rules : Rules, default=None
             Pinned places, quotas and other rules that the rankings keep (:ref:`rules`).
-
         Returns
         -------
         ranks : ndarray of shape (n_documents,)
-            Position of each row inside its query. Documents with equal scores are ordered by a hash
-            of their features, whatever the order of the rows.
+            Documents with equal scores are ordered by a hash of their features.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return self._decode(X, queries, rules)
@@ -132,20 +146,10 @@ class QueryRanker(RankerMixin, BaseEstimator):
         k: int | None = None,
         rules: Rules | None = None,
     ) -> QueryOrder:
-        """Return the row indices of each query, best first.
+        """Return the rows of each query, best first, at most k of them (all if k is None).
 
-        Parameters
-        ----------
-        X, groups, rules
-            As in `predict`. Blocked rows are left out.
-        k : int, default=None
-            List at most the first k rows of each query; None lists all.
-
-        Returns
-        -------
-        order : QueryOrder
-            Its attributes are ``rows`` (indices into X), ``offsets`` (where the rows of each query
-            begin and end) and ``queries`` (the group ids).
+        The result has ``rows`` (indices into X), ``offsets`` (where the rows of each query begin
+        and end) and ``queries`` (the group ids). Rows that `rules` block are left out.
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
             raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
@@ -164,19 +168,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
     @available_if(_reports.predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return the predicted scores, larger is better, comparable inside a query.
+        """Return the predicted score of each row, larger is better, comparable inside a query.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`. `groups` is needed only if the scores depend on the queries, as with
-            context columns or a stack.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            For a `CalibratedRanker`, estimates of the expected targets, up to a shift per query.
-            For rankers with another surrogate, scores that minimise its expected value.
+        They estimate the expected targets, up to a shift per query; with other surrogates, they
+        minimise the expected surrogate. They need `groups` only if they depend on the query, as
+        with context columns.
         """
         X, queries = read_queries(self, X, groups, required=self._needs_queries())
         return self.model_.predict(X, queries)
@@ -191,19 +187,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     ) -> float:
         """Return the mean over queries of the loss's measure, higher is better.
 
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
-
-        Returns
-        -------
-        score : float
-            For pairwise disagreement, the share of the preference weight of all queries together
-            that is not contradicted, unless the loss has ``equal_queries=True``. NaN if the measure
-            is undefined on all queries.
+        The weight of a query is the mean of the weights of its rows. For pairwise disagreement, it
+        is the share of the preference weight that is not contradicted. NaN means that the measure
+        is undefined on all queries.
         """
         check_is_fitted(self)
         X, labels, queries = read_labelled(self, X, y, groups)
@@ -250,20 +236,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return the predictions for every pair of documents, which the decoder receives.
+        """Return a matrix of predictions for all pairs of documents for each query.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-
-        Returns
-        -------
-        matrices : list of ndarray of shape (r, r)
-            One matrix per query, whose documents are in the order of the rows of X. For ``"pd"``
-            entry [i, j] estimates E[y_ij - y_ji], where y_ij is the weight of the preference for i
-            over j (see `decode_preferences`); for ``"map"`` it estimates E[y_i y_j / sum(y)], up to
-            a constant on the diagonal (see `decode_average_precision`).
+        Rows and columns are in the order of the rows of X. Entry [i, j] estimates E[y_ij - y_ji]
+        for ``"pd"``, where y_ij is the weight of the preference for i over j, and
+        E[y_i y_j / sum(y)] for ``"map"``, up to a constant on the diagonal.
         """
         X, queries = read_queries(self, X, groups)
         return _reports.predict_preferences(self, X, queries)
@@ -273,18 +250,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Report how far the ranking of each query can be from the best one for its predictions.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-
-        Returns
-        -------
-        report : dict of ndarray of shape (n_queries,)
-            ``pandas.DataFrame(report)`` is a table. Its columns are ``query``, ``n_documents``,
-            ``objective`` (what the decoder minimises), ``lower_bound`` (no ranking has a smaller
-            objective), ``gap``, ``optimal`` (whether that is proved), ``method``, and for ``"pd"``
-            ``cyclic`` (whether the predicted preferences have a cycle).
+        The keys are ``query``, ``n_documents``, ``objective`` (what the decoder minimises),
+        ``lower_bound`` (of the objective of every ranking), ``gap``, ``optimal`` (whether that is
+        proved), ``method``, and for ``"pd"`` ``cyclic``. Each value has shape (n_queries,).
         """
         X, queries = read_queries(self, X, groups)
         return _reports.decode_report(self, X, queries)
@@ -293,22 +261,12 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def rules_report(
         self, X: Any, groups: ArrayLike | None = None, *, rules: Rules
     ) -> dict[str, NDArray[Any]]:
-        """Report what rules cost in each query, in the unit of the loss.
+        """Report what `rules` cost in each query, in the unit of the loss.
 
-        Parameters
-        ----------
-        X, groups, rules
-            As in `predict`.
-
-        Returns
-        -------
-        report : dict of ndarray of shape (n_queries,)
-            ``pandas.DataFrame(report)`` is a table. Its columns are ``query``, ``n_documents``,
-            ``price`` (the expected loss with the rules, by the predictions, minus that without
-            any), ``optimal`` (whether it is proved that no ranking is better), ``method``,
-            ``violation`` and ``broken`` (by how much and which soft rules the ranking breaks), and
-            for each parameter and each quota ``price of ...``: how much smaller the loss is without
-            this one. These need not add up to the price.
+        The keys are ``query``, ``n_documents``, ``price`` (of all rules), ``optimal`` (whether it
+        is proved that no ranking is better), ``method``, ``violation`` and ``broken`` (of soft
+        rules), and ``price of ...`` for each parameter and quota: how much smaller the expected
+        loss is without it. These need not add up to the price. Each value has shape (n_queries,).
         """
         X, queries, given = read_ruled(self, X, groups, rules)
         return _reports.rules_report(self, X, queries, given)
@@ -317,29 +275,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
         """Report whether the rankings are optimal, whether scores suffice, and regret bounds.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-        y : array-like of shape (n_documents,) or (n_documents, m), or list, default=None
-            Labels of held-out queries, as in `score`, to bound the regret by theorem 3 of
-            Ramaswamy et al. (2013). Several judges are columns, or a list of structured labels;
-            their noise is estimated and removed. With one judge the bound contains the noise.
-
-        Returns
-        -------
-        diagnosis : Diagnosis
-            ``print(diagnosis)`` shows a summary; :ref:`diagnosis` explains it.
-
-        Examples
-        --------
-        >>> from sklearn_rankcal import CalibratedRanker
-        >>> from sklearn_rankcal.datasets import make_ranking
-        >>> data = make_ranking(n_queries=80, n_documents=6, random_state=0)
-        >>> ranker = CalibratedRanker("boosting", loss="pd")
-        >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
-        >>> ranker.diagnose(data.X, data.groups, data.y).shares["optimal"]
-        1.0
+        The bounds need labels `y` of held-out queries, as in `score`. Several judges are columns of
+        `y`, or a list of structured labels; with one, the bound contains the noise of the labels.
+        ``print(ranker.diagnose(X, groups))`` shows a summary; :ref:`diagnosis` explains it.
         """
         check_is_fitted(self)
         return _reports.diagnose(self, X, groups, y)
@@ -348,33 +286,15 @@ class QueryRanker(RankerMixin, BaseEstimator):
 
     @checks_keywords
     def transform_table(self, X: Any, groups: ArrayLike | None = None) -> Any:
-        """Return the table that the fitted regressor sees, for tools such as SHAP.
+        """Return the table that ``model_.regressor_`` sees, for tools such as SHAP.
 
-        It has the columns of X without `group_column`, and the context columns. Tools that explain
-        a regressor take ``ranker.model_.regressor_`` and this table; see :ref:`explain`.
-
-        Parameters
-        ----------
-        X, groups
-            As in `decision_function`.
-
-        Returns
-        -------
-        table : array, sparse matrix or data frame of shape (n_documents, n_columns)
-            In the container of X. `get_feature_names_out` returns the names of its columns. A
-            stack or a model of pairs has no such table (TypeError).
+        It is X without `group_column`, and with context columns. A stack or a model of pairs has
+        none (TypeError). See :ref:`explain`.
         """
         return _table.transform_table(self, X, groups)
 
     def get_feature_names_out(self) -> NDArray[Any]:
-        """Return the names of the columns of `transform_table`.
-
-        Returns
-        -------
-        names : ndarray of shape (n_columns,)
-            The names of the columns of X, ``x0``, ``x1`` and so on if they have none, and for each
-            context column ``<column>__<kind>``.
-        """
+        """Return the names of the columns of `transform_table`: ``<column>__<kind>`` is context."""
         return _table.feature_names(self)
 
     @property

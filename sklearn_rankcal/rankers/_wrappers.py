@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
 
 
-class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A regressor whose `predict` returns the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
@@ -82,7 +83,7 @@ class ScoreRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> ScoreRegressor:
+    ) -> Self:
         """Fit a clone of the ranker.
 
         Parameters
@@ -209,7 +210,7 @@ def _carry(y: Any, groups: ArrayLike | None) -> Any:
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
-class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """A plain regressor of relevance that takes the labels of rankers.
 
     A regressor of scikit-learn refuses the structured array of `relevance_labels`. This one passes
@@ -256,7 +257,7 @@ class RelevanceRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> RelevanceRegressor:
+    ) -> Self:
         """Fit a clone of the regressor on the relevance.
 
         Parameters

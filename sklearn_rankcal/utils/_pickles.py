@@ -12,11 +12,9 @@ from sklearn_rankcal._version import __version__
 
 
 def reduce_with_versions(self: Any) -> Any:
-    """The `__reduce__` of estimators: store the versions of scikit-learn and of this package.
-
-    scikit-learn does this for its own classes only. The versions come first in the pickle, so that
-    the warning appears before scikit-learn's own trees fail to load.
-    """
+    """Store the versions of scikit-learn and of this package."""
+    # scikit-learn does this for its own classes only. The versions come first in the pickle, so
+    # that the warning appears before scikit-learn's own trees fail to load.
     return _rebuild, (type(self), sklearn.__version__, __version__), self.__getstate__()
 
 

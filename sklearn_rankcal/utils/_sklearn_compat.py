@@ -1,7 +1,58 @@
-"""Everything in this package that depends on private parts of scikit-learn."""
+"""Everything in this package that depends on private parts of scikit-learn, or lacks types there.
 
-from sklearn.base import _fit_context
+`_fit_context` and `available_if` are scikit-learn's decorators with a type: without one, type
+checkers take every method that they decorate for `Any`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if as _untyped_available_if
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "_fit_context", "_safe_indexing"]
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "_fit_context",
+    "_safe_indexing",
+    "available_if",
+    "shorten_requests",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function], _Function]:
+    decorate: Callable[[_Function], _Function] = _untyped_fit_context(
+        prefer_skip_nested_validation=prefer_skip_nested_validation
+    )
+    return decorate
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Function]:
+    decorate: Callable[[_Function], _Function] = _untyped_available_if(check)
+    return decorate
+
+
+class _Request:
+    """Choose what a meta-estimator passes on by metadata routing: True, False, None or a name."""
+
+    def __init__(self, long: Any) -> None:
+        self.long = long
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        method = self.long.__get__(instance, owner)
+        method.__doc__ = self.__doc__
+        return method
+
+
+def shorten_requests(estimator: type) -> None:
+    """Replace the docstrings of scikit-learn's ``set_*_request``, of 35 lines and more each."""
+    for name, method in list(vars(estimator).items()):
+        if name.startswith("set_") and name.endswith("_request"):
+            setattr(estimator, name, _Request(method))

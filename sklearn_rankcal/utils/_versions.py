@@ -10,7 +10,7 @@ from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal._version import __version__
 
 DEPENDENCIES = ("scikit-learn", "numpy", "scipy", "joblib")
-OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost")
+OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost", "catboost", "dask")
 
 
 def show_versions() -> None:

@@ -135,6 +135,7 @@ EXEMPT = {
     "MetricAtKDisplay": "draws a picture: tests/test_displays.py",
     "QueryDifferencesDisplay": "draws a picture: tests/test_displays.py",
     "plot_aggregate": _PLOT,
+    "plot_alternatives": _PLOT,
     "plot_matrix": _PLOT,
     "plot_preference_graph": _PLOT,
     "plot_probability_above": _PLOT,
