@@ -139,7 +139,7 @@ def test_tiers_of_a_leaderboard():
     board = aggregate(votes, n_resamples=300)
     assert board.items[board.rows_of()][[0, 3]].tolist() == [0, 3]
     assert board.tiers().tolist() == [1, 2, 2, 4]
-    with pytest.raises(ValueError, match="no resamples"):
+    with pytest.raises(ValueError, match="no intervals"):
         aggregate(votes).tiers()
     # items that no comparison connects are undecided
     with pytest.warns(DisconnectedComparisonsWarning):
