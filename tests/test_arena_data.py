@@ -73,7 +73,7 @@ def test_shapes_names_and_the_frame():
     assert data.models[[0, -1]].tolist() == ["m00", "m11"]
     assert (data.model_a != data.model_b).all()
     assert set(data.judge) == set(range(7))
-    assert (np.diff(data.time) >= np.timedelta64(0)).all()
+    assert (np.diff(data.time) >= np.timedelta64(0, "s")).all()
     assert (data.category == "c0").sum() > (data.category == "c2").sum()
     assert_allclose(data.log_length[:, 0], np.log(data.length_a / data.length_b))
     assert_allclose(data.category_scores.sum(axis=1), 0.0, atol=1e-12)
