@@ -78,6 +78,11 @@ html_title = "sklearn_rankcal"
 html_theme = "pydata_sphinx_theme"
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/favicon.svg",
+        "image_dark": "_static/favicon.svg",
+        "text": "sklearn_rankcal",
+    },
     "navbar_start": ["navbar-logo", "version"],
     "footer_start": ["copyright", "version"],
     "footer_end": ["sphinx-version"],

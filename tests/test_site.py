@@ -58,7 +58,8 @@ def test_members_of_python_types_are_left_out():
 def test_help_of_a_ranker_can_be_read():
     """Methods of scikit-learn included, of which those of metadata routing have one line each."""
     shown = pydoc.plain(pydoc.render_doc(CalibratedRanker)).splitlines()
-    assert len(shown) < 350
+    # from Python 3.13 on, each parameter of a long signature has a line of its own
+    assert len(shown) < (350 if sys.version_info < (3, 13) else 450)
     assert any("needs no parameter" in line for line in shown[:10])
     assert not any("sub-estimator" in line for line in shown)
 
