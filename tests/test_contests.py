@@ -406,3 +406,49 @@ def test_surrogates_that_leave_out_weights_or_ties_say_so():
         LinearRanker("ranknet", loss="pd_by_scores").fit(rows, y)
     with pytest.warns(UserWarning, match="the same weight in both directions"):
         LinearRanker("difference_graph", loss="pd_by_scores").fit(rows, y)
+
+
+#: Agresti (2002), Categorical Data Analysis, table 10.10: wins of the home team and of the visitors
+#: among the teams of the American League's Eastern Division in 1987, in the order of `TEAMS`.
+TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
+HOME = [[None, (4, 3), (4, 2), (4, 3), (6, 1), (4, 2), (6, 0)],
+        [(3, 3), None, (4, 2), (4, 3), (6, 0), (6, 1), (4, 3)],
+        [(2, 5), (4, 3), None, (2, 4), (4, 3), (4, 2), (6, 0)],
+        [(3, 3), (5, 1), (2, 5), None, (4, 3), (4, 2), (6, 1)],
+        [(5, 1), (2, 5), (3, 3), (4, 2), None, (5, 2), (6, 0)],
+        [(2, 5), (3, 3), (3, 4), (4, 3), (4, 2), None, (2, 4)],
+        [(2, 5), (1, 5), (1, 6), (2, 4), (1, 6), (3, 4), None]]  # fmt: skip
+
+
+def test_baseball_with_home_advantage_is_as_printed():
+    """Table 10.11 of Agresti, which BradleyTerry2 reproduces."""
+    first, second, winner, count = [], [], [], []
+    for i, row in enumerate(HOME):
+        for j, wins in enumerate(row):
+            for k in range(2 if wins else 0):
+                first.append(TEAMS[i])
+                second.append(TEAMS[j])
+                winner.append(TEAMS[i] if k == 0 else TEAMS[j])
+                count.append(wins[k])
+    plain = aggregate(
+        Judgements.from_votes(first, second, winner, count=count), intervals="information"
+    )
+    scores = np.sort(plain.scores) - plain.scores.min()
+    assert_allclose(scores[1:], [0.68, 1.11, 1.25, 1.29, 1.44, 1.58], atol=0.0051)
+    board = aggregate(Judgements.from_votes(first, second, winner, count=count, position=True))
+    strength = np.sort(np.exp(board.scores))
+    printed = [0.044, 0.088, 0.137, 0.157, 0.164, 0.190, 0.220]
+    assert_allclose(strength / strength.sum(), printed, atol=0.00051)
+    assert board.coefficients[0].value == pytest.approx(0.302, abs=0.00051)
+
+
+def test_journal_citations_are_as_printed():
+    """Stigler (1994); the coefficients are those of the vignette of BradleyTerry2."""
+    names = ["Biometrika", "Comm Statist", "JASA", "JRSS-B"]
+    cited = [[714, 730, 498, 221], [33, 425, 68, 17], [320, 813, 1072, 142], [284, 276, 325, 188]]
+    pairs = [(one, other) for one in names for other in names if one != other]
+    count = [cited[names.index(one)][names.index(other)] for one, other in pairs]
+    board = aggregate(Judgements.from_pairs(pairs, count=count), intervals="information")
+    found = dict(zip(board.items.tolist(), board.scores.tolist(), strict=True))
+    relative = [found[name] - found["Biometrika"] for name in names[1:]]
+    assert_allclose(relative, [-2.949, -0.480, 0.269], atol=0.00051)
