@@ -106,7 +106,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": "plot_",
     "ignore_pattern": "quickstart|benchmarks",
-    # by use; the text of the gallery's first page, examples/README.rst, has the same order
+    # by use
     "within_subsection_order": ExplicitOrder(
         [
             "plot_search_results.py",

@@ -191,8 +191,9 @@ def plot(found: dict[str, dict[str, np.ndarray]], file: Path) -> None:
         title="normalization",
         loc="outside lower center",
         ncols=2,
+        framealpha=0,
     )
-    figure.savefig(file)
+    figure.savefig(file, transparent=True)  # the site has a dark theme, too
 
 
 def main() -> None:

@@ -293,7 +293,7 @@ def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
     for ax in (left, right):
         ax.grid(color="0.9")
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, transparent=True)  # the site has a dark theme, too
     print(f"drawn: {path}")
 
 
@@ -317,7 +317,7 @@ def draw_differences(differences: dict[str, tuple[float, float, float]], path: P
     ax.xaxis.set_major_formatter("{x:+.3f}")
     ax.xaxis.set_major_locator(plt.MultipleLocator(0.005))
     ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, transparent=True)  # the site has a dark theme, too
     print(f"drawn: {path}")
 
 
