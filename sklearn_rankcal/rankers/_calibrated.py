@@ -42,7 +42,7 @@ class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
     ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG: below
-    100,000 rows four models are combined, and boosted trees learn to rank as they do. `predict`
+    30,000 rows four models are combined, and boosted trees learn to rank as they do. `predict`
     returns positions, where 1 is the top of a query.
 
     Every loss is fitted in the same way. Targets are computed from the labels, the regressor is
