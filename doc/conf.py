@@ -86,6 +86,7 @@ html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "footer_start": ["copyright", "version"],
     "footer_end": ["sphinx-version"],
+    "header_links_before_dropdown": 4,  # the rest is below More
     "show_prev_next": False,  # but in the user guide, see show_next_page
     "show_toc_level": 2,  # the questions of the FAQ, the methods of a class
     "collapse_navigation": True,  # on a page of the API, only the names of its own section

@@ -1,4 +1,4 @@
-"""What each tool of scikit-learn does with a ranker; doc/scikit_learn.rst shows the same table."""
+"""What each tool of scikit-learn does with a ranker; doc/scikit_learn.rst has a shorter table."""
 
 from sklearn.exceptions import FitFailedWarning
 
