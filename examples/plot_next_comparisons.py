@@ -4,8 +4,8 @@ Ask for the votes that matter
 
 Votes cost time or money. A leaderboard knows which of its scores are uncertain, and
 `Aggregate.next_comparisons` uses this to say which pairs to compare next. This example asks for the
-same number of votes in two ways: on pairs drawn at random, and on the pairs that the leaderboard
-asks for. It plots how the certainty grows.
+same number of votes in three ways: on pairs drawn at random, and on the pairs that the leaderboard
+asks for, about the first place or about all places. It plots how the certainty grows.
 
 There are eight models. The first two are close to each other, and most of the others are clearly
 worse. A vote on two bad models says little about the first place.
@@ -90,7 +90,8 @@ for name, ask in ways.items():
         ax.plot(n_votes, np.mean([[value(b) for b in run] for run in runs], axis=0), label=name)
 axes[0].set(xlabel="votes", ylabel="standard error of osprey - heron")
 axes[1].set(xlabel="votes", ylabel="mean error of a rank")
-_ = axes[0].legend()
+axes[0].legend()
+plt.show()
 
 # %%
 # When may one stop? One who looks after each batch, and stops as soon as the first place is clear,

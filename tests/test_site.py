@@ -1,5 +1,6 @@
 """The parts of the documentation's build that need no Sphinx: the members of classes, the links."""
 
+import ast
 import doctest
 import email.message
 import importlib.util
@@ -135,6 +136,24 @@ def test_links_of_a_site(tmp_path, body, n_errors):
     (tmp_path / "other.html").write_text('<h1 id="here">', encoding="utf-8")
     n_pages, errors = check_links.find_errors(tmp_path)
     assert n_pages == 2 and len(errors) == n_errors
+
+
+def test_every_picture_of_the_gallery_has_a_text():
+    """A figure is shown by plt.show(); the texts are read without importing Sphinx."""
+    tree = ast.parse((DOC / "_extensions" / "gallery_alt.py").read_text(encoding="utf-8"))
+    (texts,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TEXTS"
+    )
+    examples = {
+        path.stem.removeprefix("plot_"): path.read_text(encoding="utf-8").count("\nplt.show()")
+        for path in (DOC.parent / "examples").glob("plot_*.py")
+    }
+    assert all(examples.values())
+    assert sorted(ast.literal_eval(texts)) == sorted(
+        f"{name}_{i + 1:03d}" for name, n_shown in examples.items() for i in range(n_shown)
+    )
 
 
 def test_citations_of_the_site_are_those_of_the_citation_file():

@@ -82,6 +82,12 @@ TEXTS = {
         "each surrogate lie on different sides of the diagonal. On the right, the lines of the two "
         "normalizations have different signs inside a grey interval of p."
     ),
+    "next_comparisons_001": (
+        "Two plots by the number of votes, 160 to 1,200, for three ways of choosing pairs. The "
+        "standard error of osprey - heron is smallest with pairs for the first place: .08 at the "
+        "end, random pairs .17, pairs for all places .23. The mean error of a rank falls fastest "
+        "with pairs for all places, from 1.1 to about .25."
+    ),
     "pipeline_001": (
         "NDCG of the first k hotels, k from 1 to 10, with bands for intervals. The pipeline is on "
         "top, from .57 to .75, then best reviews first, then lowest prices first."
@@ -123,6 +129,15 @@ TEXTS = {
     "search_results_002": (
         "A bar for each of 150 queries, sorted: 107 bars are above 0, where the ranker is better, "
         "and 40 below. The mean difference is +.07, and its interval does not contain 0."
+    ),
+    "star_wars_001": (
+        "A matrix of the chance, in %, that one person likes the film of the row more than that of "
+        "the column. The first films are each above the three later ones by 80 to 92 %. Within "
+        "these two groups most cells are between 40 and 60."
+    ),
+    "star_wars_002": (
+        "Bars of the share of people whose favourite a film may be: 92 % for The Empire Strikes "
+        "Back, 78 and 73 % for Return of the Jedi and A New Hope, 23 to 39 % for the others."
     ),
     "surrogate_conditions_001": (
         "Four maps of distributions, with the lines below which low noise, P_f and no cycle hold. "
