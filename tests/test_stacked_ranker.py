@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import MissingGroupsWarning
+from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import (
     DistilledModel,
@@ -75,17 +76,37 @@ def test_held_out_queries_choose_the_trees_of_many_rows(monkeypatch):
     monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", 20)
     ranker = fit()
     n_queries = len(np.unique(G))
-    assert type(ranker.model_) is DocumentModel
-    assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ < 1000
+    stack = ranker.model_
+    assert list(stack.members_) == ["targets", "borda"]
+    models = {name: model for name, (model,) in stack.members_.items()}
+    assert ranker.n_iter_ == sum(model.regressor_.n_iter_ for model in models.values()) < 1000
     assert len(ranker.validation_queries_) == pytest.approx(n_queries / 7, abs=1)
-    # the number of trees is that of the least squared error of the targets of these queries
+    # the number of trees is that of the least error of a member's own targets on these queries
     held = np.isin(G, ranker.validation_queries_)
     queries = Queries.from_groups(G[held])
     targets = ranker.loss_.training_targets(Y[held], queries)
+    trained = Queries.from_groups(G[~held])
+
+    def errors(model, learned, error):
+        own, _ = model._table(X[~held], trained)
+        table, _ = model._table(X[held], queries)
+        again = clone(model.regressor_).set_params(max_iter=15).fit(own, learned)
+        return [error(scores) for scores in again.staged_predict(table)]
+
+    learned = ranker.loss_.training_targets(Y[~held], trained)
+    wanted = targets / learned.mean()
+    found = errors(
+        models["targets"], learned / learned.mean(), lambda s: np.mean(s - wanted * np.log(s))
+    )
+    assert models["targets"].regressor_.n_iter_ == 1 + np.argmin(found)
+    learned = trained.center(get_loss("pd_by_scores").training_targets(Y[~held], trained))
+    borda = queries.center(get_loss("pd_by_scores").training_targets(Y[held], queries))
+    found = errors(models["borda"], learned, lambda s: np.mean((queries.center(s) - borda) ** 2))
+    assert models["borda"].regressor_.n_iter_ == 1 + np.argmin(found)
+    # the only value is the error of the weighted sum
     scores = ranker.decision_function(X[held], groups=G[held])
     error = np.mean(queries.center(scores - targets) ** 2)
-    np.testing.assert_allclose(ranker.validation_scores_.max(), -error, rtol=1e-9)
-    assert ranker.n_iter_ == 1 + np.argmax(ranker.validation_scores_)
+    np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
     # the same queries are held out again, whatever their order
     order = np.random.default_rng(0).permutation(len(Y))
     other = CalibratedRanker().fit(X[order], Y[order], groups=G[order])
@@ -145,9 +166,45 @@ def test_too_few_queries_for_the_stack():
         CalibratedRanker("stacked").fit(X[rows], Y[rows], groups=G[rows])
 
 
-def test_validation_queries_are_for_a_single_model():
-    with pytest.raises(TypeError, match="StackedModel cannot stop early"):
-        fit("stacked", validation_queries=0.2)
+def test_a_stack_with_validation_queries():
+    """Each member is fitted once; these queries choose the trees of boosted ones, and weights."""
+    ranker = fit("stacked", validation_queries=0.25, random_state=0)
+    stack = ranker.model_
+    assert [len(models) for models in stack.members_.values()] == [1] * 4
+    assert not hasattr(stack, "fold_of_query_") and len(ranker.validation_scores_) == 1
+    boosted = [stack.members_[name][0].regressor_.n_iter_ for name in ALL[:3]]
+    assert ranker.n_iter_ == sum(boosted)
+    held = np.isin(G, ranker.validation_queries_)
+    queries, trained = Queries.from_groups(G[held]), Queries.from_groups(G[~held])
+    forest = stack.members_["forest"][0]
+    again = clone(forest).fit(X[~held], Y[~held].astype(float), trained)
+    np.testing.assert_array_equal(forest.predict(X, QUERIES), again.predict(X, QUERIES))
+    scores = [stack.members_[name][0].predict(X[held], queries) for name in ALL]
+    known = ranker.loss_.training_targets(Y[held], queries)
+    by_hand = StackedModel([(name, None, DocumentModel()) for name in ALL])
+    by_hand._set_weights(ALL, np.column_stack(scores), known, queries, None)
+    assert stack.weights_ == by_hand.weights_
+    measure = get_ranking_scorer("ndcg")(ranker, X[held], Y[held], groups=G[held])
+    assert ranker.validation_scores_[0] == pytest.approx(measure)
+
+
+@pytest.mark.parametrize("loss", ["pd", "map"])
+def test_scores_of_pairs_can_be_a_stack_with_validation_queries(loss):
+    y = np.minimum(Y, 1) if loss == "map" else Y
+    ranker = CalibratedRanker("stacked", loss=loss, validation_queries=0.25, random_state=0)
+    ranker.fit(X, y, groups=G)
+    stack = ranker.model_.scores_
+    assert [len(models) for models in stack.members_.values()] == [1] * len(stack.members_)
+    assert ranker.n_iter_ > 0 and 0 < ranker.validation_scores_[0] <= 1
+
+
+def test_errors_of_a_stack_with_validation_queries_name_the_member():
+    members = [("bad", None, DocumentModel(ExtraTreesRegressor(-1)))]
+    with pytest.raises(ValueError, match="n_estimators") as raised:
+        fit(StackedModel(members), validation_queries=0.25)
+    assert raised.value.__notes__ == ["This happened in the member 'bad' of the stack."]
+    with pytest.raises(TypeError, match="DistilledModel cannot stop early"):
+        fit("distilled", validation_queries=0.25)
 
 
 # -------------------------------------------------------------------- losses and labels
@@ -167,8 +224,10 @@ def test_losses_on_pairs_have_the_stack_for_their_scores(loss, model):
 
 
 def test_a_model_of_pairs_without_early_stopping_says_so():
-    ranker = CalibratedRanker(ResidualPairModel(StackedModel()), loss="pd", validation_queries=0.2)
-    with pytest.raises(TypeError, match="StackedModel cannot stop early"):
+    ranker = CalibratedRanker(
+        ResidualPairModel(DistilledModel()), loss="pd", validation_queries=0.2
+    )
+    with pytest.raises(TypeError, match="DistilledModel cannot stop early"):
         ranker.fit(X, Y, groups=G)
 
 

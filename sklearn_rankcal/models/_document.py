@@ -32,6 +32,7 @@ from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
 
+_POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
 # for each tree, and faster if the table stays in the processor's cache. But several threads wait
@@ -103,7 +104,8 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         `predict_proba`; see the notes.
     center : bool, default=True
         Whether to subtract from every target the (weighted) mean of the targets of its query, which
-        changes no ranking. It is ignored for classifiers.
+        changes no ranking. It is ignored for classifiers, and for regressors that minimise the
+        Poisson deviance, which is a Bregman divergence, so that they learn the expectations too.
     context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
         Context columns to add, which compare a document with the other documents of its query.
         "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
@@ -359,6 +361,11 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         The attributes that convert its predictions to scores are set.
         """
         self._forget_classes()
+        if learns_counts(regressor):
+            fitted = as_counts(targets, queries)
+            # A penalty of the leaves is about a sum of second derivatives, which are the means.
+            self._unit = float(np.average(fitted, weights=sample_weight)) or 1.0
+            return None, fitted / self._unit, sample_weight
         if not is_classifier(regressor):
             centred = queries.center(targets, sample_weight) if self.center else targets
             self._unit = target_unit(float(np.abs(centred).max()))
@@ -403,6 +410,18 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
             )
         slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
         return slopes if is_classifier(self.regressor_) else slopes * self._unit
+
+
+def learns_counts(regressor: Any) -> bool:
+    """Whether a regressor minimises the Poisson deviance, so that its targets are not negative."""
+    last, _ = last_step(regressor)
+    given = [getattr(last, name, None) for name in ("loss", "objective")]
+    return any(isinstance(one, str) and one in _POISSON for one in given)
+
+
+def as_counts(targets: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+    """Targets without negative ones: the least of a query is subtracted if it is negative."""
+    return targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
 
 
 def weight_arguments(

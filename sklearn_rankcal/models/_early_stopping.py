@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,18 @@ from sklearn_rankcal.queries import Queries
 
 Floats = NDArray[np.float64]
 _N_REPORTS = 20  # about how many lines of progress are printed if training is not stopped
+
+
+class Known(NamedTuple):
+    """What is known of validation queries, for models that learn several targets.
+
+    The targets are those of the ranker's loss, or those that a model of pairs makes of them for its
+    scores.
+    """
+
+    targets: Any
+    labels: Any
+    weight: Floats | None
 
 
 class Validation:
@@ -42,15 +54,23 @@ class Validation:
         evaluate: Callable[[Floats], float],
         n_iter_no_change: int,
         show: Callable[[str], None] | None = None,
+        known: Known | None = None,
     ) -> None:
         self.X = X
         self.queries = queries
         self.evaluate = evaluate
         self.n_iter_no_change = n_iter_no_change
         self.show = show
+        self.known = known
         self.scores: list[float] = []
         self.n_iter = 0
         self._n_reported = 0
+
+    def stopping_by(self, evaluate: Callable[[Floats], float]) -> Validation:
+        """Return the same queries, on which nothing was evaluated yet, with another value."""
+        return Validation(
+            self.X, self.queries, evaluate, self.n_iter_no_change, self.show, self.known
+        )
 
     def record(self, scores: Floats) -> None:
         """Evaluate the predictions of one more iteration."""
@@ -75,6 +95,30 @@ class Validation:
             f"queries, best {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}; at most "
             f"{remaining:.1f} s remain ({seconds:.2f} s)"
         )
+
+
+def squared_error(
+    targets: Floats, queries: Queries, weight: Floats | None
+) -> Callable[[Floats], float]:
+    """Return a function of scores: minus the mean squared error of the targets.
+
+    Both are centred in each query.
+    """
+    wanted = queries.center(targets)
+
+    def evaluate(scores: Floats) -> float:
+        return -float(np.average((queries.center(scores) - wanted) ** 2, weights=weight))
+
+    return evaluate
+
+
+def poisson_deviance(targets: Floats, weight: Floats | None) -> Callable[[Floats], float]:
+    """Return a function of scores: minus half the mean Poisson deviance, up to a constant."""
+
+    def evaluate(scores: Floats) -> float:
+        return float(np.average(targets * np.log(scores) - scores, weights=weight))
+
+    return evaluate
 
 
 @dataclass
@@ -299,6 +343,11 @@ def _how_to_fit(regressor: Any) -> Callable[[Run], Any] | None:
         if name in _FITS:
             return _FITS[name]
     return None
+
+
+def can_stop_early(regressor: Any) -> bool:
+    """Return whether the iterations of a regressor can be evaluated; None is the default one."""
+    return regressor is None or _how_to_fit(regressor) is not None
 
 
 def check_stops_early(regressor: Any) -> None:

@@ -90,6 +90,10 @@ class _ResidualModel(BaseEstimator):
                     f"{type(model).__name__} cannot stop early on validation queries. "
                     "DocumentModel with a boosted regressor can."
                 )
+            if validation.known is not None:  # a stack chooses its weights by the targets
+                known = validation.known
+                known = known._replace(targets=self._score_targets(known.targets, known.weight))
+                validation.known = known
             extra["validation"] = validation
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         # Step 2: fit the relation between the scores and the targets of pairs.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Self
 
@@ -14,10 +15,22 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._document import (
+    DocumentModel,
+    as_counts,
+    default_regressor,
+    learns_counts,
+)
+from sklearn_rankcal.models._early_stopping import (
+    Validation,
+    can_stop_early,
+    poisson_deviance,
+    squared_error,
+)
 from sklearn_rankcal.models._folds import (
     ClippedExtraTrees,
     part_of_table,
@@ -78,9 +91,11 @@ class StackedModel(_BaseComposition):
         How much of the stack each member is: the weights after all are scaled to the same spread
         inside queries, divided by their sum.
     members_ : dict of str to list of models
-        The `cv` fitted models of each member, or none if the weight of the member is 0.
+        The `cv` fitted models of each member (one with validation queries), or none if the weight
+        of the member is 0.
     fold_of_query_ : ndarray of shape (n_queries,)
-        The fold of each training query, which depends on the contents of the queries.
+        The fold of each training query, which depends on the contents of the queries. Not with
+        validation queries.
 
     Notes
     -----
@@ -156,8 +171,9 @@ class StackedModel(_BaseComposition):
         queries: Queries,
         sample_weight: Floats | None = None,
         labels: Any = None,
+        validation: Validation | None = None,
     ) -> Self:
-        """Fit every member without each of the folds, and then the weights.
+        """Fit every member without each of the folds, or on all queries, and then the weights.
 
         Parameters
         ----------
@@ -169,6 +185,10 @@ class StackedModel(_BaseComposition):
             They are scaled so that the rows of every fit have the same mean weight.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels. They are needed for members with a loss of their own.
+        validation : Validation, default=None
+            The validation queries of a `CalibratedRanker`. Each member is then fitted once, boosted
+            ones with as many iterations as give the least error of their own targets on these
+            queries, which also determine the weights.
 
         Returns
         -------
@@ -182,6 +202,9 @@ class StackedModel(_BaseComposition):
         """
         members = self._check_members(queries.n_rows)
         X = without_sparse_columns(X)
+        learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
+        if validation is not None:
+            return self._fit_once(members, X, learned, queries, sample_weight, validation)
         if queries.n_queries < self.cv:
             raise ValueError(
                 f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
@@ -190,7 +213,6 @@ class StackedModel(_BaseComposition):
         known = labels if isinstance(labels, np.ndarray) else targets
         self.fold_of_query_ = query_folds(X, queries, self.cv, known)
         parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
-        learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
         fits = Parallel(n_jobs=self._n_fits_at_once(queries.n_rows), prefer="threads")(
             delayed(self._fit_member)(name, model, fold, X, own, queries, sample_weight)
             for (name, _, model), own in zip(members, learned, strict=True)
@@ -200,14 +222,63 @@ class StackedModel(_BaseComposition):
         for place, (_, scores) in enumerate(fits):
             number, fold = divmod(place, self.cv)
             held_out[parts[fold][0], number] = scores
+        fitted = iter(model for model, _ in fits)
+        each = [list(islice(fitted, self.cv)) for _ in members]
+        self._combine(members, each, held_out, targets, queries, sample_weight)
+        return self
+
+    def _fit_once(
+        self,
+        members: Members,
+        X: Any,
+        learned: list[Floats],
+        queries: Queries,
+        sample_weight: Floats | None,
+        validation: Validation,
+    ) -> Self:
+        """Fit every member to all queries; validation queries choose iterations and weights."""
+        others, known = validation.queries, validation.known
+        assert known is not None
+        held_out = np.empty((others.n_rows, len(members)))
+        each, n_iter = [], 0
+        for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
+            fitted = clone(model)
+            wanted = self._own_targets(loss, known.targets, others, known.labels)
+            stop = validation.stopping_by(
+                poisson_deviance(as_counts(wanted, others), known.weight)
+                if learns_counts(getattr(fitted, "regressor", None))
+                else squared_error(wanted, others, known.weight)
+            )
+            extra: dict[str, Any] = {"validation": stop} if _can_stop(fitted) else {}
+            started = time.perf_counter()
+            with _naming_member(name):
+                fitted.fit(X, own, queries, sample_weight, **extra)
+                held_out[:, number] = fitted.predict(validation.X, others)
+            self._check_scores(name, held_out[:, number])
+            self._report(f"{name}: {stop.n_iter} iterations" if extra else name, started)
+            n_iter += stop.n_iter
+            each.append([fitted])
+        self.__dict__.pop("fold_of_query_", None)
+        self._combine(members, each, held_out, known.targets, others, known.weight)
+        validation.record(self.predict(validation.X, others))
+        validation.n_iter = n_iter
+        return self
+
+    def _combine(
+        self,
+        members: Members,
+        each: list[list[Any]],
+        held_out: Floats,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None,
+    ) -> None:
+        """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
         self._set_weights(names, held_out, targets, queries, sample_weight)
-        fitted = iter(model for model, _ in fits)
-        each = [list(islice(fitted, self.cv)) for _ in names]
         # A member of weight 0 is never asked again.
         pairs = zip(names, each, strict=True)
         self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}
-        return self
 
     def _n_fits_at_once(self, n_rows: int) -> int | None:
         given = self.n_jobs is not None or effective_n_jobs(None) > 1
@@ -280,18 +351,21 @@ class StackedModel(_BaseComposition):
         outside, others = queries.select(self.fold_of_query_ == fold)
         weight = part_of_weights(sample_weight, inside)
         fitted = _with_other_seeds(clone(model), fold)
-        try:
+        with _naming_member(name):
             fitted.fit(part_of_table(X, inside), targets[inside], some, weight)
             scores = fitted.predict(take_rows(X, outside), others)
-        except Exception as error:
-            error.add_note(f"This happened in the member {name!r} of the stack.")
-            raise
+        self._check_scores(name, scores)
+        self._report(f"{name}, fold {fold + 1} of {self.cv}", started)
+        return fitted, scores
+
+    @staticmethod
+    def _check_scores(name: str, scores: Floats) -> None:
         if not np.isfinite(scores).all():
             raise ValueError(f"The member {name!r} of the stack predicts NaN or infinity.")
+
+    def _report(self, what: str, started: float) -> None:
         if self.verbose > 0:
-            took = time.perf_counter() - started
-            print(f"[StackedModel] {name}, fold {fold + 1} of {self.cv}: {took:.1f} s")
-        return fitted, scores
+            print(f"[StackedModel] {what}: {time.perf_counter() - started:.1f} s")
 
     def _set_weights(
         self,
@@ -352,6 +426,22 @@ class StackedModel(_BaseComposition):
                 own = model.own_importances()
                 total = total + self.shares_[name] * own / (own.sum() or 1.0)
         return total / (total.sum() or 1.0)
+
+
+def _can_stop(model: Any) -> bool:
+    """Whether held-out queries can choose the number of iterations of a member."""
+    boosted = not isinstance(model, DocumentModel) or can_stop_early(model.regressor)
+    return boosted and bool(has_fit_parameter(model, "validation"))
+
+
+@contextmanager
+def _naming_member(name: str) -> Iterator[None]:
+    """Add to an error that it happened in a member."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"This happened in the member {name!r} of the stack.")
+        raise
 
 
 def default_members(
@@ -419,6 +509,19 @@ def default_members(
         )
         members.append(("forest", LABELS, DocumentModel(trees, center=False)))
     return members
+
+
+def boosted_members(n_rows: int, *, context: Any, center: bool) -> list[tuple[str, Any, Any]]:
+    """Return two members whose numbers of trees are chosen on held-out queries.
+
+    The first learns the targets by the Poisson deviance. Its log link suits gains that grow by a
+    factor from one grade to the next, as those of NDCG do. The second learns net Borda scores,
+    which vary less than such gains.
+    """
+    regressor = default_regressor(n_rows, stops_early=True).set_params(learning_rate=0.1)
+    borda = DocumentModel(regressor, center=center, context=context)
+    targets = clone(borda).set_params(regressor__loss="poisson")
+    return [("targets", None, targets), ("borda", "pd_by_scores", borda)]
 
 
 def _with_other_seeds(model: Any, number: int) -> Any:

@@ -216,7 +216,7 @@ class CalibratedRanker(QueryRanker):
         if self._has_default() and data.weight is not None:
             # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
             data = data._replace(weight=mean_one(data.weight))
-        model = make_model(self, self.loss_, data, stops_early=held_out is not None)
+        model = make_model(self, self.loss_, data, held_out)
         targets = self.loss_.training_targets(data.labels, data.queries)
         pairwise = isinstance(targets, PairTargets)
         check_unit(targets.largest() if pairwise else float(np.abs(targets).max()))

@@ -16,7 +16,7 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._early_stopping import Known, Validation, squared_error
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
@@ -27,6 +27,7 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _HELD_OUT_OF = 7  # one of so many queries is held out if the ranker does not say
+_PATIENCE = 25  # the error of targets hardly grows again once it has grown for so many iterations
 _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
 
@@ -130,25 +131,19 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 
     show = partial(print_progress, ranker)
-    worth = _error_of_targets(loss, data) if data.by_targets else evaluate
-    return Validation(data.X, data.queries, worth, ranker.n_iter_no_change, show)
+    worth: Callable[[NDArray[np.float64]], float] = evaluate
+    patience = ranker.n_iter_no_change
+    targets = loss.training_targets(data.labels, data.queries)
+    known = Known(targets, data.labels, data.weighted_by(loss).weight)
+    if data.by_targets:
+        worth = squared_error(targets, data.queries, known.weight)
+        patience = min(patience, _PATIENCE)
+    return Validation(data.X, data.queries, worth, patience, show, known)
 
 
 def loss_of_scores(ranker: Any) -> bool:
     """Whether the targets are a number for each document."""
     return bool(get_loss(ranker.loss).space == SCORES)
-
-
-def _error_of_targets(loss: Any, data: TrainingData) -> Callable[[NDArray[np.float64]], float]:
-    """Return minus the mean squared error of the targets, each centred in its query."""
-    queries, weight = data.queries, data.weighted_by(loss).weight
-    targets = queries.center(loss.training_targets(data.labels, queries))
-
-    def evaluate(scores: NDArray[np.float64]) -> float:
-        error = (queries.center(scores) - targets) ** 2
-        return -float(np.average(error, weights=weight))
-
-    return evaluate
 
 
 def keep_validation(ranker: Any, validation: Validation | None) -> None:
