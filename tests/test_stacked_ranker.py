@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
@@ -60,7 +60,7 @@ def test_the_limits_of_the_default():
 
     assert (_choose_model._MIN_QUERIES, _choose_model._FEWEST_TO_HOLD_OUT) == (5, 70)
     assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
-    assert _choose_model._ROWS_TO_HOLD_OUT == 30_000
+    assert _choose_model._ROWS_TO_HOLD_OUT == 20_000
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
@@ -448,3 +448,47 @@ def test_a_stack_without_importances_names_the_member_and_the_remedy():
     ranker = CalibratedRanker().fit(data.X, data.y, groups=data.groups)
     with pytest.raises(AttributeError, match=r"HistGradient.* stack with .*permutation_importance"):
         _ = ranker.feature_importances_
+
+
+# -------------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "dcg@2", "spearman"])
+def test_the_poisson_deviance_learns_the_expected_targets(loss):
+    """It is a Bregman divergence; negative targets are shifted, by the same number in a query."""
+    rng = np.random.default_rng(0)
+    kinds = np.tile(np.arange(3), 400)
+    y = np.where(kinds == 0, rng.choice([0, 4], len(kinds)), kinds)
+    groups = np.repeat(np.arange(400), 3)
+    counts = HistGradientBoostingRegressor(
+        loss="poisson", learning_rate=0.3, max_iter=200, min_samples_leaf=1
+    )
+    ranker = CalibratedRanker(counts, loss=loss, context=None).fit(kinds[:, None], y, groups=groups)
+    queries = Queries.from_groups(groups)
+    targets = ranker.loss_.training_targets(y, queries)
+    targets = targets - queries.broadcast(np.minimum(queries.min(targets), 0))
+    means = [targets[kinds == kind].mean() for kind in range(3)]
+    scores = ranker.decision_function(np.arange(3)[:, None])
+    np.testing.assert_allclose(scores, means, rtol=1e-3)
+    assert ranker.score(kinds[:, None], y, groups=groups) > 0
+
+
+def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores(monkeypatch):
+    """A document of grade 4 or 0 has the larger gain, and one of grade 2 is preferred more often.
+
+    Net Borda scores alone are therefore not consistent for NDCG, and as a second member they do no
+    harm.
+    """
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_TO_HOLD_OUT", 3000)
+    rng = np.random.default_rng(0)
+    kinds = np.tile(np.repeat([0, 1], 3), 500)
+    y = np.where(kinds == 0, rng.choice([0, 4], len(kinds), p=[0.55, 0.45]), 2)
+    groups = np.repeat(np.arange(500), 6)
+    orders, values = {}, {}
+    for loss in ("ndcg", "pd_by_scores"):
+        ranker = CalibratedRanker(loss=loss).fit(kinds[:, None], y, groups=groups)
+        orders[loss] = ranker.predict([[0], [1]], groups=[0, 0]).tolist()
+        ranks = ranker.predict(kinds[:, None], groups=groups)
+        values[loss] = get_loss("ndcg").metric(y, ranks, Queries.from_groups(groups)).mean()
+    assert orders == {"ndcg": [1, 2], "pd_by_scores": [2, 1]}
+    assert values["ndcg"] > values["pd_by_scores"] + 0.05

@@ -35,7 +35,7 @@ _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # From so many rows and queries on, two boosted members are the default, and one query of seven is
 # held out. They rank as well as the student there, and their fit takes a sixth of the time.
-_ROWS_TO_HOLD_OUT = 30_000
+_ROWS_TO_HOLD_OUT = 20_000
 _FEWEST_TO_HOLD_OUT = 70
 # Five folds rank a little better than three, and take twice as long.
 _ROWS_OF_FIVE_FOLDS = 20_000
