@@ -99,9 +99,9 @@ class StackedModel(_BaseComposition):
 
     Notes
     -----
-    If one of the members converges to the conditional expectation of the centred targets, the stack
-    is consistent for the loss, whatever the others are. A member that ranks perfectly, with other
-    scores, is not enough (:doc:`/theory` has an example).
+    If one of the members converges to the conditional expectation of the targets, centred or not,
+    the stack is consistent for the loss, whatever the others are. A member that ranks perfectly,
+    with other scores, is not enough (:doc:`/theory` has an example).
 
     The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
 

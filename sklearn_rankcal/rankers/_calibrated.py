@@ -42,8 +42,8 @@ class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
     ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG: below
-    30,000 rows four models are combined, and boosted trees learn to rank as they do. `predict`
-    returns positions, where 1 is the top of a query.
+    20,000 rows four models are combined, and boosted trees learn to rank as they do; above, two
+    are. `predict` returns positions, where 1 is the top of a query.
 
     Every loss is fitted in the same way. Targets are computed from the labels, the regressor is
     fitted to them, and its predictions are decoded into a ranking. With enough data it is the best
@@ -57,10 +57,10 @@ class CalibratedRanker(QueryRanker):
           8 to 15 times as long, and `predict` about 18 times.
         - ``"distilled"``: one boosted regressor that has learned the scores of that stack
           (`models.DistilledModel`), nearly as good, and as fast as ``"boosting"`` in `predict`.
-        - None: ``"distilled"`` for 5 and more queries and below 30,000 rows, if labels are
-          relevance and there are no validation queries; otherwise ``"boosting"``. From 30,000 rows
-          and 70 queries on, one query of seven is held out, and the number of trees is that with
-          the least squared error of their targets.
+        - None: ``"distilled"`` for 5 and more queries and below 20,000 rows, if labels are
+          relevance and there are no validation queries. From 20,000 rows and 70 queries on, the
+          weighted sum of two boosted regressors, whose trees and weights are chosen on one query
+          of seven, which is held out. ``"boosting"`` otherwise.
         - An object: a regressor, a classifier of the levels of relevance, or one of `models`.
     loss : str or Loss, default="ndcg"
         ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``, ``"recall@20"``, ``"wta"``,
@@ -84,7 +84,8 @@ class CalibratedRanker(QueryRanker):
         Share of the queries by which `fit` chooses the number of iterations of a boosted regressor
         (scikit-learn, LightGBM, XGBoost, CatBoost).
     n_iter_no_change : int, default=50
-        With validation queries, training stops after this many iterations without a new best mean.
+        With validation queries, training stops after this many iterations without a new best mean
+        (after at most 25 if the default holds them out).
     random_state : int, RandomState instance or None, default=None
         Seed of validation queries and of the regressor, which keeps its own if this is None.
     n_jobs : int, default=None
@@ -105,7 +106,8 @@ class CalibratedRanker(QueryRanker):
     n_queries_, n_queries_dropped_ : int
         Numbers of queries in X, and of those without weight or on which the loss is undefined.
     n_iter_, validation_scores_, validation_queries_
-        With validation queries: the number of iterations, their measure after each, and their ids.
+        With validation queries: the number of iterations (of all members), their measure after
+        each (of a stack, in the end), and their ids.
     n_features_in_, feature_names_in_
         Number of columns of X with the group column, and their names.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sklearn.base import _fit_context as _untyped_fit_context
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
@@ -21,6 +22,7 @@ __all__ = [
     "_fit_context",
     "_safe_indexing",
     "available_if",
+    "cut_iterations",
     "shorten_requests",
 ]
 
@@ -37,6 +39,14 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function]
 def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Function]:
     decorate: Callable[[_Function], _Function] = _untyped_available_if(check)
     return decorate
+
+
+def cut_iterations(regressor: Any, n_iter: int) -> bool:
+    """Remove all but the first iterations of histogram boosting; False for other regressors."""
+    if not isinstance(regressor, HistGradientBoostingRegressor | HistGradientBoostingClassifier):
+        return False
+    regressor._predictors = regressor._predictors[:n_iter]
+    return True
 
 
 class _Request:
