@@ -1,4 +1,4 @@
-"""The default ranker against boosted rankers with early stopping, at 100,000 rows.
+"""The default ranker against boosted rankers with early stopping, from 3,000 to a million rows.
 
 Six generated worlds of unlike character (`_worlds.LARGE_WORLDS`), with at least 300 test queries
 each. Every peer has at most 1,000 trees and stops after 50 without a better NDCG@10 on one query of
@@ -10,8 +10,10 @@ queries is compared. Intervals are paired over test queries. Costs are processor
 
     python examples/benchmarks/bench_large.py
     python examples/benchmarks/bench_large.py --rows 0.3
+    python examples/benchmarks/bench_large.py --sizes 3000 30000 300000 --peers lambdarank
 
-``--rows`` trains on a share of the training queries.
+``--rows`` trains on a share of the training queries, and ``--sizes`` on so many rows of another
+world of 40 columns and five grades, with 600 test queries.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import print_table, values_of_queries
-from _worlds import LARGE_WORLDS
+from _worlds import FIVE_GRADES, LARGE_WORLDS, World, features
 from bench_mq2008 import interval, sizes
 from bench_stacking import take
 from sklearn.utils import Bunch
@@ -137,6 +139,19 @@ def methods() -> dict[str, Method]:
     return found
 
 
+def of_sizes(sizes: list[int]) -> dict[str, World]:
+    """One world with so many training rows, in queries of 30 documents, and 600 test queries."""
+    worlds = {}
+    for size in sizes:
+        n_train = size // 30
+        make = partial(
+            features, n_queries=n_train + 600, n_documents=30, n_columns=40, shares=FIVE_GRADES,
+            shift=0.3, level=0.3,
+        )  # fmt: skip
+        worlds[f"{size:,}"] = World(make, n_train / (n_train + 600))
+    return worlds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -144,12 +159,18 @@ def main() -> None:
     parser.add_argument("--rows", type=float, default=1.0, help="share of the training queries")
     parser.add_argument("--seed", type=int, default=0, help="of the worlds (default: 0)")
     parser.add_argument("--worlds", nargs="+", choices=LARGE_WORLDS, default=list(LARGE_WORLDS))
+    parser.add_argument("--sizes", type=int, nargs="+", help="rows of the world of any size")
+    parser.add_argument("--peers", nargs="+", help="the peers that are fitted (default: all)")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", "The argument 'eval_set' is deprecated")
     tried = methods()
+    if arguments.peers:
+        tried = {name: tried[name] for name in ("default", *arguments.peers)}
     rows = []
-    for name in arguments.worlds:
-        world = LARGE_WORLDS[name]
+    worlds = {name: LARGE_WORLDS[name] for name in arguments.worlds}
+    if arguments.sizes:
+        worlds = of_sizes(arguments.sizes)
+    for name, world in worlds.items():
         X, y, groups = world.make(arguments.seed)
         ids = np.random.default_rng(arguments.seed).permutation(np.unique(groups))
         n_train = int(world.train * len(ids))
