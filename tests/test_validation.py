@@ -153,6 +153,27 @@ def test_histogram_boosting_grows_in_steps_and_fits_no_tree_twice():
     assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ < steps[-1][1]
 
 
+def test_steps_of_histogram_boosting_share_their_bins(monkeypatch):
+    found = []
+    bin_data = HistGradientBoostingRegressor._bin_data
+
+    def count(self, *arguments, **options):
+        found.append(self)
+        return bin_data(self, *arguments, **options)
+
+    monkeypatch.setattr(HistGradientBoostingRegressor, "_bin_data", count)
+    LoggedBoosting.log.clear()
+    regressor = LoggedBoosting(max_iter=400, learning_rate=0.03, max_bins=9, min_samples_leaf=4)
+    ranker = CalibratedRanker(regressor, n_iter_no_change=10, context=None)
+    ranker.fit(X, Y, G, X_val=X, y_val=Y, groups_val=G + 1000)
+    assert len(found) == 1 < len(LoggedBoosting.log)
+    assert "_bin_data" not in vars(ranker.model_.regressor_)
+    # the trees are those of one fit
+    alone = clone(regressor).set_params(max_iter=ranker.n_iter_, early_stopping=False)
+    at_once = CalibratedRanker(alone, context=None).fit(X, Y, G)
+    np.testing.assert_array_equal(ranker.decision_function(X, G), at_once.decision_function(X, G))
+
+
 def test_of_equal_values_the_first_is_the_best():
     values = iter([0.1, 0.3, 0.3, 0.2, 0.3, 0.4])
     validation = Validation(X_VAL, Queries.single(len(X_VAL)), lambda u: next(values), 3)

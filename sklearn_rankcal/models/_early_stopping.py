@@ -21,7 +21,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._sklearn_compat import cut_iterations
+from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 
 Floats = NDArray[np.float64]
 _N_REPORTS = 20  # about how many lines of progress are printed if training is not stopped
@@ -160,9 +160,8 @@ class Run:
 def _fit_by_warm_start(run: Run) -> Any:
     """Fit scikit-learn's boosting in steps, each half as long as all steps before it together.
 
-    The first steps have twice `n_iter_no_change` iterations. A step of warm start bins the data
-    again, which takes as long as dozens of trees, and predicts the training rows by all trees so
-    far, so that short steps would take several times as long.
+    The first steps have twice `n_iter_no_change` iterations. A step of warm start predicts the
+    training rows by all trees so far, so that short steps would take several times as long.
 
     Of histogram boosting, the iterations after the best are removed. Another regressor continues
     from a copy of itself before the step with the best value. Both therefore have exactly the trees
@@ -180,21 +179,22 @@ def _fit_by_warm_start(run: Run) -> Any:
         changed["random_state"] = seeds.randint(2**31 - 1)
     regressor.set_params(**changed)
     before = copy.deepcopy(regressor)  # the regressor before the step with the best value
-    while n_done < n_max and not validation.stops:
-        earlier = copy.deepcopy(regressor)
-        n_next = min(n_max, n_done + max(2 * validation.n_iter_no_change, n_done // 2))
-        run.fit(regressor.set_params(**{size: n_next}))
-        staged = getattr(
-            regressor, "staged_predict_proba" if is_classifier(regressor) else "staged_predict"
-        )
-        for predicted in islice(staged(run.validation_table), n_done, None):
-            run.record(predicted)
-            if validation.stops:
-                break
-        if validation.n_iter > n_done:
-            before = earlier
-        n_done = n_next
-        run.report(n_max)
+    with bins_once(regressor):
+        while n_done < n_max and not validation.stops:
+            earlier = copy.deepcopy(regressor)
+            n_next = min(n_max, n_done + max(2 * validation.n_iter_no_change, n_done // 2))
+            run.fit(regressor.set_params(**{size: n_next}))
+            staged = getattr(
+                regressor, "staged_predict_proba" if is_classifier(regressor) else "staged_predict"
+            )
+            for predicted in islice(staged(run.validation_table), n_done, None):
+                run.record(predicted)
+                if validation.stops:
+                    break
+            if validation.n_iter > n_done:
+                before = earlier
+            n_done = n_next
+            run.report(n_max)
     if validation.n_iter < n_done and not cut_iterations(regressor, validation.n_iter):
         regressor = run.fit(before.set_params(**{size: validation.n_iter}))
     return regressor.set_params(**{name: given[name] for name in [size, *changed]})
