@@ -61,7 +61,8 @@ def bins_once(regressor: Any) -> Iterator[None]:
     if not isinstance(regressor, _HISTOGRAMS):
         yield
         return
-    bin_data, kept = regressor._bin_data, []
+    bin_data = regressor._bin_data
+    kept: list[Any] = []
 
     def bin_data_once(*arguments: Any, **options: Any) -> Any:
         if not kept:
