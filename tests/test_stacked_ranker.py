@@ -287,6 +287,18 @@ def test_a_column_with_numbers_in_one_query_only():
     assert np.isnan(table[:, 1]).sum() == 152  # the table was not written to
 
 
+@pytest.mark.parametrize("regressor", ["boosting", HistGradientBoostingRegressor(max_iter=20)])
+@pytest.mark.parametrize("kind", range(4))
+def test_a_column_without_a_number(regressor, kind):
+    """Whether models are fitted to all queries, or early stopping holds some of them out."""
+    table = X.copy()
+    table[:, 1] = np.nan
+    table = [table, *in_frames(table)][kind]
+    for share in (None, 0.2):
+        ranker = CalibratedRanker(regressor, validation_queries=share, random_state=0)
+        assert ranker.fit(table, Y, groups=G).score(table, Y, G) > 0.8
+
+
 def test_other_columns_with_values_in_one_query_only():
     inside = np.unique(G)[0] == G
     frame, _, polars = in_frames(X)

@@ -17,7 +17,6 @@ from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._folds import (
     LARGEST,
     hash_queries,
-    part_of_table,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._stacked import StackedModel
@@ -166,7 +165,7 @@ class DistilledModel(DocumentModel):
                 "rankers that are already fitted."
             )
         started = time.perf_counter()
-        X = part_of_table(without_sparse_columns(X), slice(None))
+        X = without_sparse_columns(X)
         teacher = StackedModel() if self.teacher is None else clone(self.teacher)
         extra = {"labels": labels} if has_fit_parameter(teacher, "labels") else {}
         teacher.fit(X, targets, queries, sample_weight, **extra)

@@ -21,6 +21,7 @@ from sklearn_rankcal.models._early_stopping import (
     check_stops_early,
     fit_until_best,
 )
+from sklearn_rankcal.models._folds import part_of_table
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
@@ -269,7 +270,9 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, slopes = self._table(X, queries)
-        if rows is not None:
+        if isinstance(regressor, _BOOSTING):
+            table = part_of_table(table, slice(None) if rows is None else rows)
+        elif rows is not None:
             table = take_rows(table, rows)
         try:
             with threads_for(len(fitted)):
