@@ -5,8 +5,10 @@ each. Every peer has at most 1,000 trees and stops after 50 without a better NDC
 seven. Those of LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the
 columns for each tree, and those of CatBoost depth 6 and learning rate 0.1. Each is fitted with the
 columns of X alone and with z-scores inside the query, and the better of the two on the held-out
-queries is compared. Intervals are paired over test queries. Costs are processor seconds of `fit`
-(for peers of the better fit alone), one thread.
+queries is compared. The default is the weighted sum of two models, and so are the "two weighted":
+lambdarank and QueryRMSE, with weights by non-negative least squares of the held-out gains.
+Intervals are paired over test queries. Costs are processor seconds of `fit` (for peers of the
+better fit alone), one thread.
 
     python examples/benchmarks/bench_large.py
     python examples/benchmarks/bench_large.py --rows 0.3
@@ -25,15 +27,19 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from statistics import mean
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import print_table, values_of_queries
 from _worlds import FIVE_GRADES, LARGE_WORLDS, World, features
-from bench_mq2008 import interval, sizes
+from bench_distilled import interval
+from bench_mq2008 import sizes
+from bench_peers import centered
 from bench_stacking import take
+from scipy.optimize import nnls
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, context_columns
@@ -41,17 +47,24 @@ from sklearn_rankcal import CalibratedRanker, context_columns
 Predict = Callable[[np.ndarray], np.ndarray]
 Method = Callable[..., Any]
 TREES = {"n_estimators": 1000, "learning_rate": 0.05}
+TWO = ("lambdarank", "QueryRMSE")
 
 
-def default(
-    train: Bunch, held_out: Bunch, test: Bunch, **parameters: Any
-) -> tuple[np.ndarray, float]:
+class Fit(NamedTuple):
+    """Scores of the test rows and, for peers, of the held-out rows; processor seconds."""
+
+    test: np.ndarray
+    held_out: np.ndarray
+    seconds: float
+
+
+def default(train: Bunch, held_out: Bunch, test: Bunch, **parameters: Any) -> Fit:
     """The default draws its own held-out queries from all of them."""
     X, y, groups = (np.concatenate([train[n], held_out[n]]) for n in ("X", "y", "groups"))
     started = time.process_time()
     ranker = CalibratedRanker(**parameters).fit(X, y, groups=groups)
     seconds = time.process_time() - started
-    return ranker.decision_function(test.X, groups=test.groups), seconds
+    return Fit(ranker.decision_function(test.X, groups=test.groups), np.zeros(0), seconds)
 
 
 def lightgbm(train: Bunch, held_out: Bunch, objective: str) -> Predict:
@@ -100,8 +113,8 @@ def catboost(train: Bunch, held_out: Bunch, objective: str) -> Predict:
 
 def with_or_without_context(
     train: Bunch, held_out: Bunch, test: Bunch, *, method: Method, objective: str
-) -> tuple[np.ndarray, float]:
-    """Scores and seconds of the better of two fits, chosen on the held-out queries."""
+) -> Fit:
+    """The better of two fits, chosen on the held-out queries."""
     fits = []
     for context in (False, True):
         parts = [
@@ -115,9 +128,18 @@ def with_or_without_context(
         started = time.process_time()
         predict = method(*parts[:2], objective=objective)
         seconds = time.process_time() - started
-        found = values_of_queries("ndcg@10", held_out.y, predict(parts[1].X), held_out.groups)
-        fits.append((np.nanmean(found), predict(parts[2].X), seconds))
-    return max(fits, key=lambda fit: fit[0])[1:]
+        out = predict(parts[1].X)
+        found = values_of_queries("ndcg@10", held_out.y, out, held_out.groups)
+        fits.append((np.nanmean(found), Fit(predict(parts[2].X), out, seconds)))
+    return max(fits, key=lambda fit: fit[0])[1]
+
+
+def weighted(fits: list[Fit], held_out: Bunch, test: Bunch) -> Fit:
+    """The weighted sum of fits that is closest to the gains of the held-out queries."""
+    columns = [centered(fit.held_out, held_out.groups) for fit in fits]
+    weights, _ = nnls(np.column_stack(columns), centered(2.0**held_out.y - 1, held_out.groups))
+    scores = np.column_stack([centered(fit.test, test.groups) for fit in fits]) @ weights
+    return Fit(scores, np.zeros(0), sum(fit.seconds for fit in fits))
 
 
 def methods() -> dict[str, Method]:
@@ -166,11 +188,11 @@ def main() -> None:
     tried = methods()
     if arguments.peers:
         tried = {name: tried[name] for name in ("default", *arguments.peers)}
-    rows = []
+    rows, pooled = [], {}
     worlds = {name: LARGE_WORLDS[name] for name in arguments.worlds}
     if arguments.sizes:
         worlds = of_sizes(arguments.sizes)
-    for name, world in worlds.items():
+    for world_name, world in worlds.items():
         X, y, groups = world.make(arguments.seed)
         ids = np.random.default_rng(arguments.seed).permutation(np.unique(groups))
         n_train = int(world.train * len(ids))
@@ -180,21 +202,31 @@ def main() -> None:
         data = Bunch(X=X, y=y, groups=groups)
         train, held_out = take(data, trains), take(data, held)
         test = take(data, np.isin(groups, ids[n_train:]))
-        values, costs = {}, []
-        for method_name, method in tried.items():
-            scores, seconds = method(train, held_out, test)
-            costs.append(f"{seconds:.0f}")
-            values[method_name] = values_of_queries("ndcg@10", test.y, scores, test.groups)
+        fits = {name: method(train, held_out, test) for name, method in tried.items()}
+        if set(TWO) <= set(fits):
+            fits["two weighted"] = weighted([fits[name] for name in TWO], held_out, test)
+        values = {
+            name: values_of_queries("ndcg@10", test.y, fit.test, test.groups)
+            for name, fit in fits.items()
+        }
         ours = values.pop("default")
-        row = [name, f"{trains.sum() + held.sum():,}", f"{np.nanmean(ours):.4f}"]
-        row += [interval(ours, others) for others in values.values()]
-        rows.append([*row, " ".join(costs)])
+        row = [world_name, f"{trains.sum() + held.sum():,}", f"{np.nanmean(ours):.4f}"]
+        for name, others in values.items():
+            difference = (ours - others)[~np.isnan(ours)]
+            error = difference.std(ddof=1) / np.sqrt(len(difference))
+            pooled.setdefault(name, []).append((difference.mean(), error))
+            row.append(interval(difference.mean(), error))
+        rows.append([*row, " ".join(f"{fit.seconds:.0f}" for fit in fits.values())])
         print(*rows[-1], flush=True)
+    last = ["mean", "", ""]
+    for found in pooled.values():
+        error = np.sqrt(sum(error**2 for _, error in found)) / len(found)
+        last.append(interval(mean(center for center, _ in found), float(error)))
     print_table(
         "NDCG@10 of the default on test queries, its differences with 95 % intervals (* does not "
-        f"hold 0), and seconds of fit of {', '.join(tried)}",
-        ["world", "rows", "default", *(f"against {name}" for name in list(tried)[1:]), "seconds"],
-        rows,
+        f"hold 0), and seconds of fit of {', '.join(fits)}",
+        ["world", "rows", "default", *(f"against {name}" for name in pooled), "seconds"],
+        [*rows, [*last, ""]],
     )
 
 
