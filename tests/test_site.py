@@ -61,7 +61,7 @@ def test_help_of_a_ranker_can_be_read():
     shown = pydoc.plain(pydoc.render_doc(CalibratedRanker)).splitlines()
     # from Python 3.13 on, each parameter of a long signature has a line of its own
     long_signatures = sys.version_info >= (3, 13)
-    assert len(shown) < (450 if long_signatures else 350)
+    assert len(shown) < (400 if long_signatures else 300)
     assert any("needs no parameter" in line for line in shown[: 30 if long_signatures else 10])
     assert not any("sub-estimator" in line for line in shown)
 
@@ -159,13 +159,13 @@ def test_every_picture_of_the_gallery_has_a_text():
 def test_citations_of_the_site_are_those_of_the_citation_file():
     cff = " ".join((DOC.parent / "CITATION.cff").read_text(encoding="utf-8").split())
     papers = cff.split("references:")[1].split("- type: ")[1:]
-    entries = (DOC / "about.rst").read_text(encoding="utf-8").split("   @")[2:]  # without ours
+    entries = (DOC / "about.rst").read_text(encoding="utf-8").split("\n* ")[1:]
     assert len(papers) == len(entries) == 4
     for paper, entry in zip(papers, entries, strict=True):
         (title,) = re.findall(r"title: (?:>- )?(.+?) authors:", paper)
-        assert f"title = {{{title}}}" in entry
-        assert re.findall(r"\bdoi: (\S+)", paper) == re.findall(r"doi = \{(.+)\}", entry)
-        assert re.findall(r"\byear: (\d+)", paper) == re.findall(r"year = \{(.+)\}", entry)
+        (year,) = re.findall(r"\byear: (\d+)", paper)
+        assert f"({year}). {title}. *" in " ".join(entry.split())
+        assert re.findall(r"\bdoi: (\S+)", paper) == re.findall(r"\bdoi (\S+):", entry)
 
 
 def run_examples(text, name):

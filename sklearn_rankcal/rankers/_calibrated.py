@@ -45,9 +45,9 @@ class CalibratedRanker(QueryRanker):
     20,000 rows four models are combined, and boosted trees learn to rank as they do; above, two
     are. `predict` returns positions, where 1 is the top of a query.
 
-    Every loss is fitted in the same way. Targets are computed from the labels, the regressor is
-    fitted to them, and its predictions are decoded into a ranking. With enough data it is the best
-    possible one for the loss, if the regressor can express the expected targets [1]_ [2]_.
+    Targets are computed from the labels, the regressor is fitted to them, and its predictions are
+    decoded into a ranking. With enough data it is the best possible one for the loss, if the
+    regressor can express the expected targets [1]_ [2]_.
 
     Parameters
     ----------
@@ -68,9 +68,8 @@ class CalibratedRanker(QueryRanker):
         object such as ``NDCG(k=10, gain="linear")`` (`losses`), or ``"map"`` or ``"pd"``, for which
         the regressor is fitted to pairs of documents.
     decoder : str or decoder, default="auto"
-        How predictions for pairs become a ranking: ``"exact"``, ``"local_search"``,
-        ``"greedy_dag"`` for ``"pd"``, ``"diagonal"`` for ``"map"``, or an object of `decoders`.
-        ``"auto"`` is exact where that is cheap. Scores are sorted (``"sort"``).
+        How predictions become a ranking: ``"sort"`` for scores, ``"auto"`` (exact where that is
+        cheap), ``"exact"`` or another one of `decoders` for pairs, by name or as an object.
     context : "auto", None, str or list of str, default="auto"
         Columns for the regressor that compare a document with its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
@@ -81,8 +80,7 @@ class CalibratedRanker(QueryRanker):
         Name of the column of a data frame X with the query ids, which the regressor does not see.
         Only so can `cross_val_predict` and ``search.predict(frame)`` get the queries.
     validation_queries : float, default=None
-        Share of the queries by which `fit` chooses the number of iterations of a boosted regressor
-        (scikit-learn, LightGBM, XGBoost, CatBoost).
+        Share of the queries by which `fit` chooses the number of iterations of boosted regressors.
     n_iter_no_change : int, default=50
         With validation queries, training stops after this many iterations without a new best mean
         (after at most 25 if the default holds them out).
@@ -108,8 +106,6 @@ class CalibratedRanker(QueryRanker):
     n_iter_, validation_scores_, validation_queries_
         With validation queries: the number of iterations (of all members), their measure after
         each (of a stack, in the end), and their ids.
-    n_features_in_, feature_names_in_
-        Number of columns of X with the group column, and their names.
 
     References
     ----------
@@ -125,8 +121,7 @@ class CalibratedRanker(QueryRanker):
     >>> data = make_ranking(n_queries=60, random_state=0)
     >>> ranker = CalibratedRanker(loss="ndcg@10").fit(data.X, data.y, groups=data.groups)
     >>> ranks = ranker.predict(data.X, groups=data.groups)
-    >>> rows, offsets, queries = ranker.predict_order(data.X, groups=data.groups, k=3)
-    >>> ranks[rows[:3]].tolist()
+    >>> ranks[ranker.predict_order(data.X, groups=data.groups, k=3).rows[:3]].tolist()
     [1, 2, 3]
     """
 
@@ -196,22 +191,18 @@ class CalibratedRanker(QueryRanker):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. A regressor of this package takes sparse X as dense.
         y : array-like of shape (n_documents,)
-            Relevance, larger is better; or the structured array of `relevance_labels`, or, for
-            ``"pd"`` and ``"pd_by_scores"``, that of `preference_labels`.
+            Relevance, larger is better, or the array of `relevance_labels` or `preference_labels`.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row, in any order. None with plain labels and no `group_column`: all
-            rows are one query, with a warning.
+            Query id of each row, in any order. None is one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row in the regression.
         X_val, y_val, groups_val, sample_weight_val
-            Validation queries, none of which is in X, in the same form. A pipeline with
-            transformers needs ``transform_input=["X_val"]``; nothing notices if it is missing.
+            Validation queries, none of which is in X, in the same form (:ref:`validation_queries`).
 
         Raises
         ------
         ValueError, TypeError
-            If data are not as described, if the loss is undefined on all queries, or if the
-            regressor is a ranker, or cannot stop early and there are validation queries.
+            If data are not as described, or the regressor is a ranker, or cannot stop early.
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)

@@ -119,21 +119,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def predict(
         self, X: Any, groups: ArrayLike | None = None, rules: Rules | None = None
     ) -> NDArray[np.int64]:
-        """Return the position of each row in its query, 1 = top.
+        """Return the position of each row in its query, 1 = top, of shape (n_documents,).
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row, unless X has the column `group_column`. None is one query, which
-            is an error if the ranker was fitted with query ids.
-        rules : Rules, default=None
-            Pinned places, quotas and other rules that the rankings keep (:ref:`rules`).
-        Returns
-        -------
-        ranks : ndarray of shape (n_documents,)
-            Documents with equal scores are ordered by a hash of their features.
+        `groups` has the query id of each row, unless X has `group_column`. None is one query, and
+        an error if the ranker was fitted with ids. The rankings keep `rules`, such as pinned places
+        and quotas (:ref:`rules`). A hash of the features orders documents with equal scores.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return self._decode(X, queries, rules)
@@ -170,9 +160,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted score of each row, larger is better, comparable inside a query.
 
-        They estimate the expected targets, up to a shift per query; with other surrogates, they
-        minimise the expected surrogate. They need `groups` only if they depend on the query, as
-        with context columns.
+        They estimate the expected targets, up to a shift per query, or minimise the expected
+        surrogate. They need `groups` only if they depend on the query, as with context columns.
         """
         X, queries = read_queries(self, X, groups, required=self._needs_queries())
         return self.model_.predict(X, queries)
@@ -187,9 +176,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     ) -> float:
         """Return the mean over queries of the loss's measure, higher is better.
 
-        The weight of a query is the mean of the weights of its rows. For pairwise disagreement, it
-        is the share of the preference weight that is not contradicted. NaN means that the measure
-        is undefined on all queries.
+        The weight of a query is the mean of the weights of its rows, and for pairwise disagreement
+        that of its preferences. NaN means that the measure is undefined on all queries.
         """
         check_is_fitted(self)
         X, labels, queries = read_labelled(self, X, y, groups)
@@ -238,9 +226,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     ) -> list[NDArray[np.float64]]:
         """Return a matrix of predictions for all pairs of documents for each query.
 
-        Rows and columns are in the order of the rows of X. Entry [i, j] estimates E[y_ij - y_ji]
-        for ``"pd"``, where y_ij is the weight of the preference for i over j, and
-        E[y_i y_j / sum(y)] for ``"map"``, up to a constant on the diagonal.
+        Entry [i, j] estimates E[y_ij - y_ji] for ``"pd"``, where y_ij is the weight with which i is
+        preferred to j, and E[y_i y_j / sum(y)] for ``"map"``, up to a constant on the diagonal.
         """
         X, queries = read_queries(self, X, groups)
         return _reports.predict_preferences(self, X, queries)
@@ -250,9 +237,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Report how far the ranking of each query can be from the best one for its predictions.
 
-        The keys are ``query``, ``n_documents``, ``objective`` (what the decoder minimises),
-        ``lower_bound`` (of the objective of every ranking), ``gap``, ``optimal`` (whether that is
-        proved), ``method``, and for ``"pd"`` ``cyclic``. Each value has shape (n_queries,).
+        Arrays of shape (n_queries,): ``query``, ``n_documents``, ``objective``, a ``lower_bound``
+        of it, ``gap``, ``optimal`` (proved), ``method`` and, for ``"pd"``, ``cyclic``.
         """
         X, queries = read_queries(self, X, groups)
         return _reports.decode_report(self, X, queries)
@@ -263,10 +249,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
     ) -> dict[str, NDArray[Any]]:
         """Report what `rules` cost in each query, in the unit of the loss.
 
-        The keys are ``query``, ``n_documents``, ``price`` (of all rules), ``optimal`` (whether it
-        is proved that no ranking is better), ``method``, ``violation`` and ``broken`` (of soft
-        rules), and ``price of ...`` for each parameter and quota: how much smaller the expected
-        loss is without it. These need not add up to the price. Each value has shape (n_queries,).
+        Arrays of shape (n_queries,): ``query``, ``n_documents``, ``price`` (of all rules),
+        ``optimal`` (proved), ``method``, ``violation`` and ``broken`` (of soft rules), and ``price
+        of ...`` each parameter and quota: how much smaller the expected loss is without it.
         """
         X, queries, given = read_ruled(self, X, groups, rules)
         return _reports.rules_report(self, X, queries, given)
@@ -275,9 +260,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
         """Report whether the rankings are optimal, whether scores suffice, and regret bounds.
 
-        The bounds need labels `y` of held-out queries, as in `score`. Several judges are columns of
-        `y`, or a list of structured labels; with one, the bound contains the noise of the labels.
-        ``print(ranker.diagnose(X, groups))`` shows a summary; :ref:`diagnosis` explains it.
+        The bounds need labels `y` of held-out queries, several judges as columns or a list; with
+        one, they contain the noise of the labels. :ref:`diagnosis` explains what it prints.
         """
         check_is_fitted(self)
         return _reports.diagnose(self, X, groups, y)
@@ -286,10 +270,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
 
     @checks_keywords
     def transform_table(self, X: Any, groups: ArrayLike | None = None) -> Any:
-        """Return the table that ``model_.regressor_`` sees, for tools such as SHAP.
+        """Return the table that ``model_.regressor_`` sees, for tools like SHAP (:ref:`explain`).
 
-        It is X without `group_column`, and with context columns. A stack or a model of pairs has
-        none (TypeError). See :ref:`explain`.
+        It is X with context columns, without `group_column`. A stack or a model of pairs has none.
         """
         return _table.transform_table(self, X, groups)
 
