@@ -96,7 +96,12 @@ GUIDE = (
     "theory", "works_with",
 )  # fmt: skip
 # pages that are no section of the user guide have no sidebar
-html_sidebars = {"*": [], "changes/*": [], **{page: ["sidebar-nav-bs"] for page in GUIDE}}
+html_sidebars = {
+    "*": [],
+    "changes/*": [],
+    "auto_examples/index": [],  # the page is the list
+    **{page: ["sidebar-nav-bs"] for page in GUIDE},
+}
 html_static_path = ["_static"]
 html_css_files = ["reference.css"]
 html_copy_source = False
