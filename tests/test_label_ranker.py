@@ -600,6 +600,13 @@ def test_frames_and_missing_values_reach_the_regressor():
         assert ranker.score(X_kind, Y) > 0.6
 
 
+def test_text_in_a_column_of_numbers_names_the_column():
+    X, Y = people()
+    ranker = CalibratedLabelRanker().fit(X, Y)
+    with pytest.raises(ValueError, match="Column 'age' of X must be real numbers, not text"):
+        ranker.predict(X[:2].assign(age="old"))
+
+
 def test_a_regressor_that_takes_no_text_names_the_columns():
     X, Y = people()
     with pytest.raises(ValueError, match="could not convert string to float") as caught:
@@ -629,6 +636,25 @@ def test_regressors_of_one_output_are_wrapped(data, regressor):
         for one in (regressor, MultiOutputRegressor(regressor))
     )
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_regressors_that_refuse_outputs_by_errors_of_their_own_are_wrapped(data):
+    class Refusal(Exception):
+        pass
+
+    class OneOutput(Ridge):  # as CatBoostRegressor, whose errors are CatBoostError
+        def fit(self, X, y, sample_weight=None):
+            if np.ndim(y) > 1:
+                raise Refusal("only multi-regression objectives work with multidimensional target")
+            return super().fit(X, y, sample_weight)
+
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.target_tags.multi_output = False
+            return tags
+
+    ranker = CalibratedLabelRanker(OneOutput()).fit(data.X, data.Y)
+    assert isinstance(ranker.regressor_, MultiOutputRegressor)
 
 
 def test_a_wrapped_pipeline_receives_weights(data):
@@ -711,6 +737,9 @@ ORDERS = {
     "lists": lambda Y: as_orders(Y, list),
     "array": lambda Y: np.array(as_orders(Y, list)),
     "frame": lambda Y: pd.DataFrame(as_orders(Y, list), columns=["1st", "2nd", "3rd", "4th"]),
+    "frame of one column": lambda Y: pd.DataFrame({"order": as_orders(Y, " > ".join)}),
+    "array of one column": lambda Y: np.array(as_orders(Y, " > ".join))[:, None],
+    "lists with spaces": lambda Y: [[" " + name for name in row] for row in as_orders(Y, list)],
 }
 
 
@@ -722,7 +751,9 @@ def test_orders_of_names(data, kind):
     assert ranker.labels_.tolist() == sorted(NAMES)
     wanted = np.array(NAMES)[np.argsort(plain.predict(data.X), axis=1)]
     np.testing.assert_array_equal(ranker.predict_order(data.X), wanted)
-    assert isinstance(ranker.predict(data.X), pd.DataFrame) == (kind in ("column", "frame"))
+    assert isinstance(ranker.predict(data.X), pd.DataFrame) == (
+        kind in ("column", "frame", "frame of one column")
+    )
     assert ranker.score(data.X, y) == pytest.approx(plain.score(data.X, data.Y))
     tau = get_ranking_scorer("kendall_tau")
     assert tau(ranker, data.X, y) == pytest.approx(tau(plain, data.X, data.Y))
@@ -751,6 +782,10 @@ def test_orders_with_ties_and_gaps():
         ([["a", "b"], ["a", 3]] * 3, r"Row 1 of y, \['a', 3\], is no order of names"),
         (["a > b"] * 5, "y has 5 rows, but X has 6"),
         (["1", "2"] * 3, "must be real numbers, not text"),
+        (["a, b", "b"] * 3, "y has the text 'a, b', but no '>' between names"),
+        (["b", "a < b"] * 3, "y has the text 'a < b', but no '>' between names"),
+        ([1, 2] * 3, r"y must have shape \(n_samples, r\), or .*; it has \(6,\)"),
+        (pd.DataFrame({"a": [1, 2] * 3, "b": [2, "-"] * 3}), "Column 'b' of y contains text .*'-'"),
     ],
 )
 def test_bad_orders(y, message):
@@ -764,6 +799,12 @@ def test_orders_are_ranks_of_known_labels():
     ranker = CalibratedLabelRanker(Ridge()).fit(X4, ["a > b", "b > a"] * 3)
     with pytest.raises(ValueError, match=r"label 'c', which fit did not see. The labels are \['a'"):
         ranker.score(X4, ["a > b", "a > c"] * 3)
+
+
+def test_favourites_whose_names_have_commas_can_be_lists():
+    y = [["salt, pepper"], ["sugar"]] * 3
+    ranker = CalibratedLabelRanker(Ridge(), unlisted="last").fit(X4, y)
+    assert ranker.labels_.tolist() == ["salt, pepper", "sugar"]
 
 
 # ------------------------------------------------------------------ labels without a rank

@@ -1,7 +1,8 @@
 """Names of labels in the `y` of a label ranker: the columns of a frame, or orders of names.
 
 An order of names is a string such as "b > a = c", or a sequence of names, best first, where a
-sequence inside it is a tie. A frame or a 2-D array of names has an order in each row.
+sequence inside it is a tie. A frame or a 2-D array of names has an order in each row. One with a
+single column is that column.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.utils._features import text_columns
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
@@ -33,6 +35,12 @@ def read_names(
         return _ranks_of_orders(orders, known)
     if frame_columns(y) is None:
         return y, None
+    if found := text_columns(y):
+        column, example = found[0]
+        raise ValueError(
+            f"Column {column!r} of y contains text or times (such as {example!r}), but "
+            "other entries are numbers. Drop it from y, or write NaN where a rank is missing."
+        )
     names = _name_array(y.columns)
     if len(set(names)) < len(names):
         raise ValueError(f"The columns of y, which name the labels, are not unique: {list(names)}.")
@@ -80,6 +88,10 @@ def _name_array(names: Iterable[Any]) -> NDArray[Any]:
 def _find_orders(y: Any) -> list[Any] | None:
     """Return the rows of `y` if they are orders of names; only its first entry is looked at."""
     columns = frame_columns(y)
+    if columns is not None and len(columns) == 1:
+        y, columns = columns[0], None
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
     if columns is not None:
         rows = list(zip(*columns, strict=True)) if any(map(_maybe_text, columns)) else []
     elif isinstance(y, np.ndarray):
@@ -114,6 +126,8 @@ def _is_number(text: str) -> bool:
 def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Floats, NDArray[Any]]:
     """Return the position of each name in each order, of shape (n_rows, n_names), and the names."""
     orders = [_tiers(row, f"Row {number} of y") for number, row in enumerate(rows)]
+    if known is None:
+        _check_separators(rows)
     found = {name for tiers in orders for tier in tiers for name in tier}
     names = _name_array(sorted(found)) if known is None else known
     place = {name: number for number, name in enumerate(names)}
@@ -134,6 +148,19 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
     return ranks, names
 
 
+def _check_separators(rows: list[Any]) -> None:
+    """Refuse texts that seem to list several names, but never by '>'."""
+    texts = [row for row in rows if isinstance(row, str)]
+    if any(">" in text or "=" in text for text in texts):
+        return
+    for text in texts:
+        if any(separator in text for separator in ",;|<"):
+            raise ValueError(
+                f"y has the text {text!r}, but no '>' between names, best first, as in "
+                "'b > a = c'. Names with other separators can be in lists: [['Salt, pepper'], ...]."
+            )
+
+
 def _tiers(row: Any, where: str) -> Tiers:
     """Return the names of an order, best first, where each list is a tie."""
     if isinstance(row, str):
@@ -146,6 +173,7 @@ def _tiers(row: Any, where: str) -> Tiers:
             for cell in row
             if not is_missing(cell)
         ]
+        tiers = [[n.strip() if isinstance(n, str) else n for n in tier] for tier in tiers]
     elif is_missing(row):
         return []
     else:

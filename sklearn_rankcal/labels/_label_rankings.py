@@ -27,12 +27,12 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     numbers = read_numbers(y, "y", missing=True)
+    if numbers.ndim not in (2, 3):
+        raise ValueError(
+            f"y must have shape (n_samples, r), or (n_samples, r, r); it has {numbers.shape}."
+        )
     values = check_array(numbers, allow_nd=True, ensure_all_finite="allow-nan", input_name="y")
     check_range(values, "y")
-    if values.ndim not in (2, 3):
-        raise ValueError(
-            f"y must have shape (n_samples, r), or (n_samples, r, r); it has {values.shape}."
-        )
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} rows, but X has {n_rows}.")
     kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"

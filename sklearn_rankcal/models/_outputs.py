@@ -20,8 +20,8 @@ def fit_outputs(regressor: Any, X: Any, y: NDArray[np.float64], arguments: dict[
     """
     if y.ndim == 1 or get_tags(regressor).target_tags.multi_output:
         return regressor.fit(X, y, **arguments)
-    # Regressors of one output refuse y before they compute anything. If there is another reason to
-    # refuse, each output alone is refused for it, too.
-    with contextlib.suppress(TypeError, ValueError):
+    # Regressors of one output refuse y before they compute anything, with errors of any class, such
+    # as CatBoostError. If there is another reason to refuse, each output alone is refused for it.
+    with contextlib.suppress(Exception):
         return clone(regressor).fit(X, y, **arguments)
     return MultiOutputRegressor(regressor).fit(X, y, **arguments)

@@ -53,11 +53,12 @@ class TableEncoder:
             places: list[dict[Any, int] | None] = [None] * len(columns)
         else:
             places = self.places_
+        names = X.columns if is_dataframe(X) else range(X.shape[1])
         parts = [
-            _numbers(values, f"Column {number} of X")[:, None]
+            _numbers(values, f"Column {name!r} of X")[:, None]
             if known is None
             else _one_hot(values, known)
-            for number, (values, known) in enumerate(zip(_columns(X), places, strict=True))
+            for name, values, known in zip(names, _columns(X), places, strict=True)
         ]
         return np.hstack(parts)
 
