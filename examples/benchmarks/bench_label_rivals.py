@@ -1,11 +1,12 @@
 """The default label ranker against rivals that are tuned inside each training fold.
 
-Ten folds of each set. Every rival predicts the signs of all pairs of labels,
-and its parameters are chosen by three folds of the training rows. With ``--missing``
-a share of the training ranks is removed at random; rivals take the pairs that are then unknown for
-ties, as is usual. The value of a row is Kendall's tau, and intervals of the differences are paired
-over rows. The sets are those of Cheng et al. (2009); the folder has csv.gz files with features A1,
-A2, ... and ranks L1, L2, ...
+Ten folds of each set. Every rival predicts the signs of all pairs of labels, and its parameters are
+chosen by three folds of the training rows. With ``--missing`` a share of the training ranks is
+removed at random; rivals take the pairs that are then unknown for ties, as is usual. The value of a
+row is Kendall's tau, and intervals of the differences are paired over rows. The sets are those of
+Cheng et al. (2009); the folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ...
+Sets called ``weak4``, ``weak6`` and so on are generated: 2,465 rows of 24 features and 4 or 6
+labels, whose rankings are mostly noise.
 
     python examples/benchmarks/bench_label_rivals.py --missing 0 0.3 0.6
 """
@@ -35,8 +36,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedLabelRanker
+from sklearn_rankcal.datasets import make_label_ranking
 from sklearn_rankcal.decoders import decode_preferences
 
+WEAK_NOISE = 2.0  # Kendall's tau of the best ranking is then .33 for 4 labels
 SETS = ["iris", "wine", "glass", "vowel", "housing", "stock"]
 
 
@@ -82,6 +85,13 @@ RIVALS: dict[str, tuple[Any, dict[str, list[Any]]]] = {
 }  # fmt: skip
 
 
+def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    if not name.startswith("weak"):
+        return read(folder / f"{name}.csv.gz")
+    made = make_label_ranking(2465, int(name[4:]), 24, noise=WEAK_NOISE, random_state=0)
+    return made.X, made.Y
+
+
 def pair_signs(Y: np.ndarray) -> np.ndarray:
     """1 if the first label of a pair is ranked above the second, -1 if below, 0 if unknown."""
     i, j = np.triu_indices(Y.shape[1], 1)
@@ -105,13 +115,13 @@ def main() -> None:
     parser.add_argument("--missing", nargs="+", type=float, default=[0.0])
     parser.add_argument("--folds", type=int, default=10)
     arguments = parser.parse_args()
-    if not arguments.data.is_dir():
+    if not arguments.data.is_dir() and not all(name.startswith("weak") for name in arguments.sets):
         print(f"No sets in {arguments.data}: nothing measured. Pass --data.")
         return
     rows = []
     for missing in arguments.missing:
         for name in arguments.sets:
-            X, Y = read(arguments.data / f"{name}.csv.gz")
+            X, Y = load(arguments.data, name)
             values: dict[str, np.ndarray] = {}
             seconds: dict[str, float] = {}
             folds = KFold(arguments.folds, shuffle=True, random_state=0)
