@@ -56,7 +56,7 @@ def is_first_certain(board: Aggregate, group: Any) -> bool:
         return False
     best = int(np.argmax(one.scores))
     others = np.arange(len(one.rows)) != best
-    of_scores = one.map @ board._covariances[q] @ one.map.T
+    of_scores = one.of_scores(board._covariances[q])
     error = pair_errors(of_scores)[best, others]
     ahead = one.scores[best] - one.scores[others]
     # The true first item is one of the two in len(others) differences, one of which is wrong if

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
+from scipy.sparse import eye_array
 
 from sklearn_rankcal.aggregation._base import shared_ranks, tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
@@ -198,7 +199,7 @@ class _Model:
     def log_marginal(self, spread: float, fit: ContestFit) -> float:
         """Return the log marginal likelihood by Laplace's method, up to a constant."""
         free = (self.k - 1) * (self.n - 1)
-        matrix = fit.hessian + gauge(fit.part, len(fit.weights))
+        matrix = fit.hessian() + gauge(fit.part, len(fit.weights))
         volume = float(np.linalg.slogdet(matrix)[1])
         return -fit.value - free * float(np.log(spread)) - volume / 2
 
@@ -235,7 +236,7 @@ def _slice(model: _Model, fit: ContestFit, inverse: Floats, c: int, spread: floa
     # The information of the category is the inverse of its covariance. Constants that are added to
     # a component have no variance, and any information: `ContestFit.inverse` takes them out.
     information = np.linalg.inv(inverse[np.ix_(kept, kept)] + gauge(part, len(kept)))
-    votes, slopes = fit.votes, fit.slopes
+    votes = fit.votes
     mine = votes.first // n == c
     own = fit._replace(
         weights=fit.weights[kept],
@@ -245,10 +246,9 @@ def _slice(model: _Model, fit: ContestFit, inverse: Floats, c: int, spread: floa
             counts=votes.counts[:, mine],
             squares=votes.squares[:, mine], X=votes.X[mine],
         ),
-        slopes=type(slopes)(*(values[..., mine] for values in slopes)),
         ridge=fit.ridge[kept],
         part=part,
-        hessian=np.asarray(information),
+        information=np.asarray(information),
     )  # fmt: skip
     if spread == np.inf:
         at = np.flatnonzero(model.category == c)
@@ -268,7 +268,7 @@ def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> 
             own,
             np.arange(c * n, (c + 1) * n),
             model.effects,
-            np.eye(n, len(own.weights)),
+            eye_array(n, len(own.weights), format="csr"),
             own.votes.X,
             bounds,
         )

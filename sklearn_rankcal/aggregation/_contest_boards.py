@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 from scipy.special import ndtr, stdtr, stdtrit
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests
@@ -49,13 +50,17 @@ class Board(NamedTuple):
     fit: ContestFit
     rows: Ints
     names: tuple[str, ...]
-    map: Floats  # (n_items, n_parameters); the scores are this times the parameters
+    map: csr_array  # (n_items, n_parameters); the scores are this times the parameters
     X: Floats  # the covariates of the contests
     contests: Contests  # of items numbered from 0
 
     @property
     def scores(self) -> Floats:
         return np.asarray(self.map @ self.fit.weights)
+
+    def of_scores(self, covariance: Floats) -> Floats:
+        """Return the covariance of the scores, given that of the parameters."""
+        return np.asarray(self.map @ covariance @ self.map.T)
 
 
 class BoardIntervals(NamedTuple):
@@ -134,11 +139,13 @@ def fit_board(
     )  # fmt: skip
     size = len(fit.weights)
     features = judgements.item_features
-    scores = np.eye(n, size)
+    scores = eye_array(n, size, format="csr")
     if features is not None:
         q = features.shape[1]
-        own = features[rows]
-        scores[:, n + X.shape[1] - q : n + X.shape[1]] = own - own.mean(axis=0)
+        own, known = features[rows], n + X.shape[1] - q
+        blank = np.zeros((n, size - known - q))
+        columns = np.hstack([np.eye(n, known), own - own.mean(axis=0), blank])
+        scores = csr_array(columns)
     return Board(fit, rows, names, scores, X, contests)
 
 
@@ -158,7 +165,7 @@ def intervals_of(
         n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
         free = degrees_of(judgements, contests, kind)
         covariance = covariance_of(judgements, fit, contests, kind)
-        of_scores = board.map @ covariance @ board.map.T
+        of_scores = board.of_scores(covariance)
         quantile = float(stdtrit(free, (1 + level) / 2))
         half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
         low[place], high[place] = board.scores - half, board.scores + half

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array, hstack
+from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,6 +28,9 @@ _HALVINGS = 40
 _COLLINEAR = 1e-9
 #: A coefficient whose term is larger in a typical vote means that it decides all votes.
 _SEPARATED = 25.0
+_BLOCK = 1 << 13  # votes; their temporary arrays fit in the cache, and products need no threads
+_DENSE = 1000  # items up to which Newton's system is factorised, which takes O(n_items^3) time
+_MANY, _SAMPLE = 200_000, 50_000  # votes from which on a fit to so many of them comes first
 
 
 class Votes(NamedTuple):
@@ -96,12 +101,15 @@ class Slopes(NamedTuple):
 
 
 def _half(d: Floats, tie: float, counts: Floats) -> Slopes:
-    up, down = log_expit(d), log_expit(-d)
-    p = expit(d)
-    value = np.array([up, down, (up + down) / 2])
+    small = np.exp(-np.abs(d))
+    up = np.minimum(d, 0.0) - np.log1p(small)
+    unlikely = small / (1 + small)
+    p = np.where(d >= 0, 1 - unlikely, unlikely)
+    value = np.array([up, up - d, up - d / 2])
     lead = np.array([1 - p, -p, 0.5 - p])
     none = np.zeros_like(d)
-    return Slopes(value, lead, np.zeros_like(lead), counts.sum(axis=0) * p * expit(-d), none, none)
+    bend = counts.sum(axis=0) * unlikely * (1 - unlikely)
+    return Slopes(value, lead, np.zeros_like(lead), bend, none, none)
 
 
 def _davidson(d: Floats, tie: float, counts: Floats) -> Slopes:
@@ -152,6 +160,178 @@ def vote_information(d: Floats, ties: str, tie: float) -> Floats:
     return _MODELS[ties](np.asarray(d, dtype=np.float64), tie, counts).lead2
 
 
+# ---------------------------------------------------------------- sums over votes
+
+
+class _Sums(NamedTuple):
+    """Minus the log-likelihood of all votes, and its derivatives summed over the results.
+
+    `lead`, `lead2` and `mixed` have one entry for each contest.
+    """
+
+    value: float
+    lead: Floats
+    lead2: Floats
+    mixed: Floats
+    tie: float
+    tie2: float
+
+
+def _sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> _Sums:
+    """Evaluate a model at the leads d, block by block."""
+    model, half = _MODELS[ties], ties == "half"
+    lead, lead2 = np.empty((2, len(d)))
+    mixed = np.empty(0 if half else len(d))
+    value = by_tie = tie2 = 0.0
+    for begin in range(0, len(d), _BLOCK):
+        b = slice(begin, begin + _BLOCK)
+        n = counts[:, b]
+        if half:  # the sums of `_half`, of which few terms are needed
+            total, won = n[0] + n[1] + n[2], n[0] + n[2] / 2
+            size = np.abs(d[b])
+            small = np.exp(-size)
+            unlikely = small / (1 + small)
+            ahead = d[b] >= 0
+            against = np.where(ahead, total - won, won)  # the weight of the less likely result
+            value += float(total @ np.log1p(small) + against @ size)
+            expected = total * unlikely
+            lead[b] = np.where(ahead, against - expected, expected - against)
+            lead2[b] = expected * (1 - unlikely)
+            continue
+        found = model(d[b], tie, n)
+        value -= float((n * found.value).sum())
+        lead[b] = -(n * found.lead).sum(axis=0)
+        lead2[b], mixed[b] = found.lead2, found.mixed
+        by_tie -= float((n * found.tie).sum())
+        tie2 += float(found.tie2.sum())
+    return _Sums(value, lead, lead2, mixed, by_tie, tie2)
+
+
+class _Design:
+    """The differences between items and the covariates that make the leads of votes.
+
+    Votes of the same two items in the same order are a *pair*, over which sums are taken first.
+    """
+
+    def __init__(self, votes: Votes, n_items: int) -> None:
+        self.X, self.n_items = votes.X, n_items
+        self.pair: Ints | None = None  # of each vote; None if each vote is a pair of its own
+        self.first, self.second = votes.first, votes.second
+        n, m = n_items, len(votes.first)
+        if not votes.X.shape[1]:  # merged, or too many pairs to gain anything
+            return
+        key = votes.first * n + votes.second
+        if n * n <= m:
+            self.pair, keys = key, np.arange(n * n)
+        else:
+            keys, pair = np.unique(key, return_inverse=True)
+            if 2 * len(keys) > m:
+                return
+            self.pair = pair
+        self.first, self.second = keys // n, keys % n
+
+    def leads(self, weights: Floats) -> Floats:
+        n, p = self.n_items, self.X.shape[1]
+        d = weights[self.first] - weights[self.second]
+        if self.pair is not None:
+            d = d[self.pair]
+        return d + self.X @ weights[n : n + p] if p else d
+
+    def sum_pairs(self, values: Floats) -> Floats:
+        return values if self.pair is None else np.bincount(self.pair, values, len(self.first))
+
+    def sum_items(self, values: Floats) -> Floats:
+        """Add up values of votes over items, those of the second item with a minus sign."""
+        sums = self.sum_pairs(values)
+        n = self.n_items
+        return np.bincount(self.first, sums, n) - np.bincount(self.second, sums, n)
+
+    def gradient(self, lead: Floats, tie: Floats) -> Floats:
+        return np.concatenate([self.sum_items(lead), self.X.T @ lead, tie])
+
+    def gram(self, lead2: Floats, mixed: Floats | None = None, tie2: float = 0.0) -> _Gram:
+        """Return the sum of (a a^T) over votes, weighted by three second derivatives."""
+        weighted = self.X * lead2[:, None]
+        sides = [self.sum_items(column) for column in weighted.T]
+        corner = self.X.T @ weighted
+        if mixed is not None:
+            sides.append(self.sum_items(mixed))
+            edge = self.X.T @ mixed
+            corner = np.block([[corner, edge[:, None]], [edge, np.array([tie2])]])
+        side = np.array(sides).reshape(len(sides), self.n_items).T
+        return _Gram(self.first, self.second, self.sum_pairs(lead2), side, corner)
+
+
+class _Gram(NamedTuple):
+    """A symmetric matrix of items, covariates and the tie parameter: [[L, S], [S^T, C]].
+
+    L is the Laplacian matrix of pairs of items with weights, S has shape (n_items, q).
+    """
+
+    first: Ints
+    second: Ints
+    weight: Floats
+    side: Floats
+    corner: Floats
+
+    def degrees(self) -> Floats:
+        n = len(self.side)
+        ends = np.bincount(self.first, self.weight, n), np.bincount(self.second, self.weight, n)
+        return np.asarray(ends[0] + ends[1])
+
+    def dense(self) -> Floats:
+        n, q = self.side.shape
+        check_memory(32 * (n + q) ** 2, f"A matrix of {n:,} items", "Use fewer items.")
+        matrix = np.zeros((n + q, n + q))
+        if n * n <= 16 * len(self.first):
+            across = np.bincount(self.first * n + self.second, self.weight, n * n).reshape(n, n)
+        else:
+            across = csr_array((self.weight, (self.first, self.second)), shape=(n, n)).toarray()
+        matrix[:n, :n] = -(across + across.T)
+        matrix[np.arange(n), np.arange(n)] += self.degrees()
+        matrix[:n, n:], matrix[n:, :n], matrix[n:, n:] = self.side, self.side.T, self.corner
+        return matrix
+
+    def solve(self, rhs: Floats, ridge: Floats, part: Ints, tolerance: float) -> Floats:
+        """Solve (G + diag(ridge)) x = rhs, with items that add up to 0 in each component.
+
+        Up to a thousand items by elimination, else by conjugate gradients.
+        """
+        n, q = self.side.shape
+        if n > _DENSE:
+            found = self._iterate(rhs, ridge, tolerance)
+            if found is not None:
+                return found
+        matrix = self.dense() + gauge(part, n + q)
+        matrix[np.diag_indices(n + q)] += ridge + 1e-13 * np.trace(matrix) / (n + q)
+        return np.asarray(cho_solve(cho_factor(matrix, lower=True), rhs))
+
+    def _iterate(self, rhs: Floats, ridge: Floats, tolerance: float) -> Floats | None:
+        n, q = self.side.shape
+        across = csr_array((self.weight, (self.first, self.second)), shape=(n, n))
+        both = (across + across.T).tocsr()
+        diagonal = self.degrees() + ridge[:n]
+        unit = np.where(diagonal > 0, diagonal, 1.0)
+        corner = self.corner + np.diag(ridge[n:])
+        corner[np.diag_indices(q)] += 1e-13 * np.trace(corner)
+        below = cho_factor(corner, lower=True) if q else None
+
+        def product(x: Floats) -> Floats:
+            v, b = x[:n], x[n:]
+            return np.append(diagonal * v - both @ v + self.side @ b, self.side.T @ v + corner @ b)
+
+        def divide(x: Floats) -> Floats:
+            return np.append(x[:n] / unit, cho_solve(below, x[n:]) if q else x[n:])
+
+        shape = (n + q, n + q)
+        found, failed = cg(
+            LinearOperator(shape, matvec=product, dtype=np.float64),
+            rhs, rtol=tolerance, atol=0.0, maxiter=2000,
+            M=LinearOperator(shape, matvec=divide, dtype=np.float64),
+        )  # fmt: skip
+        return None if failed else np.asarray(found)
+
+
 # ---------------------------------------------------------------- the fit
 
 
@@ -165,12 +345,12 @@ class ContestFit(NamedTuple):
     n_items: int
     has_tie: bool
     votes: Votes
-    slopes: Slopes
     ridge: Floats
     part: Ints  # the component of each item
-    hessian: Floats
     ties: str
+    own_effects: bool
     value: float  # minus the penalised log-likelihood
+    information: Floats | None = None  # if it is not that of the votes and the ridge
 
     @property
     def own(self) -> Floats:
@@ -184,13 +364,40 @@ class ContestFit(NamedTuple):
     def tie(self) -> float:
         return float(self.weights[-1]) if self.has_tie else np.nan
 
+    @property
+    def model(self) -> str:
+        return self.ties if self.has_tie else "half"
+
+    def leads(self) -> Floats:
+        """Return by how much the first item of each contest is ahead."""
+        return _Design(self.votes, self.n_items).leads(self.weights)
+
+    def slopes(self) -> Slopes:
+        """Return the derivatives of each result of each contest."""
+        tie = float(self.weights[-1]) if self.has_tie else 0.0
+        return _MODELS[self.model](self.leads(), tie, self.votes.counts)
+
+    def hessian(self) -> Floats:
+        """Return the observed information of all parameters, with the penalty."""
+        if self.information is not None:
+            return self.information
+        design, tie = _Design(self.votes, self.n_items), self.tie if self.has_tie else 0.0
+        sums = _sum_votes(design.leads(self.weights), self.votes.counts, self.model, tie)
+        matrix = _gram_of(design, sums, self.has_tie).dense()
+        matrix[np.diag_indices(len(matrix))] += self.ridge
+        if not self.own_effects:
+            matrix[: self.n_items], matrix[:, : self.n_items] = 0.0, 0.0
+        return matrix
+
     def inverse(self) -> Floats:
         """Return the covariance of the parameters by the observed information.
 
         It is that of scores that add up to 0 in each component.
         """
-        matrix = self.hessian + gauge(self.part, len(self.weights))
-        inverse = cho_solve(cho_factor(matrix, lower=True), np.eye(len(matrix)))
+        matrix = self.hessian() + gauge(self.part, len(self.weights))
+        lower = dpotri(cho_factor(matrix, lower=True)[0], lower=1, overwrite_c=1)[0]
+        inverse = np.tril(lower)
+        inverse += np.tril(lower, -1).T
         return _center(_center(inverse, self.part).T, self.part).T
 
     def robust(self, cluster: Ints | None, contests: tuple[Ints, Floats] | None) -> Floats:
@@ -201,12 +408,12 @@ class ContestFit(NamedTuple):
         multiplied by (n - 1) / (n - k), and by G / (G - 1).
         """
         bread = self.inverse()
-        slopes, votes = self.slopes, self.votes
+        slopes, votes = self.slopes(), self.votes
         if cluster is None:
             lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
-            mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0)
-            tie2 = (votes.squares * slopes.tie**2).sum(axis=0)
-            meat = _gram(votes, self.n_items, self.has_tie, lead2, mixed, tie2)
+            mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0) if self.has_tie else None
+            tie2 = float((votes.squares * slopes.tie**2).sum())
+            meat = csr_array(_Design(votes, self.n_items).gram(lead2, mixed, tie2).dense())
             factor = 1.0
         else:
             assert contests is not None
@@ -222,13 +429,20 @@ class ContestFit(NamedTuple):
                 sums.append(csr_array(np.bincount(cluster, tie, n)[:, None]))
             scores = hstack(sums, format="csr")
             pull = self.ridge * self.weights  # the sum of the scores of all clusters
-            meat = (scores.T @ scores).toarray() - np.outer(pull, pull) / n
+            meat = csr_array(scores.T @ scores)
+            if pull.any():
+                meat = csr_array(meat - np.outer(pull, pull) / n)
             factor = n / (n - 1)
         # as many votes as a sum of squares needs to be free of the parameters that were fitted
         n_votes = float(votes.counts.sum() ** 2 / votes.squares.sum())
         fitted = len(self.weights) - len(np.unique(self.part))
         factor *= (n_votes - 1) / max(n_votes - fitted, 1.0)
-        return np.asarray(bread @ meat @ bread * factor)
+        sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
+        return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread) * factor)
+
+
+def _gram_of(design: _Design, sums: _Sums, has_tie: bool) -> _Gram:
+    return design.gram(sums.lead2, sums.mixed if has_tie else None, sums.tie2)
 
 
 def fit_contests(
@@ -248,70 +462,40 @@ def fit_contests(
     """Fit the model to the contests of one query, by Newton's method with a line search.
 
     `ridge` is the penalty of each own score, and `part` the component of each item. `prior` is the
-    precision of a normal prior of the own scores, and `start` are the first parameters. O(n_votes +
-    n_items^2) memory, and O(n_votes + n_items^3) time for a step.
+    precision of a normal prior of the own scores, and `start` are the first parameters. A step
+    takes O(n_votes) time, and O(n_items^3) for up to a thousand items; beyond, conjugate gradients
+    take a multiple of the number of pairs. Covariates are divided by their root mean squares
+    meanwhile, so that their units do not matter.
     """
     p = votes.X.shape[1]
     has_tie = ties != "half" and bool(votes.counts[2].any())
-    model = _MODELS[ties if has_tie else "half"]
-    check_memory(32 * (n_items + p + 1) ** 2, f"A model of {n_items:,} items", "Use fewer items.")
     if has_tie and not votes.counts[:2].any():
         raise ValueError(f"All votes are ties, so that ties={ties!r} cannot be fitted.")
-    _check_columns(votes, n_items, names, part, own_effects, ridge)
-    size = n_items + p + has_tie
-    weights = np.zeros(size) if start is None else start
-    if has_tie and start is None:
-        share = float(votes.counts[2].sum() / votes.total.sum())
+    total = votes.total
+    unit = np.sqrt(np.average(votes.X**2, axis=0, weights=total)) if p else np.zeros(0)
+    _check_values(votes.X, unit, names)
+    size, where = n_items + p + has_tie, slice(n_items, n_items + p)
+    model = _Newton(
+        votes._replace(X=votes.X / unit) if p else votes,
+        n_items, ties if has_tie else "half", np.append(ridge, np.zeros(size - n_items)), part,
+        own_effects, prior,
+    )  # fmt: skip
+    _check_collinear(model.design, total, names, part, own_effects, ridge)
+    weights = np.zeros(size)
+    if start is not None:
+        weights = start.copy()
+        weights[where] *= unit
+    elif has_tie:
+        share = float(votes.counts[2].sum() / total.sum())
         weights[-1] = np.log(2 * share / (1 - share))
         if ties == "rao_kupper":
             weights[-1] = max(2 * np.arctanh(min(share, 0.99)), 1e-3)
-    ridges = np.zeros(size)
-    ridges[:n_items] = ridge
-    fixed = np.zeros(size, dtype=bool)
-    fixed[:n_items] = not own_effects
-    free = gauge(part, size)
-    free[fixed], free[:, fixed] = 0.0, 0.0
-
-    def evaluate(w: Floats) -> tuple[float, Slopes]:
-        if has_tie and ties == "rao_kupper" and w[-1] <= 0:
-            return np.inf, None  # type: ignore[return-value]
-        d = w[votes.first] - w[votes.second]
-        if p:
-            d = d + votes.X @ w[n_items : n_items + p]
-        slopes = model(d, float(w[-1]) if has_tie else 0.0, votes.counts)
-        value = float(-(votes.counts * slopes.value).sum() + ridges @ w**2 / 2)
-        if prior is not None:
-            value += float(w[:n_items] @ prior @ w[:n_items]) / 2
-        return value, slopes
-
-    value, slopes = evaluate(weights)
-    finished = False
-    for _ in range(max_iter):
-        gradient = _gradient(votes, n_items, has_tie, slopes) + ridges * weights
-        hessian = _gram(votes, n_items, has_tie, slopes.lead2, slopes.mixed, slopes.tie2)
-        hessian[np.diag_indices(size)] += ridges
-        if prior is not None:
-            gradient[:n_items] += prior @ weights[:n_items]
-            hessian[:n_items, :n_items] += prior
-        gradient[fixed] = 0.0
-        system = hessian + free
-        system[fixed], system[:, fixed] = 0.0, 0.0
-        system[fixed, fixed] = 1.0
-        system[np.diag_indices(size)] += 1e-13 * np.trace(system) / size
-        step = -cho_solve(cho_factor(system, lower=True), gradient)
-        slope, rate = float(gradient @ step), 1.0
-        for _ in range(_HALVINGS):
-            new, found = evaluate(weights + rate * step)
-            if new <= value + 1e-4 * rate * slope + 1e-13 * abs(value):
-                break
-            rate /= 2
-        weights, value, slopes = weights + rate * step, new, found
-        if np.abs(step).max() <= tol:
-            finished = True
-            break
+    if start is None and p and prior is None and len(total) >= _MANY:
+        some = np.arange(0, len(total), len(total) // _SAMPLE)
+        weights = model.take(some).minimize(weights, 1e-3, max_iter)[0]
+    weights, value, finished = model.minimize(weights, tol, max_iter)
     weights[:n_items] = _center(weights[:n_items], part)
-    used = np.sqrt(np.average(votes.X**2, axis=0, weights=votes.total)) if p else np.zeros(0)
-    large = np.abs(weights[n_items : n_items + p]) * used > _SEPARATED
+    large = np.abs(weights[where]) > _SEPARATED
     if large.any() or not finished:
         cause = (
             f"The covariate {names[int(np.argmax(large))]!r} decides all votes, so that its "
@@ -321,49 +505,96 @@ def fit_contests(
         )
         warn(f"{cause}. Increase max_iter or penalty, or leave the covariate out.",
              ConvergenceWarning)  # fmt: skip
-    hessian = _gram(votes, n_items, has_tie, slopes.lead2, slopes.mixed, slopes.tie2)
-    hessian[np.diag_indices(size)] += ridges
+    weights[where] /= unit
+    fit = ContestFit(weights, n_items, has_tie, votes, model.ridge, part, ties, own_effects, value)
     if prior is not None:
-        hessian[:n_items, :n_items] += prior
-    if not own_effects:
-        hessian[fixed], hessian[:, fixed] = 0.0, 0.0
-    return ContestFit(weights, n_items, has_tie, votes, slopes, ridges, part, hessian, ties, value)
+        information = fit.hessian()
+        information[:n_items, :n_items] += prior
+        fit = fit._replace(information=information)
+    return fit
 
 
-def _gradient(votes: Votes, n: int, has_tie: bool, slopes: Slopes) -> Floats:
-    """Return the gradient of the negative log-likelihood."""
-    lead = -(votes.counts * slopes.lead).sum(axis=0)
-    items = np.bincount(votes.first, lead, n) - np.bincount(votes.second, lead, n)
-    tie = [-(votes.counts * slopes.tie).sum()] if has_tie else []
-    return np.concatenate([items, votes.X.T @ lead, tie])
+class _Newton:
+    """Minus the penalised log-likelihood, and its minimum by Newton's method."""
 
+    def __init__(
+        self,
+        votes: Votes,
+        n_items: int,
+        ties: str,
+        ridge: Floats,
+        part: Ints,
+        own_effects: bool,
+        prior: Floats | None,
+    ) -> None:
+        self.votes, self.n_items, self.ties, self.part = votes, n_items, ties, part
+        self.ridge, self.own_effects, self.prior = ridge, own_effects, prior
+        self.design = _Design(votes, n_items)
 
-def _gram(
-    votes: Votes, n: int, has_tie: bool, lead2: Floats, mixed: Floats, tie2: Floats
-) -> Floats:
-    """Return the matrix sum of (a a^T) of each contest, weighted by three second derivatives."""
-    p = votes.X.shape[1]
-    matrix = np.zeros((n + p + has_tie, n + p + has_tie))
-    first, second, X = votes.first, votes.second, votes.X
-    if n * n <= 16 * len(first):
-        across = np.bincount(first * n + second, lead2, n * n).reshape(n, n)
-    else:
-        across = csr_array((lead2, (first, second)), shape=(n, n)).toarray()
-    matrix[:n, :n] = -(across + across.T)
-    degree = across.sum(axis=1) + across.sum(axis=0)
-    matrix[np.arange(n), np.arange(n)] += degree
-    sides = [(n + k, lead2 * X[:, k]) for k in range(p)]
-    if has_tie:
-        sides.append((n + p, mixed))
-        matrix[-1, -1] = tie2.sum()
-    for place, values in sides:  # a loop over covariates
-        column = np.bincount(first, values, n) - np.bincount(second, values, n)
-        matrix[:n, place] = matrix[place, :n] = column
-    if p:
-        matrix[n : n + p, n : n + p] = (X * lead2[:, None]).T @ X
-        if has_tie:
-            matrix[n : n + p, -1] = matrix[-1, n : n + p] = X.T @ mixed
-    return matrix
+    def take(self, some: Ints) -> _Newton:
+        """Return that of some votes, with a penalty that connects all items."""
+        votes = self.votes
+        part = votes._replace(
+            first=votes.first[some], second=votes.second[some], counts=votes.counts[:, some],
+            squares=votes.squares[:, some], X=votes.X[some],
+        )  # fmt: skip
+        args = self.n_items, self.ties, self.ridge + 1e-2, self.part, self.own_effects, None
+        return _Newton(part, *args)
+
+    def evaluate(self, w: Floats) -> tuple[float, _Sums | None]:
+        has_tie, n = self.ties != "half", self.n_items
+        if self.ties == "rao_kupper" and w[-1] <= 0:
+            return np.inf, None
+        tie = float(w[-1]) if has_tie else 0.0
+        sums = _sum_votes(self.design.leads(w), self.votes.counts, self.ties, tie)
+        value = sums.value + float(self.ridge @ w**2) / 2
+        if self.prior is not None:
+            value += float(w[:n] @ self.prior @ w[:n]) / 2
+        return value, sums
+
+    def minimize(self, weights: Floats, tol: float, max_iter: int) -> tuple[Floats, float, bool]:
+        """Return the parameters, the value, and whether the last step was at most `tol`."""
+        has_tie = self.ties != "half"
+        value, sums = self.evaluate(weights)
+        largest = 0.0
+        for _ in range(max_iter):
+            assert sums is not None
+            tie = np.array([sums.tie]) if has_tie else np.zeros(0)
+            gradient = self.design.gradient(sums.lead, tie) + self.ridge * weights
+            gram = _gram_of(self.design, sums, has_tie)
+            largest = max(largest, float(np.linalg.norm(gradient)))
+            step, gradient = self._step(gram, gradient, weights, largest)
+            slope, rate = float(gradient @ step), 1.0
+            for _ in range(_HALVINGS):
+                new, found = self.evaluate(weights + rate * step)
+                if new <= value + 1e-4 * rate * slope + 1e-13 * abs(value):
+                    break
+                rate /= 2
+            weights, value, sums = weights + rate * step, new, found
+            if np.abs(step).max() <= tol:
+                return weights, value, True
+        return weights, value, False
+
+    def _step(
+        self, gram: _Gram, gradient: Floats, weights: Floats, largest: float
+    ) -> tuple[Floats, Floats]:
+        """Return Newton's step, and the gradient."""
+        n, size = self.n_items, len(weights)
+        step = np.zeros(size)
+        if not self.own_effects:
+            gradient[:n] = 0.0
+            corner = gram.corner + np.diag(self.ridge[n:])
+            step[n:] = -cho_solve(cho_factor(corner, lower=True), gradient[n:])
+            return step, gradient
+        if self.prior is None:
+            share = float(np.linalg.norm(gradient)) / max(largest, 1e-300)
+            tolerance = float(np.clip(share, 1e-8, 0.1))
+            return gram.solve(-gradient, self.ridge, self.part, tolerance), gradient
+        gradient[:n] += self.prior @ weights[:n]
+        matrix = gram.dense() + gauge(self.part, size)
+        matrix[:n, :n] += self.prior
+        matrix[np.diag_indices(size)] += self.ridge + 1e-13 * np.trace(matrix) / size
+        return -cho_solve(cho_factor(matrix, lower=True), gradient), gradient
 
 
 def gauge(part: Ints, size: int) -> Floats:
@@ -384,33 +615,37 @@ def _center(values: Floats, part: Ints) -> Floats:
     return centred
 
 
-def _check_columns(
-    votes: Votes, n: int, names: tuple[str, ...], part: Ints, own_effects: bool, ridge: Floats
-) -> None:
-    """Refuse covariates that are constant, or that items and other covariates determine."""
-    p = votes.X.shape[1]
-    if not p:
-        return
-    scale = np.sqrt(np.average(votes.X**2, axis=0, weights=votes.total))
-    for k in range(p):
-        if scale[k] == 0:
-            raise ValueError(f"The covariate {names[k]!r} is 0 in all votes. Leave it out.")
-        if names[k] != POSITION and (votes.X[:, k] == votes.X[0, k]).all():
+def _check_values(X: Floats, unit: Floats, names: tuple[str, ...]) -> None:
+    """Refuse covariates that are constant."""
+    for k, name in enumerate(names):
+        if unit[k] == 0:
+            raise ValueError(f"The covariate {name!r} is 0 in all votes. Leave it out.")
+        if name != POSITION and (X[:, k] == X[0, k]).all():
             raise ValueError(
-                f"The covariate {names[k]!r} is {votes.X[0, k]:g} in all votes, and so says "
+                f"The covariate {name!r} is {X[0, k]:g} in all votes, and so says "
                 "nothing but that an item is first. Pass position=True for that."
             )
-    scaled = votes._replace(X=votes.X / scale)
-    weight = votes.total / votes.total.sum()
-    gram = _gram(scaled, n, False, weight, weight, weight)
-    own = gram[:n, :n].copy()
-    own[np.diag_indices(n)] += ridge / votes.total.sum()
-    own += gauge(part, n) / n
-    own[np.diag_indices(n)] += 1e-14
-    rest = gram[n:, n:].copy()
+
+
+def _check_collinear(
+    design: _Design,
+    total: Floats,
+    names: tuple[str, ...],
+    part: Ints,
+    own_effects: bool,
+    ridge: Floats,
+) -> None:
+    """Refuse covariates that items and other covariates determine; all have the unit 1."""
+    n, p = design.n_items, design.X.shape[1]
+    if not p:
+        return
+    gram = design.gram(total / total.sum())
+    rest = gram.corner.copy()
     if own_effects:
-        side = gram[:n, n:]
-        rest -= side.T @ cho_solve(cho_factor(own, lower=True), side)
+        alone = gram._replace(side=np.zeros((n, 0)), corner=np.zeros((0, 0)))
+        for k in range(p):
+            found = alone.solve(gram.side[:, k], ridge / total.sum(), part, 1e-12)
+            rest[:, k] -= gram.side.T @ found
     for k in range(p):
         before = rest[:k, :k]
         left = rest[k, k]

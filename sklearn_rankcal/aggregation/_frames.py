@@ -136,7 +136,7 @@ def _relative_intervals(board: Aggregate, held: dict[int, int]) -> tuple[Floats,
     low, high = board.scores.copy(), board.scores.copy()
     for q, row in held.items():  # a loop over queries
         one = board._boards[q]
-        of_scores = one.map @ board._covariances[q] @ one.map.T
+        of_scores = one.of_scores(board._covariances[q])
         place = int(np.flatnonzero(one.rows == row)[0])
         free = degrees_of(board.judgements, one.contests, board.intervals or "")
         quantile = float(stdtrit(free, (1 + (board.confidence_level or 0)) / 2))

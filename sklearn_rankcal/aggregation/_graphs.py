@@ -182,6 +182,10 @@ def number_parts(labels: Ints, compared: Bools, queries: Queries) -> Ints:
 
 def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> Ints:
     """Number the weakly or strongly connected components of a graph, for each node."""
+    if n_nodes**2 <= len(start):  # then many edges occur several times
+        present = np.zeros(n_nodes**2, dtype=bool)
+        present[start * n_nodes + end] = True
+        start, end = np.divmod(np.flatnonzero(present), n_nodes)
     shape = (n_nodes, n_nodes)
     matrix = csr_array((np.ones(len(start)), (start, end)), shape=shape)
     # SciPy 1.13 keeps edges that occur twice, and its search for strong components then never ends.

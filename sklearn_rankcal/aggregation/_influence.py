@@ -60,16 +60,17 @@ def fewest_votes(data: AuditData) -> Influence | None:
         return None
     kinds, of_kind, counts, at = _kinds_of_votes(data)
     size = len(fit.weights)
-    matrix = fit.hessian.copy()
+    matrix = fit.hessian()
     n = fit.n_items
     matrix[:n, :n] += 1.0
     matrix[np.diag_indices(size)] += 1e-12 * np.trace(matrix) / size
     factor = cho_factor(matrix, lower=True)
     outcome = contests.outcome[at]
-    lead, tie = fit.slopes.lead[outcome, at], fit.slopes.tie[outcome, at]
+    slopes = fit.slopes()
+    lead, tie = slopes.lead[outcome, at], slopes.tie[outcome, at]
     tries = []
     for rival in order[1:].tolist():
-        contrast = data.board.map[first] - data.board.map[rival]
+        contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
         pull = cho_solve(factor, contrast)
         effect = lead * (pull[contests.first[at]] - pull[contests.second[at]])
         p = data.board.X.shape[1]

@@ -110,7 +110,7 @@ def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[
 
 def _covariance(board: Board) -> Floats:
     """Return the covariance of the scores, with what is unknown between components."""
-    covariance = np.asarray(board.map @ board.fit.inverse() @ board.map.T)
+    covariance = board.of_scores(board.fit.inverse())
     part = board.fit.part
     if (part != part[0]).any():
         covariance += _UNCONNECTED**2 * (part[:, None] == part)

@@ -359,7 +359,7 @@ class Aggregate:
         rows = self.rows_of(group)
         place = {row: k for k, row in enumerate(board.rows.tolist())}
         order = [place[row] for row in rows.tolist()]
-        of_scores = (board.map @ covariance @ board.map.T)[np.ix_(order, order)]
+        of_scores = board.of_scores(covariance)[np.ix_(order, order)]
         return self.scores[rows], of_scores, degrees, self.confidence_level
 
     def tiers(self, group: Any = None) -> Ints:

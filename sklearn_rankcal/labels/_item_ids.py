@@ -35,6 +35,18 @@ def read_ids(values: Any, name: str) -> NDArray[Any]:
     return ids_of_list(list(values))
 
 
+def number_column(
+    values: Any, name: str, where: Callable[[int], str] = "entry {}".format
+) -> tuple[Ints, NDArray[Any]]:
+    """Number the ids of a column as `number_ids` does, and text as pandas does, which is faster."""
+    text = str(getattr(values, "dtype", "")) in ("str", "string", "category")
+    if text and hasattr(values, "factorize"):
+        codes, different = values.factorize()
+        if not (codes < 0).any():
+            return codes.astype(np.int64), read_ids(different, name)
+    return number_ids(read_ids(values, name), name, where)
+
+
 def ids_of_list(ids: list[Any]) -> NDArray[Any]:
     """Return ids as an array of integers if all are, else of objects."""
     kinds = set(map(type, ids))
@@ -103,7 +115,8 @@ def show_id(value: Any) -> str:
 
 
 def place_items(
-    ids: NDArray[Any],
+    codes: Ints,
+    different: NDArray[Any],
     query: Ints,
     group_ids: NDArray[Any],
     items: Any,
@@ -112,11 +125,11 @@ def place_items(
 ) -> tuple[Queries, NDArray[Any], Ints]:
     """Return the queries of items, the id of each item, and the item of each entry.
 
-    `query` is that of each entry. If `items` is not None, it has the ids of the items of a single
-    query, and other ids are refused.
+    `codes` are the numbers of the ids of entries, by first appearance, of which `different` are the
+    ids, and `query` is that of each entry. If `items` is not None, it has the ids of the items of a
+    single query, and other ids are refused.
     """
     if items is None:
-        codes, different = number_ids(ids, name, where)
         rows, item_code, _, sizes = number_items(codes, len(different), query, len(group_ids))
         return _queries_of(sizes, group_ids), different[item_code], rows
     known = read_ids(items, "items")
@@ -124,13 +137,12 @@ def place_items(
         raise ValueError("items is empty: at least one item is needed.")
     if len(number_ids(known, "items")[1]) < len(known):
         raise ValueError("items has an id twice.")
-    number_ids(ids, name, where)  # refuses missing ids
-    codes, different = number_ids(
-        np.concatenate([known.astype(object), ids.astype(object)]), "items"
+    numbers, all_ids = number_ids(
+        np.concatenate([known.astype(object), different.astype(object)]), "items"
     )
-    codes = codes[len(known) :]
-    if len(different) > len(known):
-        unknown = different[len(known)]
+    codes = numbers[len(known) :][codes]
+    if len(all_ids) > len(known):
+        unknown = all_ids[len(known)]
         place = where(int(np.argmax(codes == len(known))))
         raise ValueError(
             f"{name} has the item {show_id(unknown)} ({place}, counted from 0), which is not in "
@@ -165,7 +177,7 @@ def read_judges(
     """Return the number of the judge of each of n entries, and the ids of judges."""
     if judge is None:
         return None, None
-    codes, judges = number_ids(read_ids(judge, "judge"), "judge")
+    codes, judges = number_column(judge, "judge")
     check_length(codes, n, "judge", name)
     return codes, judges
 

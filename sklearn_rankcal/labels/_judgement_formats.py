@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
+    number_ids,
     place_items,
     read_count,
     read_groups,
@@ -186,8 +187,9 @@ def _of_entries(
     n = len(sizes)
     query, group_ids = read_groups(groups, items, n, name)
     owner = np.repeat(np.arange(n), sizes)
+    where = lambda place: f"entry {owner[place]}"  # noqa: E731
     queries, names, rows = place_items(
-        ids, query[owner], group_ids, items, name, lambda place: f"entry {owner[place]}"
+        *number_ids(ids, name, where), query[owner], group_ids, items, name, where
     )
     # An item occurs once in each order.
     key = np.sort(owner * len(names) + rows)

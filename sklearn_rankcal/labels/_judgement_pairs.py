@@ -14,6 +14,7 @@ from sklearn_rankcal.labels._item_ids import (
     check_same_index,
     check_weight,
     ids_of_list,
+    number_column,
     number_ids,
     place_items,
     read_count,
@@ -24,6 +25,7 @@ from sklearn_rankcal.labels._item_ids import (
     show_id,
 )
 from sklearn_rankcal.labels._rankings import Comparisons
+from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -37,9 +39,9 @@ _MEANINGS = ("the first item", "the second item", "a tie")
 
 def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
     check_same_index(pairs=pairs, tied=tied, **options)
-    ids = _read_pairs(pairs)
+    found = number_ids(_read_pairs(pairs), "pairs", lambda place: f"pair {place // 2}")
     marks = None if tied is None else read_marks(tied, "tied")
-    return _of_ids(ids, "pair", marks, None, **options)
+    return _of_ids(*found, "pair", marks, None, **options)
 
 
 def from_votes(
@@ -47,27 +49,28 @@ def from_votes(
 ) -> Arguments:
     columns = {"first": first, "second": second, "winner": winner}
     check_same_index(**columns, **options, **details)
-    one, other, won = (read_ids(values, name) for name, values in columns.items())
-    if len(one) == 0:
+    found = [number_column(values, name, "row {}".format) for name, values in columns.items()]
+    n = len(found[0][0])
+    if n == 0:
         raise ValueError("first is empty: at least one vote is needed.")
-    for name, ids in zip(columns, (one, other, won), strict=True):
-        check_length(ids, len(one), name, "first")
-        number_ids(ids, name, "row {}".format)  # refuses missing ids
-    outcome = _read_winners(one, other, won, _words(first, second, tie))
+    for name, (codes, _) in zip(columns, found, strict=True):
+        check_length(codes, n, name, "first")
+    outcome = _read_winners(found, _words(first, second, tie))
     tied = outcome == 2 if (outcome == 2).any() else None
-    found = _of_ids(_side_by_side(one, other), "row", tied, outcome == 1, **options)
+    read = _of_ids(*_side_by_side(*found[:2]), "row", tied, outcome == 1, **options)
     if options["judgement"] is None:
-        found["details"] = read_details(outcome == 1, n=len(one), **details)
+        read["details"] = read_details(outcome == 1, n=n, **details)
     elif details["position"] is not False or any(details[k] is not None for k in _OF_VOTES):
         raise ValueError(
             "judgement cannot be combined with position, covariates or time. Pass the person or "
             "session that several votes belong to as judge=."
         )
-    return found
+    return read
 
 
 def _of_ids(
-    ids: NDArray[Any],
+    codes: Ints,
+    different: NDArray[Any],
     unit: str,
     tied: Bools | None,
     reverse: Bools | None,
@@ -79,15 +82,16 @@ def _of_ids(
     judge: ArrayLike | None,
     items: Any,
 ) -> Arguments:
-    """Make the arguments from the ids of shape (2 n_pairs,), the two of a pair side by side.
+    """Make the arguments from the numbers of ids, of shape (2 n_pairs,), and the different ids.
 
-    `unit` is the word of the user for a pair, and `reverse` says which pairs have the preferred
-    item in the second place.
+    The two of a pair are side by side. `unit` is the word of the user for a pair, and `reverse`
+    says which pairs have the preferred item in the second place.
     """
-    n = len(ids) // 2
+    n = len(codes) // 2
     query, group_ids = read_groups(groups, items, n, "pairs")
+    where = lambda place: f"{unit} {place // 2}"  # noqa: E731
     queries, names, rows = place_items(
-        ids, np.repeat(query, 2), group_ids, items, "pairs", lambda place: f"{unit} {place // 2}"
+        codes, different, np.repeat(query, 2), group_ids, items, "pairs", where
     )
     winner, loser = rows[::2], rows[1::2]
     if (winner == loser).any():
@@ -138,7 +142,7 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
     columns = frame_columns(pairs)
     if columns is not None:
         one, other = (read_ids(column, "pairs") for column in _preferred_first(pairs, columns))
-        pairs = _side_by_side(one, other).reshape(-1, 2)
+        pairs = np.column_stack(_same_kind(one, other))
     if isinstance(pairs, np.ndarray):
         if pairs.size == 0:
             raise ValueError("pairs is empty: at least one comparison is needed.")
@@ -183,11 +187,22 @@ def _preferred_first(pairs: Any, columns: list[Any]) -> list[Any]:
     )
 
 
-def _side_by_side(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return two columns of ids as one array of shape (2 n,)."""
-    if one.dtype.kind != other.dtype.kind:
-        one, other = one.astype(object), other.astype(object)
-    return np.column_stack([one, other]).reshape(-1)
+def _same_kind(one: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
+    """Make objects of two columns of ids, unless both are numbers or both are text."""
+    if one.dtype.kind == other.dtype.kind:
+        return [one, other]
+    return [one.astype(object), other.astype(object)]
+
+
+def _side_by_side(
+    first: tuple[Ints, NDArray[Any]], second: tuple[Ints, NDArray[Any]]
+) -> tuple[Ints, NDArray[Any]]:
+    """Number the ids of two columns together, in the order one, other, one, other."""
+    numbers, different = number_ids(np.concatenate(_same_kind(first[1], second[1])), "votes")
+    start = len(first[1])
+    codes = np.column_stack([numbers[:start][first[0]], numbers[start:][second[0]]]).reshape(-1)
+    codes, seen = number_values(codes)
+    return codes, different[seen]
 
 
 # ---------------------------------------------------------------- votes
@@ -208,13 +223,15 @@ def _words(first: Any, second: Any, tie: Any) -> dict[Any, int]:
     return words
 
 
-def _read_winners(
-    one: NDArray[Any], other: NDArray[Any], won: NDArray[Any], words: dict[Any, int]
-) -> Ints:
-    """Return the outcome of each vote: 0 the first item won, 1 the second, 2 a tie."""
-    ids = np.concatenate([column.astype(object) for column in (one, other, won)])
-    codes, different = number_ids(ids, "votes")
-    first, second, winner = codes.reshape(3, -1)
+def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int]) -> Ints:
+    """Return the outcome of each vote: 0 the first item won, 1 the second, 2 a tie.
+
+    `columns` are the numbers and the different values of first, second and winner.
+    """
+    values = [different.astype(object) for _, different in columns]
+    numbers, different = number_ids(np.concatenate(values), "votes")
+    parts = np.split(numbers, np.cumsum([len(some) for some in values])[:-1])
+    first, second, winner = (part[codes] for part, (codes, _) in zip(parts, columns, strict=True))
     meaning = np.array([words.get(value, -1) for value in different.tolist()])
     by_word = meaning[winner]
     by_name = np.where(winner == first, 0, np.where(winner == second, 1, -1))
@@ -223,14 +240,15 @@ def _read_winners(
     if doubtful.any():
         k = int(np.argmax(doubtful))
         raise ValueError(
-            f"Row {k} has the winner {show_id(won[k])}, which is the name of one of its items and "
-            f"also the word for {_MEANINGS[by_word[k]]}. Rename the item."
+            f"Row {k} has the winner {show_id(different[winner[k]])}, which is the name of one of "
+            f"its items and also the word for {_MEANINGS[by_word[k]]}. Rename the item."
         )
     if (outcome < 0).any():
         k = int(np.argmax(outcome < 0))
         raise ValueError(
-            f"Row {k} has the winner {show_id(won[k])}. It must be one of the items of the row, "
-            f"{show_id(one[k])} and {show_id(other[k])}, or one of the words "
+            f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
+            f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
+            "one of the words "
             f"{', '.join(map(show_id, words))}. Drop votes without an answer, and pass other words "
             "for a tie as tie=."
         )
