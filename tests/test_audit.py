@@ -127,6 +127,33 @@ def test_a_busy_judge_and_clones_are_found():
     )
 
 
+def with_a_misspelling(name):
+    votes = votes_of(n=3000, m=7)
+    winner, loser = votes.comparisons[:2]
+    pairs = np.array([(votes.items[i], votes.items[j]) for i, j in zip(winner, loser, strict=True)])
+    return np.append(pairs.astype(object), [[name, "m0"]], axis=0)
+
+
+@pytest.mark.parametrize("name", ["m00", "0m", "M0 "])
+def test_one_misspelt_name_among_many_votes_is_named(name):
+    board = aggregate(Judgements.from_pairs(with_a_misspelling(name)), intervals="robust")
+    assert f"fewer than 30 votes: {name} (1)" in str(board)
+    found = {probe.name: probe for probe in board.audit().probes}
+    assert found["same names"].fires
+    assert "'m0'" in found["same names"].finding and repr(name) in found["same names"].finding
+    # the finding is about this item, although it moves the mean of all scores
+    assert found["unbounded"].finding.startswith("1 item never lost, or never won, against the")
+    assert found["few votes"].finding.startswith("1 item has too few votes")
+    assert found["first place"].fires
+    assert "Without 1 vote (" in found["first place"].finding
+
+
+@pytest.mark.parametrize("name", ["owl", "m9", "mine"])
+def test_a_rare_item_with_a_name_of_its_own_is_not_misspelt(name):
+    board = aggregate(Judgements.from_pairs(with_a_misspelling(name)))
+    assert not {probe.name: probe for probe in board.audit().probes}["same names"].fires
+
+
 def test_what_is_not_known_is_said():
     found = probes(votes_of(with_judges=False))
     assert found["opposed judges"].fires is None

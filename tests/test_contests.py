@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import Borda, BradleyTerry
+from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model
 
 pd = pytest.importorskip("pandas")
 
@@ -452,3 +452,108 @@ def test_journal_citations_are_as_printed():
     found = dict(zip(board.items.tolist(), board.scores.tolist(), strict=True))
     relative = [found[name] - found["Biometrika"] for name in names[1:]]
     assert_allclose(relative, [-2.949, -0.480, 0.269], atol=0.00051)
+
+
+# ---------------------------------------------------------------- ways to the same fit
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [("_DENSE", 0), ("_MANY", 100), ("_BLOCK", 7)],
+    ids=["conjugate gradients", "a sample first", "blocks"],
+)
+def test_fits_of_many_items_and_votes_are_those_of_few(ties, constant, value, monkeypatch):
+    frame, X = make_votes(600, 12, ties=0.4, seed=5)
+    boards = []
+    for change in (False, True):
+        if change:
+            monkeypatch.setattr(_contest_model, constant, value)
+            monkeypatch.setattr(_contest_model, "_SAMPLE", 80)
+        board = aggregate(read(frame, X), BradleyTerry(ties=ties), intervals="robust")
+        errors = [one.standard_error for one in board.coefficients]
+        values = [one.value for one in board.coefficients]
+        boards.append(np.concatenate([board.scores, board.score_low, values, errors]))
+    assert_allclose(boards[1], boards[0], atol=1e-8)
+
+
+def test_features_without_own_effects_of_many_items():
+    """Five thousand items, of which elimination would need minutes."""
+    rng = np.random.default_rng(0)
+    price = rng.normal(size=5000)
+    a = np.append(np.arange(5000), rng.integers(5000, size=5000))
+    b = (a + rng.integers(1, 5000, size=10_000)) % 5000
+    won = rng.random(10_000) < expit(0.7 * (price[a] - price[b]))
+    votes = Judgements.from_votes(
+        a, b, np.where(won, a, b), item_features=pd.DataFrame({"price": price})
+    )
+    board = aggregate(votes, BradleyTerry(own_effects=False))
+    y, x = won.astype(float), price[a] - price[b]
+    w = 0.0
+    for _ in range(30):
+        p = expit(w * x)
+        w += x @ (y - p) / (x**2 @ (p * (1 - p)))
+    assert_allclose(board.coefficients[0].value, w, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_a_covariate_does_not_matter(unit):
+    frame, X = make_votes(300, 5, seed=2)
+    plain = aggregate(read(frame, X), intervals="robust")
+    scaled = aggregate(read(frame, X * [unit, 1.0]), intervals="robust")
+    assert_allclose(scaled.scores, plain.scores, atol=1e-8)
+    assert_allclose(scaled.score_low, plain.score_low, atol=1e-8)
+    one, other = scaled.coefficients[1], plain.coefficients[1]
+    assert_allclose([one.value * unit, one.low * unit], [other.value, other.low], atol=1e-8)
+    assert f"effect of x0: {one.value:.{4 if unit < 1 else 3}{'f' if unit < 1 else 'g'}}" in str(
+        scaled
+    )
+
+
+# ---------------------------------------------------------------- predictions
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
+def test_predictions_of_a_vote_are_those_of_the_model(ties):
+    frame, X = make_votes(600, 5, ties=0.4, seed=1)
+    board = aggregate(read(frame, X), BradleyTerry(ties=ties))
+    effect = {one.name: one.value for one in board.coefficients}
+    score = dict(zip(board.items.tolist(), board.scores.tolist(), strict=True))
+    d = score[3] - score[1] + effect["position"] - 2 * effect["x1"]
+    if ties == "half":
+        expected = [expit(d), 0, expit(-d)]
+    elif ties == "davidson":
+        shares = np.exp([d / 2, effect["ties"], -d / 2])
+        expected = shares / shares.sum()
+    else:
+        win, lose = expit(d - effect["ties"]), expit(-d - effect["ties"])
+        expected = [win, 1 - win - lose, lose]
+    assert_allclose(board.predict_vote(3, 1, {"position": 1, "x1": -2}), expected, atol=1e-12)
+    turned = board.predict_vote(1, 3, {"position": -1, "x1": 2})
+    assert_allclose(turned, expected[::-1], atol=1e-12)
+
+
+def test_predictions_from_features_and_what_cannot_be_predicted():
+    prices = pd.DataFrame({"price": [1.0, 2.0, 4.0]}, index=["a", "b", "c"])
+    pairs = [("a", "b")] * 5 + [("b", "a")] * 2 + [("b", "c")] * 4 + [("c", "b")]
+    one, other = zip(*pairs, strict=True)
+    votes = Judgements.from_votes(one, other, one, item_features=prices)
+    board = aggregate(votes, BradleyTerry(own_effects=False))
+    slope = board.coefficients[0].value
+    assert_allclose(board.predict_vote("a", "c").first, expit(-3 * slope))
+    for call, match in (
+        (lambda: board.predict_vote("a", "d"), "no item 'd'"),
+        (lambda: board.predict_vote("a", "b", {"price": 1}), "no covariate 'price'"),
+        (lambda: board.rescale().predict_vote("a", "b"), "before they are rescaled"),
+        (lambda: aggregate(pairs, "borda").predict_vote("a", "b"), "from log-odds"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+    frame, X = make_votes(60, 4, 1)
+    with pytest.raises(ValueError, match="'x0' must be a finite number; got nan"):
+        aggregate(read(frame, X)).predict_vote(0, 1, {"x0": np.nan})
+    with pytest.warns(UserWarning, match="do not connect"):
+        apart = aggregate([("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")])
+    with pytest.raises(ValueError, match="do not connect 'a' and 'c'"):
+        apart.predict_vote("a", "c")

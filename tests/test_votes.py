@@ -44,7 +44,10 @@ def literal(table):
     return {pair: weight for pair, weight in found.items() if weight}
 
 
-@pytest.mark.parametrize("kind", ["words", "names", "both", "own columns", "lists", "integers"])
+KINDS = ["words", "names", "both", "own columns", "lists", "integers", "categories", "objects"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_winners_by_words_and_by_names(kind):
     table = arena()
     expected = literal(table)
@@ -68,8 +71,12 @@ def test_winners_by_words_and_by_names(kind):
     columns = [table[name] for name in ("model_a", "model_b", "winner")]
     if kind == "lists":
         columns = [column.tolist() for column in columns]
+    elif kind in ("categories", "objects"):
+        columns = [c.astype("category" if kind == "categories" else object) for c in columns]
     found = Judgements.from_votes(*columns, judge=table["judge"])
     assert totals(found) == expected
+    pairs = np.column_stack([table["model_a"], table["model_b"]]).reshape(-1)
+    assert found.items.tolist() == list(dict.fromkeys(pairs.tolist()))  # by first appearance
     assert found.n_judgements == 60 and len(found.judges) == table["judge"].nunique()
     if kind == "integers":
         assert found.items.dtype == np.int64

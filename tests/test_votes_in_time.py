@@ -107,6 +107,45 @@ def test_half_lives_and_times_that_are_refused(half_life, options, match):
         votes.faded(half_life, **options)
 
 
+UTC, EAST = datetime.UTC, datetime.timezone(datetime.timedelta(hours=2))
+NOON = datetime.datetime(2026, 1, 1, 12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "time",
+    [
+        ["2026-01-01T14:00:00+02:00", "2026-01-01T12:00:00Z"],
+        ["2026-01-01 14:00:00.000+0200", "2026-01-01 12:00+00:00"],
+        [NOON.replace(hour=14, tzinfo=EAST), NOON.replace(tzinfo=UTC)],
+        [NOON.replace(hour=14, tzinfo=EAST), "2026-01-01T12:00:00Z"],
+        ["2026-01-01T12:00:00", "2026-01-01 12:00"],
+    ],
+)
+def test_times_of_different_zones_are_the_same_moment(time):
+    votes = Judgements.from_votes(["a", "a"], ["b", "b"], ["a", "b"], time=time)
+    assert votes.details.time.tolist() == [NOON, NOON]
+
+
+@pytest.mark.parametrize(
+    ("time", "match"),
+    [
+        (
+            ["2026-01-01T12:00:00", "2026-01-01T12:00:00Z"],
+            "mixes .* row 0 has 2026-01-01T12:00:00,",
+        ),
+        ([NOON, NOON.replace(tzinfo=UTC)], "mixes time stamps with and without a time zone"),
+        ([NOON, None], "time is missing for 1 votes, first in row 1"),
+        (["2026-01-01T12:00:00Z", np.datetime64("NaT")], "missing for 1 votes, first in row 1"),
+        (["noon", "noon"], "time must be numbers or time stamps"),
+        (["2026-01-01T12:00:00Z"], "time has 1 entries"),
+    ],
+)
+def test_times_that_cannot_be_read_are_refused(time, match):
+    with pytest.raises(ValueError, match=match):
+        Judgements.from_votes(["a", "a"], ["b", "b"], ["a", "b"], time=time)
+
+
 def test_votes_without_times_are_refused():
     votes = Judgements.from_votes(["a"], ["b"], ["a"])
     for call in (lambda: votes.faded(3), lambda: votes.between(1, 2)):

@@ -14,6 +14,9 @@ ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the 
          where the items are ranked by their numbers.
 judges   Votes of judges who disagree: each adds normal numbers of their own to the scores. The true
          scores are those of the expected votes of all judges, and resamples draw either.
+kinds    The intervals without resamples, of scores and of effects, if votes depend on the position
+         and on a covariate. "sparse" are designs with 40 votes of each item, "dense" with 400. With
+         judges, each has tastes of their own, and the true scores are those of the expected votes.
 seconds  Ten million votes on 50 models, and 100,000 votes on 1,000 queries of 10.
 
 The share of a kind of interval is over all items of all leaderboards. Its standard error is at most
@@ -41,12 +44,15 @@ from sklearn_rankcal.aggregation._intervals import (
 )
 from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
 
-PARTS = ("scores", "ranks", "judges", "seconds")
+PARTS = ("scores", "ranks", "judges", "kinds", "seconds")
 #: (items, votes) of a leaderboard.
 SIZES = [(10, 1000), (20, 5000), (10, 300), (10, 150), (8, 100)]
 SPREADS = [1.0, 0.5, 0.3, 0.1, 0.03, 0.0]
 #: (judges, standard deviation of their tastes); the scores go from -1 to 1.
 JUDGES = [(100, 0.0), (100, 0.5), *((n, 1.0) for n in (100, 40, 20, 15, 10, 5, 3))]
+#: (items, votes of each item, judges or 0, worlds in a hundred)
+KINDS = [(10, 40, 0, 100), (10, 400, 0, 100), (50, 40, 0, 20), (50, 400, 0, 20),
+         (200, 40, 0, 5), (200, 400, 0, 5), (10, 400, 20, 50), (50, 400, 50, 10)]  # fmt: skip
 
 
 def draw_votes(rng: Any, scores: Any, n_votes: int) -> Any:
@@ -179,6 +185,48 @@ def report_judges(n_worlds: int, n_resamples: int) -> None:
     print_table(f"scores held by 95 % intervals, {r} items, {n_votes:,} votes", header, rows)
 
 
+def report_kinds(n_worlds: int) -> None:
+    rows = []
+    for seed, (r, per_item, n_judges, percent) in enumerate(KINDS):
+        rng = np.random.default_rng(seed)
+        n_votes, worlds = r * per_item // 2, max(n_worlds * percent // 100, 10)
+        taste = 1.0 if n_judges else 0.0
+        scores = np.linspace(-1, 1, r)
+        shape = (worlds, n_votes)
+        i = rng.integers(r, size=shape)
+        j = (i + rng.integers(1, r, size=shape)) % r
+        x, judge = (
+            rng.normal(size=shape),
+            np.tile(np.arange(n_votes) % max(n_judges, 1), (worlds, 1)),
+        )
+        own = scores + taste * rng.normal(size=(worlds, max(n_judges, 1), r))
+        world = np.arange(worlds)[:, None]
+        # judges with tastes: without effects, whose true size with tastes is not that of the model
+        effects = (0.2, 0.5) if not n_judges else (0.0, 0.0)
+        lead = own[world, judge, i] - own[world, judge, j] + effects[0] + effects[1] * x
+        won = rng.random(shape) < 1 / (1 + np.exp(-lead))
+        known = {"judge": judge.reshape(-1)} if n_judges else {}
+        votes = Judgements.from_votes(
+            i.reshape(-1), j.reshape(-1), np.where(won, "model_a", "model_b").reshape(-1),
+            groups=np.repeat(np.arange(worlds), n_votes), position=True, covariates=x.reshape(-1),
+            **known,
+        )  # fmt: skip
+        true = scores if not n_judges else expected_scores(scores, taste)
+        design = "sparse" if per_item < 100 else "dense"
+        judges = f", {n_judges} judges with tastes" if n_judges else ""
+        cells = [f"{r} items, {design}{judges}"]
+        for kind in ("information", "robust"):
+            board = aggregate(votes, intervals=kind)
+            at = true[board.items.astype(int)]
+            held = (board.score_low <= at) & (at <= board.score_high)
+            wanted = dict(zip(("position", "x0"), effects, strict=True))
+            inside = [one.low <= wanted[one.name] <= one.high for one in board.coefficients]
+            cells += [f"{held.mean():.1%}", f"{np.mean(inside):.1%}"]
+        rows.append(cells)
+    header = ["", "information: scores", "effects", "robust: scores", "effects"]
+    print_table("scores and effects held by 95 % intervals without resamples", header, rows)
+
+
 def report_seconds(n_resamples: int) -> None:
     rows = []
     rng = np.random.default_rng(0)
@@ -216,6 +264,8 @@ def main() -> None:
         report_ranks(args.worlds, args.resamples)
     if "judges" in args.parts:
         report_judges(args.worlds, args.resamples)
+    if "kinds" in args.parts:
+        report_kinds(args.worlds)
     if "seconds" in args.parts:
         report_seconds(args.resamples)
 

@@ -22,6 +22,9 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: From so many judges on, errors allow for the differences between them.
 _JUDGES = 15
+#: The share of the items that the others are compared with, if chains of wins connect so many. It
+#: is smaller than that of intervals, so that an audit names the few items that are unlike the rest.
+MOST = 0.5
 
 
 @dataclass
@@ -89,7 +92,7 @@ def read_votes(result: Any, group: Any) -> AuditData:
     clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
     parts = result.parts
     kind = "robust" if clustered or read.judge is None else "information"
-    found = intervals_of(read, boards, kind, 0.95, parts)
+    found = intervals_of(read, boards, kind, 0.95, parts, MOST)
     place = read.queries.scatter(np.arange(read.queries.n_rows))[board.rows]
     contests, fit = board.contests, board.fit
     own = fit.weights

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, ranks_of
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels._contests import POSITION
@@ -24,6 +24,8 @@ _WIDE = 1.0
 _MAX_ITEMS = 1000
 _DRAWS = 999
 _SHOWN = 3
+#: An item with so few votes may be a misspelling of one with so many.
+_RARE, _OFTEN = 2, 30
 
 
 def listing(names: list[str]) -> str:
@@ -32,12 +34,15 @@ def listing(names: list[str]) -> str:
     return text if len(names) <= _SHOWN else f"{text} and {len(names) - _SHOWN} more"
 
 
+def votes_of_items(data: AuditData) -> Floats:
+    contests, n = data.contests, len(data.items)
+    votes = np.bincount(contests.first, contests.weight, n)
+    return np.asarray(votes + np.bincount(contests.second, contests.weight, n))
+
+
 def few_votes_probe(data: AuditData) -> Finding:
     """Items whose scores the votes hardly determine."""
-    n = len(data.items)
-    contests = data.contests
-    votes = np.bincount(contests.first, contests.weight, n)
-    votes += np.bincount(contests.second, contests.weight, n)
+    votes = votes_of_items(data)
     wide = np.flatnonzero((data.half_width > _WIDE) & (votes > 0))
     none = np.flatnonzero(votes == 0)
     if not len(wide) and not len(none):
@@ -46,8 +51,8 @@ def few_votes_probe(data: AuditData) -> Finding:
     order = wide[np.argsort(votes[wide])]
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in [*none.tolist(), *order.tolist()]]
     return True, (
-        f"{len(names)} items have too few votes: their 95 % intervals reach further than "
-        f"{_WIDE:g} from the score, as those of {listing(names)}. Collect more of them."
+        f"{_count(names, 'item has', 'items have')} too few votes: 95 % intervals reach further "
+        f"than {_WIDE:g} from the score, as for {listing(names)}. Collect more of them."
     )
 
 
@@ -58,7 +63,8 @@ def unbounded_probe(data: AuditData) -> Finding:
     turned = contests.outcome == 1
     winner = np.where(turned, contests.second, contests.first)
     loser = np.where(turned, contests.first, contests.second)
-    low, high = open_ends(np.append(winner, loser[tied]), np.append(loser, winner[tied]), part)
+    winner, loser = np.append(winner, loser[tied]), np.append(loser, winner[tied])
+    low, high = open_ends(winner, loser, part, MOST)
     compared = np.bincount(part)[part] > 1
     n_parts = int((np.bincount(part) > 1).sum())
     if n_parts > 1:
@@ -66,10 +72,16 @@ def unbounded_probe(data: AuditData) -> Finding:
     ends = np.flatnonzero((low | high) & compared)
     if not len(ends):
         return False, "Chains of wins lead from each item to each other one."
+    votes = votes_of_items(data)
+    names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in ends[np.argsort(votes[ends])].tolist()]
     return True, (
-        f"{len(ends)} items never lost, or never won, against the others "
-        f"({listing([data.name(k) for k in ends.tolist()])}): only a penalty bounds their scores."
+        f"{_count(names, 'item', 'items')} never lost, or never won, against the others, as "
+        f"{listing(names)}: only a penalty bounds the scores."
     )
+
+
+def _count(names: list[str], one: str, many: str) -> str:
+    return f"{len(names)} {one if len(names) == 1 else many}"
 
 
 # ---------------------------------------------------------------- position and ties
@@ -240,8 +252,39 @@ def _cyclic_share(
 # ---------------------------------------------------------------- names
 
 
+def _misspelt(data: AuditData) -> list[str]:
+    """Name items with hardly any votes whose names are like those of items with many."""
+    votes = votes_of_items(data)
+    names = [item if isinstance(item, str) else "" for item in data.items.tolist()]
+    rare = (votes > 0) & (votes <= _RARE)
+    frequent = [k for k in np.flatnonzero(votes > _OFTEN).tolist() if names[k]]
+    near = []
+    for k in np.flatnonzero(rare).tolist():  # few items
+        close = [other for other in frequent if _distance_one(names[k], names[other])]
+        if names[k] and close:
+            best = max(close, key=lambda other: float(votes[other]))
+            near.append(f"{data.name(k)} ({votes[k]:,.0f}) and {data.name(best)}")
+    return near
+
+
+def _distance_one(one: str, other: str) -> bool:
+    """Whether a letter less, more, changed, or exchanged with the next makes one name the other."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    if start is None:
+        return one != other
+    a, b = one[start:], other[start:]
+    if a[1:] == b[1:] and (a[:1] + b[:1]).isdigit():
+        return False  # another number is another item
+    return a[1:] in (b, b[1:]) or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
 def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
-    """Items whose names differ by little, and pairs that nearly always tie."""
+    """Items whose names differ by little, and pairs that nearly always tie.
+
+    A rare name that is one letter away from a frequent one may be misspelt.
+    """
     plain: dict[str, list[int]] = {}
     for k, item in enumerate(data.items.tolist()):
         if isinstance(item, str):
@@ -249,8 +292,11 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     twins = [group for group in plain.values() if len(group) > 1]
     if twins:
         shown = [" = ".join(data.name(k) for k in group) for group in twins]
-        text = f"{len(twins)} names differ by case or punctuation only: {listing(shown)}."
+        text = f"Names differ by case or punctuation only: {listing(shown)}."
         return True, text + " If they are the same items, merge them.", np.nan
+    if near := _misspelt(data):
+        text = f"A rare name is like a frequent one: {listing(near)}."
+        return True, text + " If it is misspelt, correct it.", np.nan
     contests, n = data.contests, len(data.items)
     tied = contests.outcome == 2
     if not tied.any() or tied.all():

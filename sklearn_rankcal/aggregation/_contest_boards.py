@@ -11,7 +11,7 @@ from scipy.special import ndtr, stdtr, stdtrit
 from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._intervals import rank_intervals
-from sklearn_rankcal.aggregation._unanimous import open_ends
+from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.targets import PAIRS
@@ -150,12 +150,18 @@ def fit_board(
 
 
 def intervals_of(
-    judgements: Judgements, boards: list[Board], kind: str, level: float, parts: Ints
+    judgements: Judgements,
+    boards: list[Board],
+    kind: str,
+    level: float,
+    parts: Ints,
+    main: float = MAIN,
 ) -> BoardIntervals:
     """Compute the intervals of all queries: "information" or "robust".
 
     With judges, robust intervals are those of clusters, with quantiles of Student's t distribution.
-    `parts` are the components of the rows. O(n_items^2) memory for each query.
+    `parts` are the components of the rows, and `open_ends` has `main`. O(n_items^2) memory for each
+    query.
     """
     queries = judgements.queries
     low, high = np.empty((2, queries.n_rows))
@@ -171,7 +177,7 @@ def intervals_of(
         low[place], high[place] = board.scores - half, board.scores + half
         winner, loser = wins_of(contests)
         if len(winner):
-            open_low, open_high = open_ends(winner, loser, fit.part)
+            open_low, open_high = open_ends(winner, loser, fit.part, main)
             compared = np.bincount(fit.part)[fit.part] > 1
             low[place[open_low & compared]], high[place[open_high & compared]] = -np.inf, np.inf
         one, other = PAIRS.indices(n)

@@ -17,6 +17,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._contests import POSITION, Contests
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
@@ -238,13 +239,13 @@ class _Design:
         return d + self.X @ weights[n : n + p] if p else d
 
     def sum_pairs(self, values: Floats) -> Floats:
-        return values if self.pair is None else np.bincount(self.pair, values, len(self.first))
+        return values if self.pair is None else add_up(self.pair, values, len(self.first))
 
     def sum_items(self, values: Floats) -> Floats:
         """Add up values of votes over items, those of the second item with a minus sign."""
         sums = self.sum_pairs(values)
         n = self.n_items
-        return np.bincount(self.first, sums, n) - np.bincount(self.second, sums, n)
+        return add_up(self.first, sums, n) - add_up(self.second, sums, n)
 
     def gradient(self, lead: Floats, tie: Floats) -> Floats:
         return np.concatenate([self.sum_items(lead), self.X.T @ lead, tie])

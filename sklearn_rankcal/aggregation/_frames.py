@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,8 +12,10 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.special import stdtrit
 
 from sklearn_rankcal.aggregation._contest_boards import degrees_of, pair_errors, wins_of
+from sklearn_rankcal.aggregation._contest_model import result_probabilities
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats
 
@@ -66,6 +69,78 @@ def vote_columns(judgements: Judgements) -> dict[str, Any]:
             columns[name] = np.full(n, missing, dtype=time.dtype)
             columns[name][row[chosen]] = time[owner[chosen]]  # the last assignment stays
     return columns
+
+
+def few_votes(judgements: Judgements) -> dict[int, float]:
+    """Return the rows of items with fewer than 30 votes, and how many these are.
+
+    Nothing if all items have few, or if the judgements are orders.
+    """
+    if judgements.orders is not None:
+        return {}
+    winner, loser, _, _ = judgements.comparisons
+    owner, n = judgements.of_comparison, judgements.queries.n_rows
+    # a vote is at most two comparisons, so that only items with few comparisons can have few votes
+    some = np.bincount(winner, minlength=n) + np.bincount(loser, minlength=n) < 2 * FEW_VOTES
+    if some.all():
+        return {}
+    votes = np.zeros(n)
+    for row in (winner, loser):
+        chosen = np.flatnonzero(some[row])
+        at = chosen if owner is None else owner[chosen]
+        number, place = np.unique(row[chosen] + n * at, return_index=True)
+        if row is winner:
+            seen = number
+        else:  # the other half of a tie
+            place = place[~np.isin(number, seen)]
+        times = None if judgements.count is None else judgements.count[at[place]]
+        votes += np.bincount(row[chosen[place]], times, n)
+    few = np.flatnonzero(some & (votes > 0) & (votes < FEW_VOTES))
+    return {int(k): float(votes[k]) for k in few[np.argsort(votes[few], kind="stable")]}
+
+
+class VoteProbabilities(NamedTuple):
+    """The probabilities that the first item of a vote wins, of a tie, and that the second wins."""
+
+    first: float
+    tie: float
+    second: float
+
+
+def predict_vote(
+    board: Aggregate, first: Any, second: Any, covariates: Any, group: Any
+) -> VoteProbabilities:
+    """Predict a vote; `Aggregate.predict_vote` has the parameters."""
+    name = type(board.method).__name__
+    if name not in _LOGITS[:2] or board._rescaled:
+        raise ValueError(
+            "Votes are predicted from log-odds: those of BradleyTerry or PlackettLuce, before they "
+            f"are rescaled. This board has the scores of {board.method!r}."
+        )
+    q = board._query(group)
+    rows = board._rows_of(q)
+    one, other = (int(rows[board._find_item(item, rows)]) for item in (first, second))
+    if board.parts[one] != board.parts[other] or board.parts[one] == 0:
+        raise ValueError(f"The comparisons do not connect {show_id(first)} and {show_id(second)}.")
+    lead, ties, tie = float(board.scores[one] - board.scores[other]), "half", np.nan
+    given = dict(covariates or {})
+    known: dict[str, float] = {}
+    if board._boards is not None:
+        fit, names = board._boards[q].fit, board._boards[q].names
+        n = len(names) - len(board.judgements.feature_names)  # the scores contain the features
+        known = dict(zip(names[:n], fit.coefficients.tolist(), strict=False))
+        ties, tie = fit.model, fit.tie
+    for key, value in given.items():
+        if key not in known:
+            raise ValueError(
+                f"There is no covariate {key!r}.{did_you_mean(str(key), known)} "
+                f"There are: {', '.join(map(repr, known)) or 'none'}."
+            )
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise ValueError(f"The covariate {key!r} must be a finite number; got {value!r}.")
+        lead += known[key] * float(value)
+    win, lose, tied = result_probabilities(np.array([lead]), ties, tie)[:, 0].tolist()
+    return VoteProbabilities(win, tied, lose)
 
 
 def rescale(board: Aggregate, scale: str, anchor: tuple[Any, float] | None) -> Aggregate:

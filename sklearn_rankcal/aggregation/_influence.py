@@ -59,6 +59,10 @@ def fewest_votes(data: AuditData) -> Influence | None:
     if len(order) < 2 or len(np.unique(fit.part)) > 1 or scores[order[1]] >= scores[first] - 1e-9:
         return None
     kinds, of_kind, counts, at = _kinds_of_votes(data)
+    own = (kinds.first == first) | (kinds.second == first)
+    leader = _leader(data, kinds, np.where(own, 0.0, counts), _places(data, kinds))
+    if leader is not None:  # without any vote for or against it, it is not first
+        best = (float(np.ceil(counts[own].sum())), leader, np.where(own, counts, 0.0))
     size = len(fit.weights)
     matrix = fit.hessian()
     n = fit.n_items
@@ -133,7 +137,10 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
         )
     except ValueError:  # the votes that are left do not determine the covariates
         return None
-    return int(np.argmax(board.scores)) if len(np.unique(board.fit.part)) == 1 else None
+    seen = np.unique(np.append(left.first, left.second))
+    if not len(seen) or len(np.unique(board.fit.part[seen])) > 1:
+        return None
+    return int(seen[np.argmax(board.scores[seen])])
 
 
 def _shortest_prefix(

@@ -12,7 +12,13 @@ from sklearn_rankcal.aggregation._anytime import is_first_certain
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient, degrees_of
-from sklearn_rankcal.aggregation._frames import rescale, vote_columns
+from sklearn_rankcal.aggregation._frames import (
+    VoteProbabilities,
+    few_votes,
+    predict_vote,
+    rescale,
+    vote_columns,
+)
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
@@ -501,6 +507,43 @@ class Aggregate:
         """
         return rescale(self, scale, anchor)
 
+    def predict_vote(
+        self, first: Any, second: Any, covariates: Any = None, *, group: Any = None
+    ) -> VoteProbabilities:
+        """Predict a vote between two items, which need not have met.
+
+        Parameters
+        ----------
+        first, second : object
+            Ids of two items.
+        covariates : dict of str to float, default=None
+            The covariates of the vote by their names, such as ``{"position": 1}``. Those that are
+            left out are 0.
+        group : object, default=None
+            As in `rows_of`.
+
+        Returns
+        -------
+        probabilities : VoteProbabilities
+            The attributes ``first``, ``tie`` and ``second`` add up to 1. Where ties are half a win
+            for each, ``tie`` is 0, and ``first`` is the expected share of the first item.
+
+        Raises
+        ------
+        ValueError
+            If the scores are not those of `BradleyTerry <aggregation.BradleyTerry>` or
+            `PlackettLuce <aggregation.PlackettLuce>`, if an item or a covariate is not known, or if
+            the comparisons do not connect the items.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 3 + [("cat", "owl")] + [("cat", "eel"), ("eel", "cat")]
+        >>> aggregate(votes).predict_vote("owl", "eel").first.__round__(4)
+        0.75
+        """
+        return predict_vote(self, first, second, covariates, group)
+
     def next_comparisons(
         self, n: int, *, target: Any = "first", group: Any = None
     ) -> list[tuple[Any, Any]]:
@@ -618,6 +661,7 @@ def _write_leaderboard(result: Aggregate) -> str:
         *_certificate(result),
         *_resamples(result),
         *_effects(result),
+        *_few_votes(result),
     ]
     for query in queries.ids[:_QUERIES]:
         if several:
@@ -709,11 +753,24 @@ def _effects(result: Aggregate) -> list[str]:
         return [f"the effects of each query ({names}) are in coefficients"]
     lines = []
     for one in found:
-        text = f"effect of {_shorten(one.name)}: {one.value:.4f}"
-        if np.isfinite(one.low):
-            text += f" ({one.low:.4f} to {one.high:.4f})"
+        ends = [one.value, *((one.low, one.high) if np.isfinite(one.low) else ())]
+        small = max(map(abs, ends)) < 1e-3  # in a small unit
+        value, *bounds = (f"{end:.3g}" if small else f"{end:.4f}" for end in ends)
+        text = f"effect of {_shorten(one.name)}: {value}"
+        if bounds:
+            text += f" ({bounds[0]} to {bounds[1]})"
         lines.append(text)
     return lines
+
+
+def _few_votes(result: Aggregate) -> list[str]:
+    """Name items with few votes, where others have many."""
+    found = few_votes(result.judgements)
+    names = [f"{_shorten(result.items[k])} ({votes:,.0f})" for k, votes in found.items()]
+    if not names or result.judgements.queries.n_queries > 1:
+        return []
+    more = f" and {_more(len(names) - 3, 'item')}" if len(names) > 3 else ""
+    return [f"fewer than 30 votes: {', '.join(names[:3])}{more}"]
 
 
 def _resamples(result: Aggregate) -> list[str]:

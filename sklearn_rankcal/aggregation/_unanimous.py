@@ -20,7 +20,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _ROUNDING = 1e-12  # relative to the weight of a pair
 #: The share of the items of a connected component that its main block contains at least.
-_MAIN = 0.9
+MAIN = 0.9
 
 
 class Unanimous(NamedTuple):
@@ -129,14 +129,14 @@ def find_unanimous(
     )
 
 
-def open_ends(winner: Ints, loser: Ints, part: Ints) -> tuple[Bools, Bools]:
+def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tuple[Bools, Bools]:
     """Return for which rows the likelihood does not bound the score from below, and from above.
 
     The likelihood bounds a score from above, relative to a strongly connected block, if a chain of
     wins leads from the block to the item, and from below if one leads to the block. Scores are
-    relative to a block of at least nine tenths of a component, if there is one. Otherwise they are
-    relative to the mean: then only the lowest block, if it is single, is bounded from above, and
-    only the highest from below. `part` are the components of the rows.
+    relative to a block of at least the share `main` of a component, if there is one. Otherwise they
+    are relative to the mean: then only the lowest block, if it is single, is bounded from above,
+    and only the highest from below. `part` are the components of the rows.
     """
     n = len(part)
     start: Ints
@@ -145,7 +145,7 @@ def open_ends(winner: Ints, loser: Ints, part: Ints) -> tuple[Bools, Bools]:
     order = np.lexsort((-size, part))
     reference = order[np.append(True, part[order][1:] != part[order][:-1])]  # of each component
     share = size[reference] / np.bincount(part)[part[reference]]
-    large = reference[(size[reference] > 1) & (share >= _MAIN)]
+    large = reference[(size[reference] > 1) & (share >= main)]
     across = block[winner] != block[loser]
     ends = []
     for one, other in ((winner, loser), (loser, winner)):
