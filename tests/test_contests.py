@@ -397,6 +397,38 @@ def test_a_linear_ranker_finds_the_same_coefficients():
     assert_allclose(coef, [one.value for one in board.coefficients], atol=1e-5)
 
 
+@pytest.mark.parametrize("columns", ["items", "features"])
+def test_a_linear_ranker_finds_the_plackett_luce_model_with_features(columns):
+    """Each choice of an order is a query: the items that are left, of which one is chosen."""
+    from sklearn_rankcal import LinearRanker
+    from sklearn_rankcal.surrogates import Softmax
+
+    rng = np.random.default_rng(0)
+    m, n, k = 6, 200, 4
+    features = rng.normal(size=(m, 2))
+    utility = features @ [1.0, -0.5] + rng.gumbel(size=(n, m))
+    shown = np.argsort(rng.random((n, m)), axis=1)[:, :k]
+    best = np.argsort(-np.take_along_axis(utility, shown, 1), axis=1)
+    orders = np.take_along_axis(shown, best, axis=1)
+    left = [order[p:] for order in orders for p in range(k - 1)]
+    table = np.eye(m)[:, 1:] if columns == "items" else features
+    rows, sizes = table[np.concatenate(left)], [len(some) for some in left]
+    y = np.concatenate([np.arange(size) == 0 for size in sizes]).astype(int)
+    groups = np.repeat(np.arange(len(left)), sizes)
+    coef = LinearRanker(Softmax(), alpha=1e-10, tol=1e-12).fit(rows, y, groups=groups).coef_
+    if columns == "items":
+        board = aggregate(Judgements.from_orders(orders.tolist()), "plackett_luce")
+        scores = np.append(0.0, coef)
+        assert_allclose(board.scores[np.argsort(board.items)], scores - scores.mean(), atol=1e-6)
+        return
+
+    def loss(w):
+        s = features @ w
+        return sum(np.log(np.exp(s[some]).sum()) - s[some[0]] for some in left)
+
+    assert_allclose(coef, minimize(loss, np.zeros(2), options={"gtol": 1e-8}).x, atol=1e-5)
+
+
 def test_surrogates_that_leave_out_weights_or_ties_say_so():
     from sklearn_rankcal import LinearRanker
 

@@ -17,6 +17,13 @@ judges   Votes of judges who disagree: each adds normal numbers of their own to 
 kinds    The intervals without resamples, of scores and of effects, if votes depend on the position
          and on a covariate. "sparse" are designs with 40 votes of each item, "dense" with 400. With
          judges, each has tastes of their own, and the true scores are those of the expected votes.
+peers    Processor seconds from a table of votes to scores, beside evalica, choix, arena-rank and
+         statsmodels, those of them that are installed; and to robust intervals, which arena-rank
+         has. Peers get what they need as lists, codes or dummies, whose making is not counted, and
+         arena-rank is compiled before. The gap is what the log-likelihood of a vote is below the
+         best. "no" is a package without covariates, "-" one that was not tried: more votes than
+         --peer-votes, more than 10 million numbers of dummies, or more than 1,000 items where
+         matrices are dense.
 seconds  Ten million votes on 50 models, and 100,000 votes on 1,000 queries of 10.
 
 The share of a kind of interval is over all items of all leaderboards. Its standard error is at most
@@ -26,6 +33,7 @@ The share of a kind of interval is over all items of all leaderboards. Its stand
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import time
 import warnings
 from collections.abc import Iterator
@@ -44,7 +52,7 @@ from sklearn_rankcal.aggregation._intervals import (
 )
 from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
 
-PARTS = ("scores", "ranks", "judges", "kinds", "seconds")
+PARTS = ("scores", "ranks", "judges", "kinds", "peers", "seconds")
 #: (items, votes) of a leaderboard.
 SIZES = [(10, 1000), (20, 5000), (10, 300), (10, 150), (8, 100)]
 SPREADS = [1.0, 0.5, 0.3, 0.1, 0.03, 0.0]
@@ -53,6 +61,10 @@ JUDGES = [(100, 0.0), (100, 0.5), *((n, 1.0) for n in (100, 40, 20, 15, 10, 5, 3
 #: (items, votes of each item, judges or 0, worlds in a hundred)
 KINDS = [(10, 40, 0, 100), (10, 400, 0, 100), (50, 40, 0, 20), (50, 400, 0, 20),
          (200, 40, 0, 5), (200, 400, 0, 5), (10, 400, 20, 50), (50, 400, 50, 10)]  # fmt: skip
+PEERS = ("evalica", "choix", "arena_rank", "statsmodels")
+#: (votes, items)
+PEER_SIZES = [(10_000, 100), (10_000, 5000), (1_000_000, 100), (1_000_000, 5000),
+              (10_000_000, 100), (10_000_000, 5000)]  # fmt: skip
 
 
 def draw_votes(rng: Any, scores: Any, n_votes: int) -> Any:
@@ -227,6 +239,139 @@ def report_kinds(n_worlds: int) -> None:
     print_table("scores and effects held by 95 % intervals without resamples", header, rows)
 
 
+def draw_table(n: int, r: int) -> tuple[Any, Any]:
+    """A table of votes, a tenth of which are ties, and its codes."""
+    import pandas as pd
+
+    rng = np.random.default_rng(n + r)
+    scores, x = rng.normal(size=r), rng.normal(size=n)
+    i = np.append(np.arange(r), rng.integers(r, size=n))[:n]  # each item has a vote
+    j = (i + rng.integers(1, r, size=n)) % r
+    lead = scores[i] - scores[j] + 0.2 + 0.5 * x
+    won = np.where(rng.random(n) < 1 / (1 + np.exp(-lead)), 0, 1)
+    outcome = np.where(rng.random(n) < 0.1, 2, won)
+    names = np.array([f"model-{k}" for k in range(r)])
+    words = np.array(["model_a", "model_b", "tie"])
+    columns = {"model_a": names[i], "model_b": names[j], "winner": words[outcome]}
+    return pd.DataFrame({**columns, "x": x, "first": 1.0}), (i, j, outcome, x)
+
+
+def ours(table: Any, effects: bool, intervals: str | None) -> Any:
+    options = {"position": True, "covariates": table[["x"]]} if effects else {}
+    votes = Judgements.from_votes(table["model_a"], table["model_b"], table["winner"], **options)
+    board = aggregate(votes, intervals=intervals)
+    number = [int(name.partition("-")[2]) for name in board.items.tolist()]
+    scores = np.empty(len(number))
+    scores[number] = board.scores
+    return scores, [one.value for one in board.coefficients or ()]
+
+
+def with_arena_rank(table: Any, effects: bool, intervals: bool) -> Any:
+    from arena_rank.models.bradley_terry import BradleyTerry as Plain
+    from arena_rank.models.contextual_bradley_terry import ContextualBradleyTerry
+    from arena_rank.utils.data_utils import ContextualPairDataset, PairDataset
+
+    r = len(np.unique(np.append(table["model_a"].unique(), table["model_b"].unique())))
+    if effects:
+        options = {"feature_cols": ["first", "x"], "reweighted": False}
+        data = ContextualPairDataset.from_pandas(table, normalize_features=False, **options)
+        model = ContextualBradleyTerry(r, 2, reg=0.0)
+    else:
+        data, model = PairDataset.from_pandas(table), Plain(r)
+    model.fit(data)
+    if intervals:
+        model.compute_ratings_and_cis(data)
+    number = [int(name.partition("-")[2]) for name in data.competitors]
+    scores = np.empty(r)
+    scores[number] = np.asarray(model.params["ratings"])
+    return scores, np.asarray(model.params["coeffs"]) if effects else []
+
+
+def peers_of(table: Any, codes: Any, r: int, effects: bool, few: bool) -> dict[str, Any]:
+    """The tasks of the packages that are installed, which return scores and effects."""
+    i, j, outcome, x = codes
+    tasks: dict[str, Any] = {}
+    found = {name: importlib.util.find_spec(name) is not None for name in PEERS}
+    if found["evalica"] and not effects:
+        import evalica
+
+        kinds = [evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw]
+        lists = table["model_a"].tolist(), table["model_b"].tolist()
+        winners = [kinds[k] for k in outcome.tolist()]
+
+        def by_evalica() -> Any:
+            scores = evalica.bradley_terry(*lists, winners).scores  # at most 100 iterations
+            scores.index = scores.index.str.partition("-").get_level_values(2).astype(int)
+            return np.log(scores.sort_index().to_numpy()), []
+
+        tasks["evalica"] = by_evalica
+    if found["choix"] and not effects and few and r <= 1000:  # it solves dense systems
+        import choix
+
+        won, lost = np.where(outcome == 1, j, i), np.where(outcome == 1, i, j)
+        pairs = list(zip(won.tolist(), lost.tolist(), strict=True))
+        tied = outcome == 2  # it has no ties: these are a win for each here
+        pairs += list(zip(lost[tied].tolist(), won[tied].tolist(), strict=True))
+        tasks["choix"] = lambda: (choix.ilsr_pairwise(r, pairs, alpha=1e-9), [])
+    if found["arena_rank"] and few:
+        tasks["arena-rank"] = lambda: with_arena_rank(table, effects, False)
+        if r <= 1000:
+            tasks["arena-rank, intervals"] = lambda: with_arena_rank(table, effects, True)
+    if found["statsmodels"] and len(i) * r <= 10_000_000:
+        import statsmodels.api as sm
+
+        design = np.zeros((len(i), r))
+        design[np.arange(len(i)), i], design[np.arange(len(i)), j] = 1.0, -1.0
+        design = design[:, 1:]
+        if effects:
+            design = np.column_stack([design, np.ones(len(i)), x])
+        y = np.array([1.0, 0.0, 0.5])[outcome]
+
+        def by_statsmodels() -> Any:
+            w = np.asarray(sm.GLM(y, design, family=sm.families.Binomial()).fit().params)
+            return np.append(0.0, w[: r - 1]), w[r - 1 :]
+
+        tasks["statsmodels"] = by_statsmodels
+    return tasks
+
+
+def report_peers(sizes: list[tuple[int, int]], most: int) -> None:
+    """Each task runs once, and arena-rank once before that."""
+    rows = []
+    ours(draw_table(1000, 10)[0], True, "robust")
+    for n, r in sizes:
+        table, codes = draw_table(n, r)
+        i, j, outcome, x = codes
+        for effects in (False, True):
+            tasks = {
+                "scores": lambda e=effects, t=table: ours(t, e, None),
+                "intervals": lambda e=effects, t=table: ours(t, e, "robust"),
+            }
+            if r > 1000:
+                del tasks["intervals"]
+            tasks |= peers_of(table, codes, r, effects, n <= most)
+            seconds, likelihood = {}, {}
+            for name, task in tasks.items():
+                if name.startswith("arena-rank"):
+                    task()  # compile
+                started = time.process_time()
+                scores, w = task()
+                seconds[name] = time.process_time() - started
+                lead = scores[i] - scores[j]
+                if effects:
+                    lead = lead + w[0] + w[1] * x
+                y = np.array([1.0, 0.0, 0.5])[outcome]
+                likelihood[name] = float(np.mean(y * lead - np.logaddexp(0, lead)))
+            best = max(likelihood.values())
+            for name, used in seconds.items():
+                base = seconds["intervals" if "intervals" in name else "scores"]
+                mark = f"{n:,} x {r:,}{', effects' if effects else ''}: {name}"
+                rows.append([mark, f"{used:.3f}", f"{used / base:.1f}",
+                             f"{best - likelihood[name]:.0e}"])  # fmt: skip
+                print(*rows[-1], flush=True)
+    print_table("processor seconds", ["", "seconds", "times ours", "gap"], rows)
+
+
 def report_seconds(n_resamples: int) -> None:
     rows = []
     rng = np.random.default_rng(0)
@@ -255,6 +400,8 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--worlds", type=int, default=1000, help="leaderboards of each kind")
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--votes", type=int, default=10_000_000, help="most of the part peers")
+    parser.add_argument("--peer-votes", type=int, default=1_000_000)
     args = parser.parse_args()
     # Rare resamples of few votes stop short of the tolerance of Newton's method.
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -266,6 +413,9 @@ def main() -> None:
         report_judges(args.worlds, args.resamples)
     if "kinds" in args.parts:
         report_kinds(args.worlds)
+    if "peers" in args.parts:
+        sizes = [size for size in PEER_SIZES if size[0] <= args.votes]
+        report_peers(sizes, args.peer_votes)
     if "seconds" in args.parts:
         report_seconds(args.resamples)
 
