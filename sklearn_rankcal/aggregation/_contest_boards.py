@@ -91,11 +91,14 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     for q in range(queries.n_queries):  # a loop over queries, each with a model of its own
         mine = order[ends[q] : ends[q + 1]]
         start, n = int(queries.offsets[q]), int(queries.sizes[q])
-        local = contests.take(mine)
+        one = queries.n_queries == 1  # all contests, in their order
+        local = contests if one else contests.take(mine)
         local = local._replace(first=place[local.first] - start, second=place[local.second] - start)
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
-        boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
+        boards.append(
+            fit_board(local, X if one else X[mine], names, rows, judgements, structure, merge)
+        )
     return boards
 
 

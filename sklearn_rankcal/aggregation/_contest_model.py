@@ -473,7 +473,7 @@ def fit_contests(
     if has_tie and not votes.counts[:2].any():
         raise ValueError(f"All votes are ties, so that ties={ties!r} cannot be fitted.")
     total = votes.total
-    unit = np.sqrt(np.average(votes.X**2, axis=0, weights=total)) if p else np.zeros(0)
+    unit = np.sqrt(total @ votes.X**2 / total.sum())
     _check_values(votes.X, unit, names)
     size, where = n_items + p + has_tie, slice(n_items, n_items + p)
     model = _Newton(
