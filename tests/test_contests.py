@@ -10,6 +10,7 @@ from scipy.special import expit, log_expit
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model
+from sklearn_rankcal.aggregation._contest_boards import fit_boards
 
 pd = pytest.importorskip("pandas")
 
@@ -492,7 +493,7 @@ def test_journal_citations_are_as_printed():
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
 @pytest.mark.parametrize(
     ("constant", "value"),
-    [("_DENSE", 0), ("_MANY", 100), ("_BLOCK", 7)],
+    [("_DENSE", 0), ("_PER_ITEM", 5), ("_BLOCK", 7)],
     ids=["conjugate gradients", "a sample first", "blocks"],
 )
 def test_fits_of_many_items_and_votes_are_those_of_few(ties, constant, value, monkeypatch):
@@ -501,12 +502,28 @@ def test_fits_of_many_items_and_votes_are_those_of_few(ties, constant, value, mo
     for change in (False, True):
         if change:
             monkeypatch.setattr(_contest_model, constant, value)
-            monkeypatch.setattr(_contest_model, "_SAMPLE", 80)
+            monkeypatch.setattr(_contest_model, "_SAMPLE", 80)  # of 600 votes
         board = aggregate(read(frame, X), BradleyTerry(ties=ties), intervals="robust")
         errors = [one.standard_error for one in board.coefficients]
         values = [one.value for one in board.coefficients]
         boards.append(np.concatenate([board.scores, board.score_low, values, errors]))
     assert_allclose(boards[1], boards[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("own", [0.0, 30.0])
+def test_a_bad_start_is_no_obstacle(own):
+    """Scores that are far from the truth, where votes hardly bend the likelihood."""
+    frame, X = make_votes(600, 12, seed=5)
+    votes = read(frame, X)
+    board = fit_boards(votes, BradleyTerry())[0]
+    start = board.fit.weights.copy()
+    start[:12] += own * np.linspace(1, -1, 12)
+    options = {"ridge": np.zeros(12), "part": np.zeros(12, dtype=int), "own_effects": True}
+    found = _contest_model.fit_contests(
+        board.fit.votes, 12, ("position", "x0", "x1"), ties="half", tol=1e-6, max_iter=100,
+        start=start, **options,
+    )  # fmt: skip
+    assert_allclose(found.weights, board.fit.weights, atol=1e-8)
 
 
 def test_features_without_own_effects_of_many_items():

@@ -29,9 +29,12 @@ _HALVINGS = 40
 _COLLINEAR = 1e-9
 #: A coefficient whose term is larger in a typical vote means that it decides all votes.
 _SEPARATED = 25.0
+_ROUNDING = 1e-15  # of a gradient, relative to the number of votes
 _BLOCK = 1 << 13  # votes; their temporary arrays fit in the cache, and products need no threads
 _DENSE = 1000  # items up to which Newton's system is factorised, which takes O(n_items^3) time
-_MANY, _SAMPLE = 200_000, 50_000  # votes from which on a fit to so many of them comes first
+#: A fit to so many votes, and so many of each item, comes first if there are four times as many.
+_SAMPLE, _PER_ITEM = 50_000, 100
+_LONGEST = 5.0  # step of a parameter; from a bad start, Newton's method would leave for good
 
 
 class Votes(NamedTuple):
@@ -300,7 +303,9 @@ class _Gram(NamedTuple):
         """
         n, q = self.side.shape
         if n > _DENSE:
-            found = self._iterate(rhs, ridge, tolerance)
+            # without a ridge, only items that add up to 0 have a solution, and rounding does not
+            centred = np.append(np.where(ridge[:n] > 0, rhs[:n], _center(rhs[:n], part)), rhs[n:])
+            found = self._iterate(centred, ridge, tolerance)
             if found is not None:
                 return found
         matrix = self.dense() + gauge(part, n + q)
@@ -491,8 +496,9 @@ def fit_contests(
         weights[-1] = np.log(2 * share / (1 - share))
         if ties == "rao_kupper":
             weights[-1] = max(2 * np.arctanh(min(share, 0.99)), 1e-3)
-    if start is None and p and prior is None and len(total) >= _MANY:
-        some = np.arange(0, len(total), len(total) // _SAMPLE)
+    few = max(_SAMPLE, _PER_ITEM * n_items)  # votes of fewer would be a worse start than 0
+    if start is None and p and prior is None and len(total) >= 4 * few:
+        some = np.arange(0, len(total), len(total) // few)
         weights = model.take(some).minimize(weights, 1e-3, max_iter)[0]
     weights, value, finished = model.minimize(weights, tol, max_iter)
     weights[:n_items] = _center(weights[:n_items], part)
@@ -557,45 +563,47 @@ class _Newton:
         """Return the parameters, the value, and whether the last step was at most `tol`."""
         has_tie = self.ties != "half"
         value, sums = self.evaluate(weights)
-        largest = 0.0
+        total, n = self.votes.total, self.n_items
+        unit = add_up(self.votes.first, total, n) + add_up(self.votes.second, total, n)
+        unit = np.append(unit, np.full(len(weights) - n, total.sum())) + self.ridge
         for _ in range(max_iter):
             assert sums is not None
             tie = np.array([sums.tie]) if has_tie else np.zeros(0)
             gradient = self.design.gradient(sums.lead, tie) + self.ridge * weights
-            gram = _gram_of(self.design, sums, has_tie)
-            largest = max(largest, float(np.linalg.norm(gradient)))
-            step, gradient = self._step(gram, gradient, weights, largest)
-            slope, rate = float(gradient @ step), 1.0
+            if self.prior is not None:
+                gradient[:n] += self.prior @ weights[:n]
+            if not self.own_effects:
+                gradient[:n] = 0.0
+            size = float((np.abs(gradient) / np.maximum(unit, np.finfo(float).tiny)).max())
+            if size <= _ROUNDING:
+                return weights, value, True
+            step = self._step(_gram_of(self.design, sums, has_tie), gradient, size)
+            largest = float(np.abs(step).max())
+            slope, rate = float(gradient @ step), min(1.0, _LONGEST / max(largest, _LONGEST))
             for _ in range(_HALVINGS):
                 new, found = self.evaluate(weights + rate * step)
                 if new <= value + 1e-4 * rate * slope + 1e-13 * abs(value):
                     break
                 rate /= 2
             weights, value, sums = weights + rate * step, new, found
-            if np.abs(step).max() <= tol:
+            if largest <= tol:
                 return weights, value, True
         return weights, value, False
 
-    def _step(
-        self, gram: _Gram, gradient: Floats, weights: Floats, largest: float
-    ) -> tuple[Floats, Floats]:
-        """Return Newton's step, and the gradient."""
-        n, size = self.n_items, len(weights)
-        step = np.zeros(size)
+    def _step(self, gram: _Gram, gradient: Floats, size: float) -> Floats:
+        """Return Newton's step, solved as exactly as the size of the gradient makes useful."""
+        n, step = self.n_items, np.zeros(len(gradient))
         if not self.own_effects:
-            gradient[:n] = 0.0
             corner = gram.corner + np.diag(self.ridge[n:])
             step[n:] = -cho_solve(cho_factor(corner, lower=True), gradient[n:])
-            return step, gradient
+            return step
         if self.prior is None:
-            share = float(np.linalg.norm(gradient)) / max(largest, 1e-300)
-            tolerance = float(np.clip(share, 1e-8, 0.1))
-            return gram.solve(-gradient, self.ridge, self.part, tolerance), gradient
-        gradient[:n] += self.prior @ weights[:n]
-        matrix = gram.dense() + gauge(self.part, size)
+            tolerance = float(np.clip(size, 1e-8, 0.1))
+            return gram.solve(-gradient, self.ridge, self.part, tolerance)
+        matrix = gram.dense() + gauge(self.part, len(step))
         matrix[:n, :n] += self.prior
-        matrix[np.diag_indices(size)] += self.ridge + 1e-13 * np.trace(matrix) / size
-        return -cho_solve(cho_factor(matrix, lower=True), gradient), gradient
+        matrix[np.diag_indices(len(step))] += self.ridge + 1e-13 * np.trace(matrix) / len(step)
+        return np.asarray(-cho_solve(cho_factor(matrix, lower=True), gradient))
 
 
 def gauge(part: Ints, size: int) -> Floats:
