@@ -566,6 +566,9 @@ class _Newton:
         total, n = self.votes.total, self.n_items
         unit = add_up(self.votes.first, total, n) + add_up(self.votes.second, total, n)
         unit = np.append(unit, np.full(len(weights) - n, total.sum())) + self.ridge
+        if self.prior is not None:
+            unit[:n] += np.diag(self.prior)
+        unit[unit == 0] = 1.0  # items without votes, whose gradient is 0
         for _ in range(max_iter):
             assert sums is not None
             tie = np.array([sums.tie]) if has_tie else np.zeros(0)
@@ -574,7 +577,7 @@ class _Newton:
                 gradient[:n] += self.prior @ weights[:n]
             if not self.own_effects:
                 gradient[:n] = 0.0
-            size = float((np.abs(gradient) / np.maximum(unit, np.finfo(float).tiny)).max())
+            size = float((np.abs(gradient) / unit).max())
             if size <= _ROUNDING:
                 return weights, value, True
             step = self._step(_gram_of(self.design, sums, has_tie), gradient, size)
