@@ -61,6 +61,9 @@ def test_the_limits_of_the_default():
     assert (_choose_model._MIN_QUERIES, _choose_model._FEWEST_TO_HOLD_OUT) == (5, 70)
     assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
     assert _choose_model._ROWS_TO_HOLD_OUT == 20_000
+    for n_rows, leaves in [(10_000, 7), (20_000, 15), (1_000_000, 15)]:
+        members = _choose_model.boosted_members(n_rows, context="auto", center=True)
+        assert [model.regressor.max_leaf_nodes for _, _, model in members] == [leaves, leaves]
 
 
 def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
