@@ -102,6 +102,25 @@ def test_predictions_have_the_cyclic_part_times_the_factor(missing):
     np.testing.assert_array_equal(borda.predict(data.X), plain.predict(data.X))
 
 
+@pytest.mark.parametrize(("most_pairs", "n_fits"), [(900, 7), (899, 3)])
+def test_many_missing_pairs_are_imputed_together(monkeypatch, most_pairs, n_fits):
+    """A regressor for each of six pairs, or two for all of them, and the last one."""
+    monkeypatch.setattr("sklearn_rankcal.rankers._label_ranker._MOST_PAIRS", most_pairs)
+    fits = []
+
+    class Logged(HeldOutRidge):
+        def fit_held_out(self, X, y, sample_weight=None):
+            fits.append(np.shape(y))
+            return super().fit_held_out(X, y, sample_weight)
+
+    data = make_label_ranking(150, 4, 3, random_state=1)
+    Y = data.Y.copy()
+    Y[::3, 1] = np.nan
+    ranker = CalibratedLabelRanker(Logged()).fit(data.X, Y)
+    assert len(fits) == n_fits and fits[-1] == (150, 6)
+    assert ranker.score(data.X, data.Y) > 0.5
+
+
 @pytest.mark.parametrize("loss", ["pd_by_scores", "ndcg"])
 def test_losses_of_scores_have_no_cyclic_part(loss):
     data = make_label_ranking(60, 4, 3, random_state=0)

@@ -48,6 +48,9 @@ from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context, available_if
 
 Floats = NDArray[np.float64]
+# With more rows times pairs, missing pairs are predicted together. Among 11 labels with 60 % of the
+# ranks missing, a regressor for each pair ranks better (by .015 in 528 rows), but takes minutes.
+_MOST_PAIRS = 50_000
 
 
 class CalibratedLabelRanker(SiteLink, BaseEstimator):
@@ -94,7 +97,9 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
     missing : {"impute", "pairwise"}, default="impute"
         What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
         for each pair, to the rows that judge it. ``"impute"`` replaces the missing targets by
-        predictions of these regressors, and then fits one regressor with many outputs.
+        predictions of these regressors, and then fits one regressor with many outputs. If rows
+        times pairs are more than 50,000, the default regressor predicts all pairs together, which
+        takes a third to a fifth of the time.
     random_state : int, RandomState instance or None, default=None
         Seed for every ``random_state`` parameter of the clone of the regressor.
     n_jobs : int, default=None
@@ -285,7 +290,8 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
     ) -> None:
         """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
-        if self.by_scores_ and self.missing == "impute" and self._holds_out() and not known.all():
+        many = self.by_scores_ or targets.size > _MOST_PAIRS
+        if many and self.missing == "impute" and self._holds_out() and not known.all():
             targets = impute_together(self._fit_one, X, targets, known, weight)
         elif not known.all():
             regressors = fit_each(self._fit_one, X, targets, known, weight)
