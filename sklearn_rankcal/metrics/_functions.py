@@ -254,10 +254,10 @@ def ndcg_score(
     gain: Gain = "exp2",
     **options: Unpack[RankingOptions],
 ) -> float:
-    """Normalized DCG: NDCG@k, which is DCG@k over the largest DCG@k that the labels allow.
+    """NDCG@k, by default with the gain 2^y - 1, where scikit-learn's `ndcg_score` has the gain y.
 
-    The function of this name in scikit-learn has the gain y, where the default here is 2^y - 1, and
-    counts a query without gain as 0: ``gain="linear", zero_division=0`` gives its value.
+    It is DCG@k over the largest DCG@k that the labels allow. scikit-learn also counts a query
+    without gain as 0: ``gain="linear", zero_division=0`` gives its value.
 
     Parameters
     ----------
