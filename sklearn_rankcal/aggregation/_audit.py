@@ -1,4 +1,4 @@
-"""`Audit`: what the votes behind a leaderboard do not carry."""
+"""`Audit`: which conclusions the votes behind a leaderboard do not support."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Probe(NamedTuple):
 
 @dataclass(repr=False, eq=False)
 class Audit:
-    """What the votes behind a leaderboard do not carry: a table of probes.
+    """Which conclusions the votes behind a leaderboard do not support: a table of probes.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def aggregate_categories(
     spread: float | None = None,
     confidence_level: float = 0.95,
 ) -> Aggregate:
-    """Make a leaderboard for each category of votes, in which rare categories lean on the others.
+    """Make a leaderboard for each category of votes, where small categories learn from all.
 
     An item with few votes in a category gets a score there that is close to its score in all
     categories together, and one with many votes a score of its own (partial pooling). How much the

@@ -415,7 +415,7 @@ class Aggregate:
         level: float = 0.01,
         random_state: int | np.random.RandomState | None = 0,
     ) -> Audit:
-        """Ask what the votes do not carry: one table, and one picture.
+        """Ask which conclusions the votes do not support: one table, and one picture.
 
         The probes: items with few votes, or without a win or a loss; an effect of the position;
         what a tie is taken to be; cycles beyond chance; judges who vote at random, against all
