@@ -42,8 +42,8 @@ class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
     ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG: below
-    20,000 rows four models are combined, and boosted trees learn to rank as they do; above, two
-    are. `predict` returns positions, where 1 is the top of a query.
+    20,000 rows, boosted trees learn to rank as four models together do, and from there on two
+    boosted models are combined. `predict` returns positions, where 1 is the top of a query.
 
     Targets are computed from the labels, the regressor is fitted to them, and its predictions are
     decoded into a ranking. With enough data it is the best possible one for the loss, if the
