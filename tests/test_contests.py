@@ -194,6 +194,21 @@ def test_features_of_items_with_and_without_own_effects():
     assert_allclose(aggregate(votes, BradleyTerry(penalty=1e-4)).scores, free.scores, atol=1e-3)
 
 
+def test_features_of_items_without_votes_are_left_out_with_a_warning_or_ranked():
+    one, other = ["a", "b", "b", "a", "c"], ["b", "a", "c", "c", "a"]
+    prices = pd.DataFrame({"price": [1.0, 8.0, 2.0, 4.0, 9.0]}, index=["a", "new", "b", "c", "z"])
+    with pytest.warns(UserWarning, match="has 2 items that the votes do not have, such as 'new'"):
+        votes = Judgements.from_votes(one, other, one, item_features=prices)
+    assert votes.items.tolist() == ["a", "b", "c"]
+    method = BradleyTerry(own_effects=False)
+    board = aggregate(votes, method)
+    votes = Judgements.from_votes(one, other, one, item_features=prices, items=prices.index)
+    ranked = aggregate(votes, method)
+    slope = ranked.coefficients[0].value
+    assert_allclose(slope, board.coefficients[0].value, atol=1e-10)
+    assert_allclose(ranked.scores, slope * (prices["price"] - prices["price"].mean()), atol=1e-10)
+
+
 def test_the_bootstrap_draws_votes_with_their_covariates():
     frame, X = make_votes(300, 4, 1, seed=4, ties=0.3)
     votes = read(frame, X)

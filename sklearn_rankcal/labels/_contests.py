@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -208,10 +209,18 @@ def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tupl
     if len(number_ids(ids, "the index of item_features")[1]) < len(ids):
         raise ValueError("The index of item_features has an id twice.")
     place = {value: k for k, value in enumerate(ids.tolist())}
+    unused = place.keys() - items.tolist()
     missing = [item for item in items.tolist() if item not in place]
     if missing:
         raise ValueError(
             f"item_features has no row for {len(missing)} items, such as {show_id(missing[0])}."
+        )
+    if unused:
+        example = next(value for value in place if value in unused)
+        warn(
+            f"item_features has {len(unused)} items that the votes do not have, such as "
+            f"{show_id(example)}. They are left out. Pass items=features.index to rank them too; "
+            "BradleyTerry(own_effects=False) gives them scores."
         )
     values, names = read_columns(features, "item_features")
     return values[[place[item] for item in items.tolist()]], tuple(names)

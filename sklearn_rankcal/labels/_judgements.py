@@ -207,7 +207,8 @@ class Judgements:
             Numbers that may have moved the votes, such as the difference of the lengths of two
             answers: the first item's minus the second's. A data frame gives them names.
         item_features : DataFrame of shape (n_items, n_features), default=None
-            Features of the items, such as their prices, with the ids as the index.
+            Features of the items, such as their prices, with the ids as the index. Items without
+            votes are left out with a warning, unless they are in `items`.
         time : array-like of shape (n_votes,), default=None
             When each vote was made, as numbers or time stamps.
 
