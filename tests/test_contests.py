@@ -209,6 +209,24 @@ def test_features_of_items_without_votes_are_left_out_with_a_warning_or_ranked()
     assert_allclose(ranked.scores, slope * (prices["price"] - prices["price"].mean()), atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["information", "robust"])
+def test_intervals_without_own_effects_are_those_of_the_features(kind):
+    frame, _ = make_votes(2000, 8, 1, seed=2, position=0.0)
+    price = np.random.default_rng(0).normal(size=8)
+    features = pd.DataFrame({"price": price}, index=range(8))
+    votes = read(frame, None, position=False, item_features=features)
+    board = aggregate(votes, BradleyTerry(own_effects=False), intervals=kind)
+    slope, x = board.coefficients[0], price[frame["first"]] - price[frame["second"]]
+    p = expit(slope.value * x)
+    bread = 1 / (x**2 * p * (1 - p)).sum()
+    residual = (frame["winner"] == "first") - p
+    meat = (x**2 * residual**2).sum() if kind == "robust" else 1 / bread
+    error = np.sqrt(bread * meat * bread)  # one parameter, so that n - k is n - 1
+    assert_allclose(slope.standard_error, error, rtol=1e-6)
+    half = 1.959964 * error * np.abs(price - price.mean())[board.items]
+    assert_allclose(board.score_high - board.scores, half, rtol=1e-5)
+
+
 def test_the_bootstrap_draws_votes_with_their_covariates():
     frame, X = make_votes(300, 4, 1, seed=4, ties=0.3)
     votes = read(frame, X)

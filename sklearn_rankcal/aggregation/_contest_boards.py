@@ -147,8 +147,8 @@ def fit_board(
         q = features.shape[1]
         own, known = features[rows], n + X.shape[1] - q
         blank = np.zeros((n, size - known - q))
-        columns = np.hstack([np.eye(n, known), own - own.mean(axis=0), blank])
-        scores = csr_array(columns)
+        alone = np.eye(n, known) if structure.own_effects else np.zeros((n, known))
+        scores = csr_array(np.hstack([alone, own - own.mean(axis=0), blank]))
     return Board(fit, rows, names, scores, X, contests)
 
 

@@ -392,7 +392,8 @@ class ContestFit(NamedTuple):
         matrix = _gram_of(design, sums, self.has_tie).dense()
         matrix[np.diag_indices(len(matrix))] += self.ridge
         if not self.own_effects:
-            matrix[: self.n_items], matrix[:, : self.n_items] = 0.0, 0.0
+            own = slice(self.n_items)  # known to be 0
+            matrix[own], matrix[:, own], matrix[own, own] = 0.0, 0.0, np.eye(self.n_items)
         return matrix
 
     def inverse(self) -> Floats:
@@ -404,6 +405,8 @@ class ContestFit(NamedTuple):
         lower = dpotri(cho_factor(matrix, lower=True)[0], lower=1, overwrite_c=1)[0]
         inverse = np.tril(lower)
         inverse += np.tril(lower, -1).T
+        if not self.own_effects:
+            inverse[: self.n_items] = 0.0
         return _center(_center(inverse, self.part).T, self.part).T
 
     def robust(self, cluster: Ints | None, contests: tuple[Ints, Floats] | None) -> Floats:
@@ -441,7 +444,9 @@ class ContestFit(NamedTuple):
             factor = n / (n - 1)
         # as many votes as a sum of squares needs to be free of the parameters that were fitted
         n_votes = float(votes.counts.sum() ** 2 / votes.squares.sum())
-        fitted = len(self.weights) - len(np.unique(self.part))
+        fitted = len(self.weights) - (
+            len(np.unique(self.part)) if self.own_effects else self.n_items
+        )
         factor *= (n_votes - 1) / max(n_votes - fitted, 1.0)
         sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
         return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread) * factor)
