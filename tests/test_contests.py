@@ -117,6 +117,61 @@ def test_equal_to_logistic_regression_with_dummies_on_100_random_designs():
         assert_allclose([one.standard_error for one in board.coefficients], errors, atol=1e-8)
 
 
+def cox_snell(design, outcome, theta, ties):
+    """The bias of maximum likelihood of Cox and Snell (1968), equation 20, by differences.
+
+    The columns of the design are those of the leads; the parameter of ties comes last in theta.
+    """
+    tie = ties != "half"
+
+    def log_p(d, t):
+        if ties == "rao_kupper":
+            up, down = expit(d - t), expit(-d - t)
+            return np.log([up, down, 1 - up - down])
+        powers = np.array([d / 2, -d / 2, t + 0 * d] if tie else [d / 2, -d / 2])
+        return powers - np.log(np.exp(powers).sum(axis=0))
+
+    def differentiate(f, h=1e-2):
+        """Add the derivative by d, and by t, as a new first axis."""
+        return lambda d, t: (
+            np.array([f(d + h, t) - f(d - h, t), f(d, t + h) - f(d, t - h)][: 1 + tie]) / (2 * h)
+        )
+
+    functions = [log_p]
+    for _ in range(3):
+        functions.append(differentiate(functions[-1]))
+    k = design.shape[1]
+    at = design @ theta[:k], theta[-1] if tie else 0.0
+    p, first, second, third = (f(*at) for f in functions)
+    p = np.exp(p)
+    n = np.arange(len(design))
+    jacobian = np.zeros((1 + tie, len(design), k + tie))
+    jacobian[0, :, :k] = design
+    if tie:
+        jacobian[1, :, k] = 1.0
+    observed = second[:, :, outcome, n]
+    V = np.linalg.inv(-np.einsum("anr,abn,bns->rs", jacobian, observed, jacobian))
+    spread = np.einsum("anr,rs,bns->abn", jacobian, V, jacobian)
+    expected = (p * third).sum(axis=3)
+    product = (p * second[:, None] * first[None, :, None]).sum(axis=3)  # [r, t, u]
+    pull = np.einsum("tun,rtun->rn", spread, expected + 2 * product) / 2
+    return V @ np.einsum("rn,rnk->k", pull, jacobian)
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
+def test_intervals_of_effects_allow_for_the_bias_of_maximum_likelihood(ties):
+    frame, X = make_votes(300, 12, seed=4, ties=0.0 if ties == "half" else 0.5)
+    board = aggregate(read(frame, X), BradleyTerry(ties=ties, tol=1e-10), intervals="information")
+    design = logistic_with_dummies(frame, X.to_numpy())[3]
+    outcome = frame["winner"].map({"first": 0, "second": 1, "tie": 2}).to_numpy()
+    scores = board.scores[np.argsort(board.items)]
+    values = [one.value for one in board.coefficients]
+    bias = cox_snell(design, outcome, np.append(scores[1:] - scores[0], values), ties)
+    moved = [one.value - (one.low + one.high) / 2 for one in board.coefficients]
+    assert_allclose(moved, bias[11:], rtol=1e-3)
+    assert np.abs(moved).max() > 0.01
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_robust_errors_are_the_sandwich(clustered):
     frame, X = make_votes(ties=0.4, seed=3)

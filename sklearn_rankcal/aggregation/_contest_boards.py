@@ -31,7 +31,9 @@ class Coefficient(NamedTuple):
         The estimate. A vote in which the covariate is larger by 1 is won by the first item as if
         its score were larger by this number.
     standard_error, low, high : float
-        The standard error, and the ends of the interval; NaN without intervals.
+        The standard error, and the ends of the interval; NaN without intervals. The middle of the
+        interval is the estimate minus its bias (Cox and Snell, 1968), which is not small where
+        items have few votes.
     group : object
         The query.
     """
@@ -236,12 +238,16 @@ def coefficients_of(
     for q, board in enumerate(boards):
         fit, n = board.fit, board.fit.n_items
         names = board.names + (("ties",) if fit.has_tie else ())
+        biases = np.zeros(len(fit.weights))
+        if found is not None and names and fit.information is None:
+            biases = fit.bias(found.errors[q])
         for k, name in enumerate(names):
             value, error, half = float(fit.weights[n + k]), np.nan, np.nan
+            middle = value - float(biases[n + k])
             if found is not None:
                 error = float(np.sqrt(found.errors[q][n + k, n + k]))
                 half = float(stdtrit(found.degrees[q], (1 + level) / 2)) * error
-            listed.append(Coefficient(name, value, error, value - half, value + half, ids[q]))
+            listed.append(Coefficient(name, value, error, middle - half, middle + half, ids[q]))
     return listed
 
 

@@ -451,6 +451,36 @@ class ContestFit(NamedTuple):
         sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
         return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread) * factor)
 
+    def bias(self, covariance: Floats) -> Floats:
+        """Return the bias of the parameters up to terms of a smaller order (Cox and Snell, 1968).
+
+        Each item takes a parameter, and the errors of all of them move the coefficients in the same
+        direction, so that the bias is not small beside errors if items have few votes. With P the
+        probability of a result, a parameter r gets -1/2 sum of (d_r P / P) (d_t d_u P) cov(t, u).
+        `covariance` is that of the parameters, of this model or a robust one.
+        """
+        design, C, has_tie = _Design(self.votes, self.n_items), covariance, self.has_tie
+        d, X, p = self.leads(), self.votes.X, self.votes.X.shape[1]
+        first, second = self.votes.first, self.votes.second
+        of_x = slice(self.n_items, self.n_items + p)
+        variance = np.diag(C)[first] + np.diag(C)[second] - 2 * C[first, second]
+        across = X @ C[of_x, of_x] + 2 * (C[first, of_x] - C[second, of_x])
+        variance = variance + (across * X).sum(axis=1)
+        mixed, tie2 = (design.leads(C[:, -1]), C[-1, -1]) if has_tie else (0.0, 0.0)
+        by_lead, by_tie = np.zeros(len(d)), 0.0
+        for result in range(3 if has_tie else 2):
+            one = np.zeros((3, len(d)))
+            one[result] = 1.0
+            found = _MODELS[self.model](d, self.tie, one)
+            lead, tie = found.lead[result], found.tie[result]
+            bend = variance * (lead**2 - found.lead2) + 2 * mixed * (lead * tie - found.mixed)
+            bend += tie2 * (tie**2 - found.tie2)
+            bend *= self.votes.total * np.exp(found.value[result])
+            by_lead, by_tie = by_lead + bend * lead, by_tie + float(bend @ tie)
+        pull = design.gradient(by_lead, np.array([by_tie] if has_tie else []))
+        matrix = self.hessian() + gauge(self.part, len(self.weights))
+        return np.asarray(-cho_solve(cho_factor(matrix, lower=True), pull) / 2)
+
 
 def _gram_of(design: _Design, sums: _Sums, has_tie: bool) -> _Gram:
     return design.gram(sums.lead2, sums.mixed if has_tie else None, sums.tie2)
