@@ -90,13 +90,11 @@ def read_votes(result: Any, group: Any) -> AuditData:
     boards = fit_boards(read, structure, merge=False)
     board = boards[q]
     clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
-    parts = result.parts
     kind = "robust" if clustered or read.judge is None else "information"
-    found = intervals_of(read, boards, kind, 0.95, parts, MOST)
+    found = intervals_of(read, boards, kind, 0.95, result.parts, MOST)
     place = read.queries.scatter(np.arange(read.queries.n_rows))[board.rows]
     contests, fit = board.contests, board.fit
-    own = fit.weights
-    lead = own[contests.first] - own[contests.second] + board.X @ fit.coefficients
+    lead = fit.leads()
     result_value = np.array([1.0, 0.0, 0.5])[contests.outcome]
     tie = fit
     tied = contests.outcome == 2
@@ -104,17 +102,12 @@ def read_votes(result: Any, group: Any) -> AuditData:
         other = BradleyTerry(penalty=structure.penalty, ties="davidson")
         if not tied.all() and structure.own_effects:
             tie = fit_board(contests, board.X, board.names, board.rows, read, other, False).fit
-    chances = result_probabilities(lead, tie.ties, tie.tie)
-    if tie is not fit:  # the leads of the other fit, whose units differ
-        w = tie.weights
-        leads = w[contests.first] - w[contests.second] + board.X @ tie.coefficients
-        chances = result_probabilities(leads, tie.ties, tie.tie)
-    expected = expit(lead) if fit.ties == "half" else chances[0] + chances[2] / 2
+    chances = result_probabilities(tie.leads(), tie.model, tie.tie)
     mean = chances[0] + chances[2] / 2
+    expected = expit(lead) if fit.ties == "half" else mean
     variance = chances[0] + chances[2] / 4 - mean**2
     third = (chances.T @ np.array([1.0, 0.0, 0.125])) - 3 * mean * variance - mean**3
     judge = None if read.judge is None else read.judge[contests.judgement]
-    score_width = (found.score_high[place] - found.score_low[place]) / 2
     return AuditData(
         items=read.items[board.rows],
         board=board,
@@ -123,7 +116,7 @@ def read_votes(result: Any, group: Any) -> AuditData:
         ranks=ranks_of(board.scores),
         rank_low=found.rank_low[place],
         rank_high=found.rank_high[place],
-        half_width=score_width,
+        half_width=(found.score_high[place] - found.score_low[place]) / 2,
         lead=lead,
         residual=result_value - expected,
         variance=np.maximum(variance, 1e-12),

@@ -22,6 +22,7 @@ from sklearn_rankcal.aggregation._contest_boards import (
     coefficients_of,
     covariates_of,
     intervals_of,
+    penalties_of,
     wins_of,
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests, gauge
@@ -179,11 +180,7 @@ class _Model:
         votes = count_votes(contests, self.X)
         part, ridge, prior = np.repeat(np.arange(k), n), np.zeros(n * k), None
         if spread == np.inf:
-            part = number_components(first, second, n * k, "weak")
-            winner, loser = wins_of(contests)
-            block = number_components(winner, loser, n * k, "strong")
-            strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
-            ridge = np.asarray(self.structure._penalties(strong))[part]
+            part, ridge = penalties_of(contests, n * k, self.structure)
         elif spread == 0:
             ridge[:] = self.ridge
         else:
@@ -236,16 +233,11 @@ def _slice(model: _Model, fit: ContestFit, inverse: Floats, c: int, spread: floa
     # The information of the category is the inverse of its covariance. Constants that are added to
     # a component have no variance, and any information: `ContestFit.inverse` takes them out.
     information = np.linalg.inv(inverse[np.ix_(kept, kept)] + gauge(part, len(kept)))
-    votes = fit.votes
-    mine = votes.first // n == c
+    votes = fit.votes.take(fit.votes.first // n == c)
     own = fit._replace(
         weights=fit.weights[kept],
         n_items=n,
-        votes=votes._replace(
-            first=votes.first[mine] - c * n, second=votes.second[mine] - c * n,
-            counts=votes.counts[:, mine],
-            squares=votes.squares[:, mine], X=votes.X[mine],
-        ),
+        votes=votes._replace(first=votes.first - c * n, second=votes.second - c * n),
         ridge=fit.ridge[kept],
         part=part,
         information=np.asarray(information),

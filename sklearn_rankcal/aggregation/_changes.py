@@ -13,11 +13,10 @@ from sklearn_rankcal.aggregation._contest_boards import (
     covariance_of,
     covariates_of,
     degrees_of,
-    wins_of,
+    penalties_of,
 )
 from sklearn_rankcal.aggregation._contest_model import count_votes, fit_contests
 from sklearn_rankcal.aggregation._frames import FEW_VOTES
-from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import contests_of
@@ -165,7 +164,7 @@ def strength_changes(
     contests, n = contests_of(judgements), judgements.queries.n_rows
     shift = n * after[contests.judgement]
     moved = contests._replace(first=contests.first + shift, second=contests.second + shift)
-    part = number_components(moved.first, moved.second, 2 * n, "weak")
+    part, ridge = penalties_of(moved, 2 * n, structure)
     tested = _testable(part, np.bincount(np.append(moved.first, moved.second), minlength=2 * n))
     if len(tested) < 3:
         raise ValueError(
@@ -175,13 +174,10 @@ def strength_changes(
 
     # Step 2: fit both periods at once, so that votes of a judge in both are a cluster.
     X, names = covariates_of(judgements, contests)
-    block = number_components(*wins_of(moved), 2 * n, "strong")
-    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
-    merge = judgements.judge is None
     fit = fit_contests(
-        count_votes(moved, X, merge=merge),
-        2 * n, names, ties=structure.ties, ridge=np.asarray(structure._penalties(strong))[part],
-        part=part, own_effects=True, tol=structure.tol, max_iter=structure.max_iter,
+        count_votes(moved, X, merge=judgements.judge is None),
+        2 * n, names, ties=structure.ties, ridge=ridge, part=part, own_effects=True,
+        tol=structure.tol, max_iter=structure.max_iter,
     )  # fmt: skip
     covariance = covariance_of(judgements, fit, contests, "robust")
     difference = np.zeros((len(tested), len(fit.weights)))

@@ -87,20 +87,18 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     place = queries.scatter(np.arange(queries.n_rows))
     X, names = covariates_of(judgements, contests)
     query = queries.codes[contests.first]
-    order = np.argsort(query, kind="stable") if queries.n_queries > 1 else np.arange(len(query))
+    one = queries.n_queries == 1  # all contests, in their order
+    order = query if one else np.argsort(query, kind="stable")
     ends = np.append(0, np.cumsum(np.bincount(query, minlength=queries.n_queries)))
     boards = []
     for q in range(queries.n_queries):  # a loop over queries, each with a model of its own
-        mine = order[ends[q] : ends[q + 1]]
+        mine: Any = slice(None) if one else order[ends[q] : ends[q + 1]]
         start, n = int(queries.offsets[q]), int(queries.sizes[q])
-        one = queries.n_queries == 1  # all contests, in their order
-        local = contests if one else contests.take(mine)
+        local = contests.take(mine)
         local = local._replace(first=place[local.first] - start, second=place[local.second] - start)
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
-        boards.append(
-            fit_board(local, X if one else X[mine], names, rows, judgements, structure, merge)
-        )
+        boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
     return boards
 
 
@@ -131,12 +129,9 @@ def fit_board(
 ) -> Board:
     """Fit the model to the contests of one query, whose items are these rows."""
     n = len(rows)
-    part = number_components(contests.first, contests.second, n, "weak")
-    block = number_components(*wins_of(contests), n, "strong")
-    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
-    ridge = np.zeros(n)
-    if structure.own_effects:
-        ridge = np.asarray(structure._penalties(strong))[part]
+    part, ridge = penalties_of(contests, n, structure)
+    if not structure.own_effects:
+        ridge[:] = 0.0
     votes = count_votes(contests, X, merge=merge)
     fit = fit_contests(
         votes, n, names, ties=structure.ties, ridge=ridge, part=part,
@@ -152,6 +147,14 @@ def fit_board(
         alone = np.eye(n, known) if structure.own_effects else np.zeros((n, known))
         scores = csr_array(np.hstack([alone, own - own.mean(axis=0), blank]))
     return Board(fit, rows, names, scores, X, contests)
+
+
+def penalties_of(contests: Contests, n_items: int, structure: Any) -> tuple[Ints, Floats]:
+    """Return the connected component of each item, and the penalty of its score."""
+    part = number_components(contests.first, contests.second, n_items, "weak")
+    block = number_components(*wins_of(contests), n_items, "strong")
+    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
+    return part, np.asarray(structure._penalties(strong))[part]
 
 
 def intervals_of(

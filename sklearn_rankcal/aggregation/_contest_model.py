@@ -7,21 +7,24 @@ contest is tied or the second wins depends on the lead and on a parameter of tie
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array, hstack
-from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.labels._contests import POSITION, Contests
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 TIES = ("half", "davidson", "rao_kupper")
 _HALVINGS = 40
@@ -55,6 +58,10 @@ class Votes(NamedTuple):
     def total(self) -> Floats:
         return self.counts.sum(axis=0)
 
+    def take(self, some: Ints | Bools) -> Votes:
+        first, second, counts, squares, X = self
+        return Votes(first[some], second[some], counts[:, some], squares[:, some], X[some])
+
 
 def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
     """Merge contests of the same items in the same order, if all have the same covariates.
@@ -67,22 +74,19 @@ def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
         at = outcome, np.arange(len(first))
         counts[at], squares[at] = weight, square
         return Votes(first, second, counts, squares, X)
+    pair, first, second = _number_pairs(first, second)
+    n = len(first)
+    counts, squares = (
+        add_up(outcome * n + pair, values, 3 * n).reshape(3, n) for values in (weight, square)
+    )
+    return Votes(first, second, counts, squares, np.repeat(X[:1], n, axis=0))
+
+
+def _number_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the number of the pair of each vote, and the items of each pair."""
     n = int(max(first.max(initial=0), second.max(initial=0))) + 1
-    key = first * n + second
-    if n * n <= 4 * len(key):
-        place, size = key, n * n
-    else:
-        keys, place = np.unique(key, return_inverse=True)
-        size = len(keys)
-    sums = [
-        [np.bincount(place[outcome == k], values[outcome == k], size) for k in range(3)]
-        for values in (weight, square)
-    ]
-    counts, squares = np.array(sums, dtype=np.float64)
-    if n * n <= 4 * len(key):
-        keys = np.flatnonzero(counts.any(axis=0))
-        counts, squares = counts[:, keys], squares[:, keys]
-    return Votes(keys // n, keys % n, counts, squares, np.repeat(X[:1], len(keys), axis=0))
+    pair, keys = number_values(first * n + second) if len(first) else (first, first)
+    return pair, keys // n, keys % n
 
 
 # ---------------------------------------------------------------- the three models of ties
@@ -105,15 +109,10 @@ class Slopes(NamedTuple):
 
 
 def _half(d: Floats, tie: float, counts: Floats) -> Slopes:
-    small = np.exp(-np.abs(d))
-    up = np.minimum(d, 0.0) - np.log1p(small)
-    unlikely = small / (1 + small)
-    p = np.where(d >= 0, 1 - unlikely, unlikely)
+    up, p, q = log_expit(d), expit(d), expit(-d)
+    lead, none = np.array([q, -p, (q - p) / 2]), np.zeros_like(d)
     value = np.array([up, up - d, up - d / 2])
-    lead = np.array([1 - p, -p, 0.5 - p])
-    none = np.zeros_like(d)
-    bend = counts.sum(axis=0) * unlikely * (1 - unlikely)
-    return Slopes(value, lead, np.zeros_like(lead), bend, none, none)
+    return Slopes(value, lead, np.zeros_like(lead), counts.sum(axis=0) * p * q, none, none)
 
 
 def _davidson(d: Floats, tie: float, counts: Floats) -> Slopes:
@@ -151,17 +150,14 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
 
     The array has shape (3, n).
     """
-    if ties == "half" or np.isnan(tie):
+    if ties == "half":
         return np.array([expit(d), expit(-d), np.zeros_like(d)])
-    return np.exp(_MODELS[ties](np.asarray(d, dtype=np.float64), tie, np.zeros((3, len(d)))).value)
+    return np.exp(_MODELS[ties](d, tie, np.zeros((3, len(d)))).value)
 
 
 def vote_information(d: Floats, ties: str, tie: float) -> Floats:
     """Return the expected information of one vote of each lead about the lead, of shape (n,)."""
-    counts = result_probabilities(d, ties, tie)
-    if ties == "half" or np.isnan(tie):
-        return _half(d, 0.0, counts).lead2
-    return _MODELS[ties](np.asarray(d, dtype=np.float64), tie, counts).lead2
+    return _MODELS[ties](d, tie, result_probabilities(d, ties, tie)).lead2
 
 
 # ---------------------------------------------------------------- sums over votes
@@ -170,13 +166,14 @@ def vote_information(d: Floats, ties: str, tie: float) -> Floats:
 class _Sums(NamedTuple):
     """Minus the log-likelihood of all votes, and its derivatives summed over the results.
 
-    `lead`, `lead2` and `mixed` have one entry for each contest.
+    `lead`, `lead2` and `mixed` have one entry for each contest; `mixed` is None where ties have no
+    parameter.
     """
 
     value: float
     lead: Floats
     lead2: Floats
-    mixed: Floats
+    mixed: Floats | None
     tie: float
     tie2: float
 
@@ -184,8 +181,7 @@ class _Sums(NamedTuple):
 def _sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> _Sums:
     """Evaluate a model at the leads d, block by block."""
     model, half = _MODELS[ties], ties == "half"
-    lead, lead2 = np.empty((2, len(d)))
-    mixed = np.empty(0 if half else len(d))
+    lead, lead2, mixed = np.empty((3, len(d)))
     value = by_tie = tie2 = 0.0
     for begin in range(0, len(d), _BLOCK):
         b = slice(begin, begin + _BLOCK)
@@ -208,7 +204,7 @@ def _sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> _Sums:
         lead2[b], mixed[b] = found.lead2, found.mixed
         by_tie -= float((n * found.tie).sum())
         tie2 += float(found.tie2.sum())
-    return _Sums(value, lead, lead2, mixed, by_tie, tie2)
+    return _Sums(value, lead, lead2, None if half else mixed, by_tie, tie2)
 
 
 class _Design:
@@ -221,18 +217,10 @@ class _Design:
         self.X, self.n_items = votes.X, n_items
         self.pair: Ints | None = None  # of each vote; None if each vote is a pair of its own
         self.first, self.second = votes.first, votes.second
-        n, m = n_items, len(votes.first)
-        if not votes.X.shape[1]:  # merged, or too many pairs to gain anything
-            return
-        key = votes.first * n + votes.second
-        if n * n <= m:
-            self.pair, keys = key, np.arange(n * n)
-        else:
-            keys, pair = np.unique(key, return_inverse=True)
-            if 2 * len(keys) > m:
-                return
-            self.pair = pair
-        self.first, self.second = keys // n, keys % n
+        if votes.X.shape[1]:
+            pair, first, second = _number_pairs(votes.first, votes.second)
+            if 2 * len(first) <= len(pair):  # else there is nothing to gain
+                self.pair, self.first, self.second = pair, first, second
 
     def leads(self, weights: Floats) -> Floats:
         n, p = self.n_items, self.X.shape[1]
@@ -252,6 +240,9 @@ class _Design:
 
     def gradient(self, lead: Floats, tie: Floats) -> Floats:
         return np.concatenate([self.sum_items(lead), self.X.T @ lead, tie])
+
+    def gram_of(self, sums: _Sums) -> _Gram:
+        return self.gram(sums.lead2, sums.mixed, sums.tie2)
 
     def gram(self, lead2: Floats, mixed: Floats | None = None, tie2: float = 0.0) -> _Gram:
         """Return the sum of (a a^T) over votes, weighted by three second derivatives."""
@@ -280,35 +271,40 @@ class _Gram(NamedTuple):
 
     def degrees(self) -> Floats:
         n = len(self.side)
-        ends = np.bincount(self.first, self.weight, n), np.bincount(self.second, self.weight, n)
-        return np.asarray(ends[0] + ends[1])
+        return add_up(self.first, self.weight, n) + add_up(self.second, self.weight, n)
 
     def dense(self) -> Floats:
         n, q = self.side.shape
         check_memory(32 * (n + q) ** 2, f"A matrix of {n:,} items", "Use fewer items.")
         matrix = np.zeros((n + q, n + q))
-        if n * n <= 16 * len(self.first):
-            across = np.bincount(self.first * n + self.second, self.weight, n * n).reshape(n, n)
-        else:
-            across = csr_array((self.weight, (self.first, self.second)), shape=(n, n)).toarray()
+        across = add_up(self.first * n + self.second, self.weight, n * n).reshape(n, n)
         matrix[:n, :n] = -(across + across.T)
         matrix[np.arange(n), np.arange(n)] += self.degrees()
         matrix[:n, n:], matrix[n:, :n], matrix[n:, n:] = self.side, self.side.T, self.corner
         return matrix
 
-    def solve(self, rhs: Floats, ridge: Floats, part: Ints, tolerance: float) -> Floats:
-        """Solve (G + diag(ridge)) x = rhs, with items that add up to 0 in each component.
+    def solve(
+        self,
+        rhs: Floats,
+        ridge: Floats,
+        part: Ints,
+        tolerance: float,
+        prior: Floats | None = None,
+    ) -> Floats:
+        """Solve (G + diag(ridge) + prior) x = rhs, where items add up to 0 in each component.
 
-        Up to a thousand items by elimination, else by conjugate gradients.
+        Without a prior, more than a thousand items are left to conjugate gradients.
         """
         n, q = self.side.shape
-        if n > _DENSE:
+        if n > _DENSE and prior is None:
             # without a ridge, only items that add up to 0 have a solution, and rounding does not
             centred = np.append(np.where(ridge[:n] > 0, rhs[:n], _center(rhs[:n], part)), rhs[n:])
             found = self._iterate(centred, ridge, tolerance)
             if found is not None:
                 return found
         matrix = self.dense() + gauge(part, n + q)
+        if prior is not None:
+            matrix[:n, :n] += prior
         matrix[np.diag_indices(n + q)] += ridge + 1e-13 * np.trace(matrix) / (n + q)
         return np.asarray(cho_solve(cho_factor(matrix, lower=True), rhs))
 
@@ -317,25 +313,21 @@ class _Gram(NamedTuple):
         across = csr_array((self.weight, (self.first, self.second)), shape=(n, n))
         both = (across + across.T).tocsr()
         diagonal = self.degrees() + ridge[:n]
-        unit = np.where(diagonal > 0, diagonal, 1.0)
+        unit = np.append(np.where(diagonal > 0, diagonal, 1.0), np.ones(q))
         corner = self.corner + np.diag(ridge[n:])
         corner[np.diag_indices(q)] += 1e-13 * np.trace(corner)
-        below = cho_factor(corner, lower=True) if q else None
+        root = np.linalg.inv(np.linalg.cholesky(corner)).T  # root^T C root is the identity matrix
+        side = self.side @ root
 
         def product(x: Floats) -> Floats:
             v, b = x[:n], x[n:]
-            return np.append(diagonal * v - both @ v + self.side @ b, self.side.T @ v + corner @ b)
+            return np.append(diagonal * v - both @ v + side @ b, side.T @ v + b)
 
-        def divide(x: Floats) -> Floats:
-            return np.append(x[:n] / unit, cho_solve(below, x[n:]) if q else x[n:])
-
-        shape = (n + q, n + q)
-        found, failed = cg(
-            LinearOperator(shape, matvec=product, dtype=np.float64),
-            rhs, rtol=tolerance, atol=0.0, maxiter=2000,
-            M=LinearOperator(shape, matvec=divide, dtype=np.float64),
-        )  # fmt: skip
-        return None if failed else np.asarray(found)
+        rhs = np.append(rhs[:n], root.T @ rhs[n:])
+        found, failed = conjugate_gradients(
+            product, unit, rhs, Queries.single(n + q), tolerance, 2000
+        )
+        return None if failed.any() else np.append(found[:n], root @ found[n:])
 
 
 # ---------------------------------------------------------------- the fit
@@ -374,22 +366,22 @@ class ContestFit(NamedTuple):
     def model(self) -> str:
         return self.ties if self.has_tie else "half"
 
-    def leads(self) -> Floats:
-        """Return by how much the first item of each contest is ahead."""
-        return _Design(self.votes, self.n_items).leads(self.weights)
+    def leads(self, weights: Floats | None = None) -> Floats:
+        """Return by how much the first item of each contest is ahead, or that of other weights."""
+        w, n, votes = self.weights if weights is None else weights, self.n_items, self.votes
+        return w[votes.first] - w[votes.second] + votes.X @ w[n : n + votes.X.shape[1]]
 
     def slopes(self) -> Slopes:
         """Return the derivatives of each result of each contest."""
-        tie = float(self.weights[-1]) if self.has_tie else 0.0
-        return _MODELS[self.model](self.leads(), tie, self.votes.counts)
+        return _MODELS[self.model](self.leads(), self.tie, self.votes.counts)
 
     def hessian(self) -> Floats:
         """Return the observed information of all parameters, with the penalty."""
         if self.information is not None:
             return self.information
-        design, tie = _Design(self.votes, self.n_items), self.tie if self.has_tie else 0.0
-        sums = _sum_votes(design.leads(self.weights), self.votes.counts, self.model, tie)
-        matrix = _gram_of(design, sums, self.has_tie).dense()
+        design = _Design(self.votes, self.n_items)
+        sums = _sum_votes(self.leads(), self.votes.counts, self.model, self.tie)
+        matrix = design.gram_of(sums).dense()
         matrix[np.diag_indices(len(matrix))] += self.ridge
         if not self.own_effects:
             own = slice(self.n_items)  # known to be 0
@@ -466,24 +458,23 @@ class ContestFit(NamedTuple):
         variance = np.diag(C)[first] + np.diag(C)[second] - 2 * C[first, second]
         across = X @ C[of_x, of_x] + 2 * (C[first, of_x] - C[second, of_x])
         variance = variance + (across * X).sum(axis=1)
-        mixed, tie2 = (design.leads(C[:, -1]), C[-1, -1]) if has_tie else (0.0, 0.0)
-        by_lead, by_tie = np.zeros(len(d)), 0.0
-        for result in range(3 if has_tie else 2):
-            one = np.zeros((3, len(d)))
-            one[result] = 1.0
-            found = _MODELS[self.model](d, self.tie, one)
-            lead, tie = found.lead[result], found.tie[result]
-            bend = variance * (lead**2 - found.lead2) + 2 * mixed * (lead * tie - found.mixed)
-            bend += tie2 * (tie**2 - found.tie2)
-            bend *= self.votes.total * np.exp(found.value[result])
-            by_lead, by_tie = by_lead + bend * lead, by_tie + float(bend @ tie)
+        mixed, tie2 = (self.leads(C[:, -1]), C[-1, -1]) if has_tie else (0 * d, 0.0)
+        by_lead, by_tie, total = np.zeros(len(d)), 0.0, self.votes.total
+        for begin in range(0, len(d), _BLOCK):
+            b = slice(begin, begin + _BLOCK)
+            for result in range(3 if has_tie else 2):
+                one = np.zeros((3, len(d[b])))
+                one[result] = 1.0
+                found = _MODELS[self.model](d[b], self.tie, one)
+                lead, tie = found.lead[result], found.tie[result]
+                bend = variance[b] * (lead**2 - found.lead2) + tie2 * (tie**2 - found.tie2)
+                bend += 2 * mixed[b] * (lead * tie - found.mixed)
+                bend *= total[b] * np.exp(found.value[result])
+                by_lead[b] += bend * lead
+                by_tie += float(bend @ tie)
         pull = design.gradient(by_lead, np.array([by_tie] if has_tie else []))
         matrix = self.hessian() + gauge(self.part, len(self.weights))
         return np.asarray(-cho_solve(cho_factor(matrix, lower=True), pull) / 2)
-
-
-def _gram_of(design: _Design, sums: _Sums, has_tie: bool) -> _Gram:
-    return design.gram(sums.lead2, sums.mixed if has_tie else None, sums.tie2)
 
 
 def fit_contests(
@@ -534,7 +525,8 @@ def fit_contests(
     few = max(_SAMPLE, _PER_ITEM * n_items)  # votes of fewer would be a worse start than 0
     if start is None and p and prior is None and len(total) >= 4 * few:
         some = np.arange(0, len(total), len(total) // few)
-        weights = model.take(some).minimize(weights, 1e-3, max_iter)[0]
+        sample = replace(model, votes=model.votes.take(some), ridge=model.ridge + 1e-2)
+        weights = sample.minimize(weights, 1e-3, max_iter)[0]  # the penalty connects all items
     weights, value, finished = model.minimize(weights, tol, max_iter)
     weights[:n_items] = _center(weights[:n_items], part)
     large = np.abs(weights[where]) > _SEPARATED
@@ -556,39 +548,26 @@ def fit_contests(
     return fit
 
 
+@dataclass
 class _Newton:
     """Minus the penalised log-likelihood, and its minimum by Newton's method."""
 
-    def __init__(
-        self,
-        votes: Votes,
-        n_items: int,
-        ties: str,
-        ridge: Floats,
-        part: Ints,
-        own_effects: bool,
-        prior: Floats | None,
-    ) -> None:
-        self.votes, self.n_items, self.ties, self.part = votes, n_items, ties, part
-        self.ridge, self.own_effects, self.prior = ridge, own_effects, prior
-        self.design = _Design(votes, n_items)
+    votes: Votes
+    n_items: int
+    ties: str
+    ridge: Floats
+    part: Ints
+    own_effects: bool
+    prior: Floats | None
 
-    def take(self, some: Ints) -> _Newton:
-        """Return that of some votes, with a penalty that connects all items."""
-        votes = self.votes
-        part = votes._replace(
-            first=votes.first[some], second=votes.second[some], counts=votes.counts[:, some],
-            squares=votes.squares[:, some], X=votes.X[some],
-        )  # fmt: skip
-        args = self.n_items, self.ties, self.ridge + 1e-2, self.part, self.own_effects, None
-        return _Newton(part, *args)
+    def __post_init__(self) -> None:
+        self.design = _Design(self.votes, self.n_items)
 
     def evaluate(self, w: Floats) -> tuple[float, _Sums | None]:
-        has_tie, n = self.ties != "half", self.n_items
+        n = self.n_items
         if self.ties == "rao_kupper" and w[-1] <= 0:
             return np.inf, None
-        tie = float(w[-1]) if has_tie else 0.0
-        sums = _sum_votes(self.design.leads(w), self.votes.counts, self.ties, tie)
+        sums = _sum_votes(self.design.leads(w), self.votes.counts, self.ties, float(w[-1]))
         value = sums.value + float(self.ridge @ w**2) / 2
         if self.prior is not None:
             value += float(w[:n] @ self.prior @ w[:n]) / 2
@@ -615,7 +594,7 @@ class _Newton:
             size = float((np.abs(gradient) / unit).max())
             if size <= _ROUNDING:
                 return weights, value, True
-            step = self._step(_gram_of(self.design, sums, has_tie), gradient, size)
+            step = self._step(self.design.gram_of(sums), gradient, size)
             largest = float(np.abs(step).max())
             slope, rate = float(gradient @ step), min(1.0, _LONGEST / max(largest, _LONGEST))
             for _ in range(_HALVINGS):
@@ -635,13 +614,8 @@ class _Newton:
             corner = gram.corner + np.diag(self.ridge[n:])
             step[n:] = -cho_solve(cho_factor(corner, lower=True), gradient[n:])
             return step
-        if self.prior is None:
-            tolerance = float(np.clip(size, 1e-8, 0.1))
-            return gram.solve(-gradient, self.ridge, self.part, tolerance)
-        matrix = gram.dense() + gauge(self.part, len(step))
-        matrix[:n, :n] += self.prior
-        matrix[np.diag_indices(len(step))] += self.ridge + 1e-13 * np.trace(matrix) / len(step)
-        return np.asarray(-cho_solve(cho_factor(matrix, lower=True), gradient))
+        tolerance = float(np.clip(size, 1e-8, 0.1))
+        return gram.solve(-gradient, self.ridge, self.part, tolerance, self.prior)
 
 
 def gauge(part: Ints, size: int) -> Floats:

@@ -121,5 +121,5 @@ def _worth(board: Board) -> Floats:
     """Return the information of a vote between each two items, where covariates are 0."""
     scores = board.scores
     difference = scores[:, None] - scores
-    values = vote_information(difference.ravel(), board.fit.ties, board.fit.tie)
+    values = vote_information(difference.ravel(), board.fit.model, board.fit.tie)
     return values.reshape(difference.shape)

@@ -71,17 +71,9 @@ class Contests(NamedTuple):
     square: Floats
     judgement: Ints
 
-    def take(self, chosen: Ints | Bools) -> Contests:
+    def take(self, chosen: Ints | Bools | slice) -> Contests:
         """Keep some contests, or sort them."""
-        first, second, outcome, weight, square, judgement = self
-        return Contests(
-            first[chosen],
-            second[chosen],
-            outcome[chosen],
-            weight[chosen],
-            square[chosen],
-            judgement[chosen],
-        )
+        return Contests._make(column[chosen] for column in self)
 
 
 def has_covariates(judgements: Any) -> bool:
