@@ -12,6 +12,7 @@ from scipy.special import stdtr
 from scipy.stats import binom
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, ranks_of
+from sklearn_rankcal.aggregation._contest_boards import wins_of
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels._contests import POSITION
@@ -58,13 +59,8 @@ def few_votes_probe(data: AuditData) -> Finding:
 
 def unbounded_probe(data: AuditData) -> Finding:
     """Items that never lost or never won, and parts that no votes connect."""
-    contests, part = data.contests, data.board.fit.part
-    tied = contests.outcome == 2
-    turned = contests.outcome == 1
-    winner = np.where(turned, contests.second, contests.first)
-    loser = np.where(turned, contests.first, contests.second)
-    winner, loser = np.append(winner, loser[tied]), np.append(loser, winner[tied])
-    low, high = open_ends(winner, loser, part, MOST)
+    part = data.board.fit.part
+    low, high = open_ends(*wins_of(data.contests), part, MOST)
     compared = np.bincount(part)[part] > 1
     n_parts = int((np.bincount(part) > 1).sum())
     if n_parts > 1:

@@ -11,6 +11,7 @@ from scipy.special import comb
 
 from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._contest_boards import fit_board
+from sklearn_rankcal.aggregation._contest_model import gauge
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._contests import Contests
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -60,13 +61,11 @@ def fewest_votes(data: AuditData) -> Influence | None:
         return None
     kinds, of_kind, counts, at = _kinds_of_votes(data)
     own = (kinds.first == first) | (kinds.second == first)
-    leader = _leader(data, kinds, np.where(own, 0.0, counts), _places(data, kinds))
+    leader = _leader(data, kinds, np.where(own, 0.0, counts), at)
     if leader is not None:  # without any vote for or against it, it is not first
         best = (float(np.ceil(counts[own].sum())), leader, np.where(own, counts, 0.0))
     size = len(fit.weights)
-    matrix = fit.hessian()
-    n = fit.n_items
-    matrix[:n, :n] += 1.0
+    matrix = fit.hessian() + gauge(fit.part, size)
     matrix[np.diag_indices(size)] += 1e-12 * np.trace(matrix) / size
     factor = cho_factor(matrix, lower=True)
     outcome = contests.outcome[at]
@@ -76,10 +75,7 @@ def fewest_votes(data: AuditData) -> Influence | None:
     for rival in order[1:].tolist():
         contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
         pull = cho_solve(factor, contrast)
-        effect = lead * (pull[contests.first[at]] - pull[contests.second[at]])
-        p = data.board.X.shape[1]
-        if p:
-            effect += lead * (data.board.X[at] @ pull[n : n + p])
+        effect = lead * fit.leads(pull)[at]
         if fit.has_tie:
             effect += tie * pull[-1]
         ranked = np.argsort(-effect, kind="stable")
@@ -92,16 +88,17 @@ def fewest_votes(data: AuditData) -> Influence | None:
             break
     tries.sort(key=lambda one: one[0])
     for _, _, ranked, effect in tries[:_RIVALS]:
-        found = _shortest_prefix(data, kinds, counts, ranked[effect[ranked] > 0], first, best)
+        found = _shortest_prefix(data, kinds, counts, at, ranked[effect[ranked] > 0], first, best)
         if found is not None and (best is None or found[0] < best[0]):
-            best = (found[0], found[1], found[2])
+            best = found
     if best is None:
         return None
     n_votes, rival, removed = best
     at_least = 1
-    small = n_votes <= 20 and _n_sets(len(counts), int(n_votes) - 1) <= _MAX_SETS
+    smaller_sets = comb(len(counts) + int(n_votes) - 1, int(n_votes) - 1)
+    small = n_votes <= 20 and smaller_sets <= _MAX_SETS
     while small and at_least < n_votes:
-        smaller = _some_set_changes(data, counts, kinds, first, at_least)
+        smaller = _some_set_changes(data, kinds, counts, at, first, at_least)
         if smaller is not None:
             n_votes, rival, removed = float(at_least), smaller[0], smaller[1]
             break
@@ -147,20 +144,19 @@ def _shortest_prefix(
     data: AuditData,
     kinds: Contests,
     counts: Floats,
+    places: Ints,
     ranked: Ints,
     first: int,
     best: tuple[float, int, Floats] | None,
 ) -> tuple[float, int, Floats] | None:
     """Find by bisection how many votes of a list have to go; a vote counts as one."""
-    places = _places(data, kinds)
     ends = np.cumsum(counts[ranked])
     if not len(ends):
         return None
 
     def remove(m: float) -> Floats:
         left = counts.copy()
-        taken = np.clip(m - (ends - counts[ranked]), 0.0, counts[ranked])
-        left[ranked] -= taken
+        left[ranked] -= np.clip(m - (ends - counts[ranked]), 0.0, counts[ranked])
         return left
 
     low, high = 0, int(np.floor(ends[-1]))
@@ -184,21 +180,10 @@ def _shortest_prefix(
     return float(high), leader, counts - remove(high)
 
 
-def _places(data: AuditData, kinds: Contests) -> Ints:
-    """Return the place of each kind among the votes of the board."""
-    return np.searchsorted(data.contests.judgement, kinds.judgement)
-
-
-def _n_sets(n_kinds: int, size: int) -> float:
-    """Return the number of multisets of at most `size` kinds."""
-    return float(comb(n_kinds + size, size))
-
-
 def _some_set_changes(
-    data: AuditData, counts: Floats, kinds: Contests, first: int, size: int
+    data: AuditData, kinds: Contests, counts: Floats, places: Ints, first: int, size: int
 ) -> tuple[int, Floats] | None:
     """Try all sets of so many votes; return the new first item and what was removed."""
-    places = _places(data, kinds)
     for some in combinations_with_replacement(range(len(counts)), size):
         taken = np.bincount(some, minlength=len(counts)).astype(np.float64)
         if (taken > counts).any():
