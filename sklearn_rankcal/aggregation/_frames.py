@@ -13,11 +13,12 @@ from scipy.special import stdtrit
 
 from sklearn_rankcal.aggregation._contest_boards import degrees_of, pair_errors, wins_of
 from sklearn_rankcal.aggregation._contest_model import result_probabilities
+from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from sklearn_rankcal.aggregation._result import Aggregate
@@ -43,17 +44,7 @@ def vote_columns(judgements: Judgements) -> dict[str, Any]:
     """
     n = judgements.queries.n_rows
     columns: dict[str, Any] = {}
-    if judgements.orders is not None:
-        row, _, offsets = judgements.orders
-        owner = np.repeat(np.arange(judgements.n_judgements), np.diff(offsets))
-    else:
-        winner, loser, _, _ = judgements.comparisons
-        owners = judgements.of_comparison
-        owner = np.arange(len(winner)) if owners is None else owners
-        row, owner = np.append(winner, loser), np.append(owner, owner)
-        if owners is not None:  # an item can be in several comparisons of a judgement
-            owner, row = np.divmod(np.unique(owner * n + row), n)
-    times = np.bincount(row, None if judgements.count is None else judgements.count[owner], n)
+    row, owner, times = _count_votes(judgements, np.ones(n, dtype=bool))
     columns["votes"] = times.astype(np.int64) if (times == np.rint(times)).all() else times
     columns["few_votes"] = times < FEW_VOTES
     if judgements.orders is None:
@@ -71,6 +62,24 @@ def vote_columns(judgements: Judgements) -> dict[str, Any]:
     return columns
 
 
+def _count_votes(judgements: Judgements, some: Bools) -> tuple[Ints, Ints, Floats]:
+    """Return which of some items are in which judgement, and the number of votes of each item."""
+    n = judgements.queries.n_rows
+    if judgements.orders is not None:
+        row, _, offsets = judgements.orders
+        owner = np.repeat(np.arange(judgements.n_judgements), np.diff(offsets))
+    else:
+        winner, loser, _, _ = judgements.comparisons
+        owners = judgements.of_comparison
+        owner = np.arange(len(winner)) if owners is None else owners
+        one, other = some[winner], some[loser]
+        row, owner = np.append(winner[one], loser[other]), np.append(owner[one], owner[other])
+        if owners is not None:  # an item can be in several comparisons of a judgement
+            owner, row = np.divmod(np.unique(owner * n + row), n)
+    times = None if judgements.count is None else judgements.count[owner]
+    return row, owner, add_up(row, times, n)
+
+
 def few_votes(judgements: Judgements) -> dict[int, float]:
     """Return the rows of items with fewer than 30 votes, and how many these are.
 
@@ -78,24 +87,14 @@ def few_votes(judgements: Judgements) -> dict[int, float]:
     """
     if judgements.orders is not None:
         return {}
-    winner, loser, _, _ = judgements.comparisons
-    owner, n = judgements.of_comparison, judgements.queries.n_rows
+    winner, loser, *_ = judgements.comparisons
+    n = judgements.queries.n_rows
     # a vote is at most two comparisons, so that only items with few comparisons can have few votes
-    some = np.bincount(winner, minlength=n) + np.bincount(loser, minlength=n) < 2 * FEW_VOTES
+    some = add_up(winner, None, n) + add_up(loser, None, n) < 2 * FEW_VOTES
     if some.all():
         return {}
-    votes = np.zeros(n)
-    for row in (winner, loser):
-        chosen = np.flatnonzero(some[row])
-        at = chosen if owner is None else owner[chosen]
-        number, place = np.unique(row[chosen] + n * at, return_index=True)
-        if row is winner:
-            seen = number
-        else:  # the other half of a tie
-            place = place[~np.isin(number, seen)]
-        times = None if judgements.count is None else judgements.count[at[place]]
-        votes += np.bincount(row[chosen[place]], times, n)
-    few = np.flatnonzero(some & (votes > 0) & (votes < FEW_VOTES))
+    votes = _count_votes(judgements, some)[2]
+    few = np.flatnonzero((votes > 0) & (votes < FEW_VOTES))
     return {int(k): float(votes[k]) for k in few[np.argsort(votes[few], kind="stable")]}
 
 
