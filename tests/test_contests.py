@@ -321,6 +321,15 @@ def test_queries_are_fitted_one_by_one():
     assert_allclose(both.probability_matrix("b"), alone.probability_matrix(), atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["information", "robust"])
+def test_an_item_without_votes_has_no_interval(kind):
+    pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
+    with pytest.warns(UserWarning, match="compares 1 of the items"):
+        board = aggregate(Judgements.from_pairs(pairs, items=list("abcd")), intervals=kind)
+    assert np.isnan([board.scores[3], board.score_low[3], board.score_high[3]]).all()
+    assert np.isfinite(board.score_low[:3]).all()
+
+
 def test_an_item_without_a_loss_has_no_upper_end():
     ring = [*"bcdefghijklm"]
     votes = [(one, other) for one in ring for other in ring if one != other] + [("a", "b")] * 3

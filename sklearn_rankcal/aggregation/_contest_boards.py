@@ -195,6 +195,7 @@ def intervals_of(
             z = np.where(error > 0, difference / error, np.sign(difference) * 40.0)
         chance = ndtr(z) if free == _DEGREES else stdtr(free, z)
         part = parts[board.rows]
+        low[place[part == 0]] = high[place[part == 0]] = np.nan  # not compared, without a score
         above.append(np.where(part[one] == part[other], chance, 0.5))
         errors.append(covariance)
         degrees.append(free)
