@@ -58,6 +58,11 @@ class Votes(NamedTuple):
     def total(self) -> Floats:
         return self.counts.sum(axis=0)
 
+    def leads(self, weights: Floats, n_items: int) -> Floats:
+        """Return by how much the first item is ahead, if these are scores and coefficients."""
+        effects = weights[n_items : n_items + self.X.shape[1]]
+        return weights[self.first] - weights[self.second] + self.X @ effects
+
     def take(self, some: Ints | Bools) -> Votes:
         first, second, counts, squares, X = self
         return Votes(first[some], second[some], counts[:, some], squares[:, some], X[some])
@@ -222,13 +227,6 @@ class _Design:
             if 2 * len(first) <= len(pair):  # else there is nothing to gain
                 self.pair, self.first, self.second = pair, first, second
 
-    def leads(self, weights: Floats) -> Floats:
-        n, p = self.n_items, self.X.shape[1]
-        d = weights[self.first] - weights[self.second]
-        if self.pair is not None:
-            d = d[self.pair]
-        return d + self.X @ weights[n : n + p] if p else d
-
     def sum_pairs(self, values: Floats) -> Floats:
         return values if self.pair is None else add_up(self.pair, values, len(self.first))
 
@@ -366,10 +364,9 @@ class ContestFit(NamedTuple):
     def model(self) -> str:
         return self.ties if self.has_tie else "half"
 
-    def leads(self, weights: Floats | None = None) -> Floats:
-        """Return by how much the first item of each contest is ahead, or that of other weights."""
-        w, n, votes = self.weights if weights is None else weights, self.n_items, self.votes
-        return w[votes.first] - w[votes.second] + votes.X @ w[n : n + votes.X.shape[1]]
+    def leads(self) -> Floats:
+        """Return by how much the first item of each contest is ahead."""
+        return self.votes.leads(self.weights, self.n_items)
 
     def slopes(self) -> Slopes:
         """Return the derivatives of each result of each contest."""
@@ -458,7 +455,9 @@ class ContestFit(NamedTuple):
         variance = np.diag(C)[first] + np.diag(C)[second] - 2 * C[first, second]
         across = X @ C[of_x, of_x] + 2 * (C[first, of_x] - C[second, of_x])
         variance = variance + (across * X).sum(axis=1)
-        mixed, tie2 = (self.leads(C[:, -1]), C[-1, -1]) if has_tie else (0 * d, 0.0)
+        mixed, tie2 = (
+            (self.votes.leads(C[:, -1], self.n_items), C[-1, -1]) if has_tie else (0 * d, 0.0)
+        )
         by_lead, by_tie, total = np.zeros(len(d)), 0.0, self.votes.total
         for begin in range(0, len(d), _BLOCK):
             b = slice(begin, begin + _BLOCK)
@@ -567,7 +566,7 @@ class _Newton:
         n = self.n_items
         if self.ties == "rao_kupper" and w[-1] <= 0:
             return np.inf, None
-        sums = _sum_votes(self.design.leads(w), self.votes.counts, self.ties, float(w[-1]))
+        sums = _sum_votes(self.votes.leads(w, n), self.votes.counts, self.ties, float(w[-1]))
         value = sums.value + float(self.ridge @ w**2) / 2
         if self.prior is not None:
             value += float(w[:n] @ self.prior @ w[:n]) / 2

@@ -122,14 +122,13 @@ def predict_vote(
     if board.parts[one] != board.parts[other] or board.parts[one] == 0:
         raise ValueError(f"The comparisons do not connect {show_id(first)} and {show_id(second)}.")
     lead, ties, tie = float(board.scores[one] - board.scores[other]), "half", np.nan
-    given = dict(covariates or {})
     known: dict[str, float] = {}
     if board._boards is not None:
         fit, names = board._boards[q].fit, board._boards[q].names
         n = len(names) - len(board.judgements.feature_names)  # the scores contain the features
         known = dict(zip(names[:n], fit.coefficients.tolist(), strict=False))
         ties, tie = fit.model, fit.tie
-    for key, value in given.items():
+    for key, value in dict(covariates or {}).items():
         if key not in known:
             raise ValueError(
                 f"There is no covariate {key!r}.{did_you_mean(str(key), known)} "

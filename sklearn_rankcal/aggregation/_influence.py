@@ -75,7 +75,7 @@ def fewest_votes(data: AuditData) -> Influence | None:
     for rival in order[1:].tolist():
         contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
         pull = cho_solve(factor, contrast)
-        effect = lead * fit.leads(pull)[at]
+        effect = lead * fit.votes.leads(pull, fit.n_items)[at]
         if fit.has_tie:
             effect += tie * pull[-1]
         ranked = np.argsort(-effect, kind="stable")
