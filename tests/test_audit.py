@@ -169,6 +169,22 @@ def test_what_is_not_known_is_said():
         aggregate(pairs).audit(level=2.0)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # an endless effect
+def test_a_table_of_winners_and_losers_says_nothing_of_the_position():
+    rng = np.random.default_rng(0)
+    a = rng.integers(8, size=2000)
+    b = (a + rng.integers(1, 8, size=2000)) % 8
+    won = np.where(rng.random(2000) < 0.1, "tie", "model_a")
+    shown = rng.choice([-1, 1], 2000)
+    found = {
+        given: probes(Judgements.from_votes(a, b, won, position=position))["position"]
+        for given, position in (("not", False), ("wrong", True), ("right", shown))
+    }
+    assert found["not"].fires is None and found["wrong"].fires is True
+    assert found["right"].fires is False and "allows for it" in found["right"].finding
+    assert all("winners and losers" in found[given].finding for given in ("not", "wrong"))
+
+
 def test_a_position_in_the_model_is_allowed_for():
     votes = votes_of(position=0.4)
     known = votes_of(position=0.4)

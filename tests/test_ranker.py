@@ -239,6 +239,15 @@ def test_params_reach_into_the_loss_and_the_regressor():
     assert pickle.loads(pickle.dumps(ranker)).loss_.k == 5
 
 
+@pytest.mark.parametrize("regressor", [None, "boosting"])
+def test_params_of_a_regressor_that_is_only_named(regressor):
+    message = r"regressor__max_iter cannot be set.*regressor=(None|'boosting').*default_regressor"
+    with pytest.raises(ValueError, match=message):
+        CalibratedRanker(regressor).set_params(regressor__max_iter=5)
+    both = {"regressor": Ridge(), "regressor__alpha": 2.0}
+    assert CalibratedRanker(regressor).set_params(**both).regressor.alpha == 2
+
+
 def test_verbose_says_what_fit_does(capsys):
     CalibratedRanker(Ridge(), verbose=1).fit(X, Y, G)
     said = capsys.readouterr().out

@@ -82,6 +82,8 @@ def _count(names: list[str], one: str, many: str) -> str:
 
 # ---------------------------------------------------------------- position and ties
 
+_FEWEST_DECIDED = 20  # that chance gives to the same column at most twice in a million boards
+
 
 def position_probe(
     data: AuditData, level: float
@@ -92,6 +94,14 @@ def position_probe(
         text = "Unknown: read the votes by Judgements.from_votes, which says who was first."
         return None, text, np.nan, {}
     known = POSITION in data.board.names
+    decided = data.contests.outcome[data.contests.outcome < 2]
+    told = known and np.ptp(details.covariates[:, details.names.index(POSITION)]) > 0
+    if not told and len(decided) >= _FEWEST_DECIDED and (decided == decided[0]).all():
+        text = (
+            "Unknown: the winner is always in the same column, as in tables of winners and losers. "
+            "Pass who was shown first as position=, 1 for the first item and -1 for the second."
+        )
+        return (True if known else None), text, np.nan, {}
     try:
         board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
     except ValueError:  # the same item of each pair is always first

@@ -26,8 +26,8 @@ _KINDS = {
     "V": "records",
 }
 _REMEDY = (
-    "Convert the entries first: text by numpy.asarray(values).astype(float), dates by subtracting "
-    "a date and dividing by a unit of time."
+    "Convert the entries first: text of numbers by numpy.asarray(values).astype(float), yes and no "
+    "by values == 'yes', dates by subtracting a date and dividing by a unit of time."
 )
 
 
