@@ -136,7 +136,10 @@ def test_times_of_different_zones_are_the_same_moment(time):
         ),
         ([NOON, NOON.replace(tzinfo=UTC)], "mixes time stamps with and without a time zone"),
         ([NOON, None], "time is missing for 1 votes, first in row 1"),
-        (["2026-01-01T12:00:00Z", np.datetime64("NaT", "s")], "missing for 1 votes, first in row 1"),
+        (
+            ["2026-01-01T12:00:00Z", np.datetime64("NaT", "s")],
+            "missing for 1 votes, first in row 1",
+        ),
         (["noon", "noon"], "time must be numbers or time stamps"),
         (["2026-01-01T12:00:00Z"], "time has 1 entries"),
     ],
