@@ -33,6 +33,35 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
         print("  ".join(cells).rstrip(), flush=True)
 
 
+class Differences:
+    """Differences between two rankers, as values of queries, and their mean over collections."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[float, float]] = []
+
+    def add(self, values: np.ndarray, others: np.ndarray) -> str:
+        """Add a collection, and return its mean difference with its 95 % interval."""
+        self._found.append(difference(values, others))
+        return interval(*self._found[-1])
+
+    def mean(self) -> str:
+        """The mean over the collections, each of which counts the same, with its interval."""
+        centers, errors = np.transpose(self._found)
+        return interval(centers.mean(), np.sqrt(errors @ errors) / len(errors))
+
+
+def difference(values: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+    """The mean over the queries in which the values are defined, and its standard error."""
+    found = (values - others)[~np.isnan(values)]
+    return float(found.mean()), float(found.std(ddof=1) / np.sqrt(len(found)))
+
+
+def interval(center: float, error: float) -> str:
+    """A difference with its 95 % interval, with * if it does not hold 0."""
+    low, high = center - 1.96 * error, center + 1.96 * error
+    return f"{center:+.4f} [{low:+.4f}, {high:+.4f}]{'*' if low > 0 or high < 0 else ''}"
+
+
 def values_of_queries(
     metric: str, y: Any, scores: Any, groups: Any, **parameters: Any
 ) -> np.ndarray:

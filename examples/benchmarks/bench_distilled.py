@@ -18,12 +18,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import mean
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table
+from _harness import Differences, print_table
 from _worlds import WORLDS
 from bench_mq2008 import FILES, REPOSITORY
 from bench_stacking import calibrated, lightgbm, measure, peer, read_all, shuffled_folds, take
@@ -78,12 +77,6 @@ def collections(folder: Path, shuffles: range) -> Iterator[tuple[str, Folds]]:
         yield name, folds
 
 
-def interval(center: float, error: float) -> str:
-    """A difference with its 95 % interval, with * if it does not hold 0."""
-    low, high = center - 1.96 * error, center + 1.96 * error
-    return f"{center:+.4f} [{low:+.4f}, {high:+.4f}]{'*' if low > 0 or high < 0 else ''}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -99,26 +92,19 @@ def main() -> None:
     folder = arguments.data / "letor" / "mq2008"
     shuffles = range(arguments.seed, arguments.seed + arguments.shuffles)
     tried = methods(arguments.rows)
-    rows, pooled = [], {name: [] for name in list(tried)[1:]}
+    rows, pooled = [], {name: Differences() for name in list(tried)[1:]}
     for collection, folds in collections(folder, shuffles):
         values = {name: measure(method, folds)[0][METRIC] for name, method in tried.items()}
         stack = values.pop("stack")
         row = [collection, f"{np.nanmean(stack):.4f}"]
         for name, others in values.items():
-            difference = (others - stack)[~np.isnan(stack)]
-            error = difference.std(ddof=1) / np.sqrt(len(difference))
-            pooled[name].append((difference.mean(), error))
-            row.append(interval(difference.mean(), error))
+            row.append(pooled[name].add(others, stack))
         rows.append(row)
         print(*row, flush=True)
-    means = ["mean", ""]
-    for found in pooled.values():
-        error = np.sqrt(sum(error**2 for _, error in found)) / len(found)
-        means.append(interval(mean(center for center, _ in found), float(error)))
     print_table(
         f"{METRIC} of the stack, and the differences of others from it with 95 % intervals",
         ["collection", "stack", *(f"{name} minus it" for name in pooled)],
-        [*rows, means],
+        [*rows, ["mean", "", *(found.mean() for found in pooled.values())]],
     )
 
 

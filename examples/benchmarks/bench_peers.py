@@ -19,13 +19,12 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table, values_of_queries
-from bench_distilled import collections, interval
+from _harness import Differences, print_table, values_of_queries
+from bench_distilled import collections
 from bench_mq2008 import REPOSITORY, sizes
 from bench_stacking import LEAVES, calibrated, lightgbm, tables, take
 from scipy.optimize import nnls
@@ -136,22 +135,15 @@ def main() -> None:
         default = means.pop(REFERENCE)
         row = [collection, f"{np.nanmean(default):.4f}"]
         for name, others in means.items():
-            difference = (default - others)[~np.isnan(default)]
-            error = difference.std(ddof=1) / np.sqrt(len(difference))
-            pooled.setdefault(name, []).append((difference.mean(), error))
-            row.append(interval(difference.mean(), error))
+            row.append(pooled.setdefault(name, Differences()).add(default, others))
         for name, took in seconds.items():
             costs.setdefault(name, []).append(took / seconds["lambdarank, tuned"])
         rows.append(row)
         print(*row, flush=True)
-    last = ["mean", ""]
-    for found in pooled.values():
-        error = np.sqrt(sum(error**2 for _, error in found)) / len(found)
-        last.append(interval(mean(center for center, _ in found), float(error)))
     print_table(
         f"NDCG@10 of {REFERENCE}, and what it is ahead of others, with 95 % intervals",
         ["collection", "default", *(f"against {name}" for name in pooled)],
-        [*rows, last],
+        [*rows, ["mean", "", *(found.mean() for found in pooled.values())]],
     )
     print("Median cost of fit, as a ratio to lambdarank:")
     print(*(f"{name} {np.median(found):.1f}" for name, found in costs.items()), sep=", ")

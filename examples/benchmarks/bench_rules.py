@@ -21,8 +21,8 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table, values_of_queries
-from bench_distilled import collections, interval
+from _harness import interval, print_table, values_of_queries
+from bench_distilled import collections
 from bench_mq2008 import REPOSITORY
 from sklearn.utils import Bunch
 
