@@ -35,7 +35,7 @@ from sklearn_rankcal.utils._row_hashes import hash_rows
 Floats = NDArray[np.float64]
 # The student's table has at most so many rows; of more rows, fewer copies are drawn, down to none.
 _MOST_ROWS = 200_000
-_COPIES, _MOST_COPIES, _DRAWN_ROWS = 3, 40, 20_000  # how many are drawn if not given
+_COPIES, _MOST_COPIES, _DRAWN_ROWS = 1, 40, 20_000  # how many are drawn if not given
 _ROWS_OF_LEAF = 30  # among which the cells of a row are exchanged
 _BINS = 128  # with 255, the thresholds of the bins would be a third of a saved ranker
 
@@ -59,7 +59,7 @@ class DistilledModel(DocumentModel):
         Context columns of the student, as in `DocumentModel`. None makes a student that can score
         one row at a time.
     n_copies : int, default=None
-        How many copies of each training query are drawn. None draws 3, of fewer rows so many that
+        How many copies of each training query are drawn. None draws one, of fewer rows so many that
         there are 20,000 drawn rows, but at most 40. There are always fewer if the student would be
         fitted to more than 200,000 rows.
     swap : float, default=0.3
