@@ -94,7 +94,7 @@ def aggregate(
     Returns
     -------
     result : Aggregate
-        Items, scores, ranks and, with resamples, intervals. Its text is a leaderboard.
+        Items, scores, ranks and, if wanted, intervals. Its text is a leaderboard.
 
     Raises
     ------

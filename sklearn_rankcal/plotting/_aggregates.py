@@ -10,7 +10,7 @@ from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
-    """Plot a leaderboard: the score of each item and, if there are resamples, its error bars.
+    """Plot a leaderboard: the score of each item and, if there are intervals, its error bars.
 
     Parameters
     ----------
