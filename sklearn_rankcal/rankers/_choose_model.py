@@ -34,7 +34,7 @@ NAMES = ("boosting", "distilled", "stacked")
 _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # From so many rows and queries on, two boosted members are the default, and one query of seven is
-# held out. They rank as well as the student there, and their fit takes a sixth of the time.
+# held out. They rank as well as the student there, and their fit takes a fraction of the time.
 _ROWS_TO_HOLD_OUT = 20_000
 _FEWEST_TO_HOLD_OUT = 70
 # A stack of five folds ranks a little better than one of three, and takes twice as long. Of this
