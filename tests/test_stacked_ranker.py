@@ -162,6 +162,10 @@ def test_many_rows_have_three_folds(monkeypatch):
     assert fit("stacked").model_.cv == 3
 
 
+def test_the_teacher_of_the_default_has_three_folds():
+    assert fit().model_.teacher.cv == 3
+
+
 def test_too_few_queries_for_the_stack():
     some = np.unique(G)[:4]
     rows = np.isin(G, some)
