@@ -220,6 +220,8 @@ def main() -> None:
     tried = methods()
     if arguments.peers:
         tried = {name: tried[name] for name in ("default", *arguments.peers)}
+    if arguments.plot is not None and not set(TWO) <= set(tried):
+        parser.error(f"--plot compares with {' and '.join(TWO)}, which are not among the peers.")
     rows, pooled, points = [], {}, {}
     worlds = {name: LARGE_WORLDS[name] for name in arguments.worlds}
     if arguments.sizes:
