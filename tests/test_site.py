@@ -8,6 +8,7 @@ import inspect
 import pydoc
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from sklearn_rankcal import (
     RiskControlledCutoff,
     ScoreRegressor,
 )
+from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils import _site
 
@@ -176,17 +178,21 @@ def run_examples(text, name):
     return reports
 
 
-def test_the_comparison_with_lightgbm_in_getting_started():
-    """The lines of LightGBM are skipped in the page itself, which is tested without LightGBM."""
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+def test_the_comparison_with_lightgbm(capsys):
+    """Its code is not run with the page, which is tested without LightGBM."""
     pytest.importorskip("lightgbm")
-    pytest.importorskip("pandas")
-    pytest.importorskip("sklearn", "1.9", reason="the page shows what the newest versions print")
-    text = (DOC / "getting_started.rst").read_text(encoding="utf-8")
-    before, rest = text.split("Compare with LGBMRanker\n---")
-    section = rest[: rest.index("Rank new queries\n---")]
-    assert section.count("# doctest: +SKIP") == 5
-    text = before + section.replace("# doctest: +SKIP", "")
-    assert run_examples(text, "getting_started.rst") == []
+    text = (DOC / "coming_from.rst").read_text(encoding="utf-8")
+    section = text[text.index(".. _fair-comparison:") : text.index("What to keep\n---")]
+    code = textwrap.dedent(section.split(".. code-block:: python\n")[1].split("\nWith ``make")[0])
+    data = make_ranking(n_queries=60, random_state=0)
+    rows = np.random.default_rng(0).permutation(len(data.y))
+    names = {"X": data.X[rows], "y": data.y[rows], "groups": data.groups[rows]}
+    exec(code, names)
+    printed = [line for line in capsys.readouterr().out.splitlines() if "interval" in line]
+    assert len(printed) == 2 and all("% interval, 18 queries)" in line for line in printed)
+    assert not np.intersect1d(names["groups"][names["train"]], names["groups"][names["test"]]).size
+    assert (np.diff(names["groups"]) >= 0).all()
 
 
 FAQ = (DOC / "faq.rst").read_text(encoding="utf-8")
