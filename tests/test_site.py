@@ -178,6 +178,17 @@ def run_examples(text, name):
     return reports
 
 
+def test_heads_of_tables_have_the_delimiter_of_their_rows():
+    """Sphinx says nothing if a head is a single cell."""
+    heads = []
+    for page in [*DOC.glob("*.rst"), *DOC.glob("guide/*.rst")]:
+        found = re.findall(
+            r":header: (.+)\n +:delim: (.)\n\n(.+)", page.read_text(encoding="utf-8")
+        )
+        heads += [(head.count(mark), row.count(mark)) for head, mark, row in found]
+    assert heads and all(in_head >= in_row > 0 for in_head, in_row in heads)
+
+
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 def test_the_comparison_with_lightgbm(capsys):
     """Its code is not run with the page, which is tested without LightGBM."""
