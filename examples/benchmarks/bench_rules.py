@@ -21,7 +21,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import interval, print_table, values_of_queries
+from _harness import difference, interval, print_table, values_of_queries
 from bench_distilled import collections
 from bench_mq2008 import REPOSITORY
 from sklearn.utils import Bunch
@@ -98,12 +98,10 @@ def compare(data: Bunch, ranker: CalibratedRanker, rules: Rules) -> tuple[str, s
         else:
             ranks[rows[order]] = np.arange(1, len(rows) + 1)
     metric = "pairwise_disagreement" if ranker.loss == "pd" else "ndcg@10"
-    found = [values_of_queries(metric, data.y, -r, data.groups) for r in (best, ranks)]
-    difference = (found[0] - found[1]) * (-1 if ranker.loss == "pd" else 1)
-    difference = difference[~np.isnan(difference)]
-    error = difference.std(ddof=1) / np.sqrt(len(difference))
+    sign = -1 if ranker.loss == "pd" else 1
+    found = [sign * values_of_queries(metric, data.y, -r, data.groups) for r in (best, ranks)]
     each = 1e3 * seconds / queries.n_queries
-    return interval(float(difference.mean()), error), str(impossible), f"{each:.2f}"
+    return interval(*difference(*found)), str(impossible), f"{each:.2f}"
 
 
 def main() -> None:
