@@ -28,9 +28,9 @@ from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
 NAMES = ("boosting", "distilled", "stacked")
-# A student of the stack is the default between these limits. Below, there is not a query of several
-# documents for each fold. Above, the fit of a stack takes more than five times as long as that of
-# LambdaMART. The user guide has the measurements under "Stacking".
+# A student of the stack is the default between these limits. Below, there are not two queries of
+# several documents for each fold of the teacher. Above, the fit of a stack takes more than five
+# times as long as that of LambdaMART. The user guide has the measurements under "Stacking".
 _MIN_QUERIES = 5
 _MAX_ROWS = 100_000
 # From so many rows and queries on, two boosted members are the default, and one query of seven is
