@@ -154,3 +154,43 @@ def plackett_luce_loss(orders, counts, s, a):
                 probability += chance
             loss -= count * math.log(probability)
     return loss
+
+
+def judges_sandwich(first, second, X, weight, residual, judge, n_items):
+    """The covariance of scores and effects that is robust to judges, and its degrees of freedom.
+
+    `weight` is the information of each vote about its lead, and `residual` its result minus the
+    expectation. Literal: one vote and one judge after the other.
+    """
+    k = n_items + X.shape[1]
+    design = np.zeros((len(first), k))
+    for v, (i, j) in enumerate(zip(first, second, strict=True)):
+        design[v, i], design[v, j] = 1.0, -1.0
+    design[:, n_items:] = X
+    gauge = np.zeros((k, k))
+    gauge[:n_items, :n_items] = 1.0  # scores add up to 0
+    bread = np.linalg.inv((design * weight[:, None]).T @ design + gauge)
+    center = np.eye(k)
+    center[:n_items, :n_items] -= 1 / n_items
+    bread = center @ bread @ center
+    names = np.unique(judge)
+    shares = np.zeros((len(names), k))
+    for v in range(len(first)):
+        g = int(np.searchsorted(names, judge[v]))
+        shares[g, first[v]] += weight[v]
+        shares[g, second[v]] += weight[v]
+        for e in range(n_items, k):
+            shares[g, e] += weight[v] * (design[v] @ bread[:, e]) ** 2
+    shares /= shares.sum(axis=0)
+    meat = np.zeros((k, k))
+    for g, name in enumerate(names):
+        score = (design * residual[:, None])[judge == name].sum(axis=0) / np.sqrt(1 - shares[g])
+        meat += np.outer(score, score)
+    degrees = []
+    for column in shares.T:
+        total = sum(s**2 for s in column)
+        for g, s in enumerate(column):
+            for h, t in enumerate(column):
+                total += (s * t) ** 2 / ((1 - s) * (1 - t)) if g != h else 0.0
+        degrees.append(1 / total)
+    return bread @ meat @ bread, np.array(degrees)

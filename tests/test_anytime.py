@@ -152,7 +152,9 @@ def test_few_votes_and_items_apart_are_never_certain():
     assert not new.is_first_clear(anytime=True)
     lonely = Judgements.from_pairs(many, items=["a", "b", "c"])
     with pytest.warns(UserWarning, match="No judgement compares 1 of the items"):
-        assert not aggregate(lonely, intervals="robust").is_first_clear(anytime=True)
+        board = aggregate(lonely, intervals="robust")
+    assert board.is_first_clear(anytime=True)  # among those that were compared
+    assert "first place: a is above all others that were compared at once" in str(board)
 
 
 def test_one_query_of_several():

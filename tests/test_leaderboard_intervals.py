@@ -1,12 +1,13 @@
 """Error bars of `aggregate`: literal bootstrap loops, coverage, and what does not change them."""
 
 import warnings
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 import sklearn
 from scipy.stats import binom, norm
+from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -51,15 +52,34 @@ def draw_counts(counts, n_resamples, random_state=0):
     return np.concatenate(parts)
 
 
-def check_intervals(result, rows, samples, parts, level=0.95):
-    """Compare the attributes of a result with those that follow from the scores of resamples."""
+def degrees_of_shares(shares):
+    """Satterthwaite's degrees of freedom of a mean over judges with these shares."""
+    if len(shares) < 2:
+        return 0.0
+    total = sum(s**2 for s in shares)
+    for g, h in permutations(range(len(shares)), 2):
+        s, t = shares[g], shares[h]
+        total += (s * t) ** 2 / ((1 - s) * (1 - t))
+    return 1 / total
+
+
+def check_intervals(result, rows, samples, parts, degrees, level=0.95):
+    """Compare the attributes of a result with those that follow from the scores of resamples.
+
+    Items have these degrees of freedom, for Student's distribution instead of the normal one.
+    """
     B = len(samples)
+    degrees = np.array(degrees, dtype=float)
+    longer = student.ppf((1 + level) / 2, degrees) / norm.ppf((1 + level) / 2)
+    longer *= np.sqrt((degrees + 1) / degrees)
     for k, row in enumerate(rows):
         values = samples[:, k][~np.isnan(samples[:, k])]
         below = np.sum(values < result.scores[row]) + np.sum(values == result.scores[row]) / 2
         z0 = norm.ppf(np.clip(below / len(values), 0.5 / len(values), 1 - 0.5 / len(values)))
         ends = norm.cdf(2 * z0 + norm.ppf([(1 - level) / 2, (1 + level) / 2]))
         low, high = np.quantile(values, ends)
+        middle = result.scores[row]
+        low, high = (middle + longer[k] * (end - middle) for end in (low, high))
         assert result.score_low[row] == pytest.approx(low, abs=1e-8)
         assert result.score_high[row] == pytest.approx(high, abs=1e-8)
     matrix = result.probability_matrix(result.groups[rows[0]])
@@ -73,6 +93,10 @@ def check_intervals(result, rows, samples, parts, level=0.95):
                 share += 0.5 / B
             else:
                 share += (x[a] > x[b]) / B
+        if share != 0.5:
+            df = min(degrees[a], degrees[b])
+            z = norm.ppf(np.clip(share, 0.5 / B, 1 - 0.5 / B))
+            share = student.cdf(z * np.sqrt(df / (df + 1)), df)
         assert matrix[place[a], place[b]] == pytest.approx(share)
         assert matrix[place[b], place[a]] == pytest.approx(1 - share)
         one, other = result.items[rows[a]], result.items[rows[b]]
@@ -131,7 +155,8 @@ def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
             for item, score in zip(one.items.tolist(), one.scores, strict=True):
                 samples[b, ids.index(item)] = score
             parts[b] = components([unit[:2] for unit in drawn], ids)
-        check_intervals(result, rows, samples, parts)
+        votes_of = [sum(item in content[:2] for content in contents) for item in ids]
+        check_intervals(result, rows, samples, parts, np.array(votes_of) - 1)
 
 
 def test_resamples_of_orders():
@@ -152,7 +177,9 @@ def test_resamples_of_orders():
             "plackett_luce",
         )  # fmt: skip
         samples.append(one.scores)
-    check_intervals(result, np.arange(4), np.array(samples), np.zeros((70, 4)))
+    items = result.items.tolist()
+    n = [sum(c for order, c in zip(orders, count, strict=True) if item in order) for item in items]
+    check_intervals(result, np.arange(4), np.array(samples), np.zeros((70, 4)), np.array(n) - 1)
 
 
 def test_resamples_of_judges(few_judges):
@@ -173,7 +200,11 @@ def test_resamples_of_judges(few_judges):
         one = aggregate(drawn, "btl")
         for item, score in zip(one.items.tolist(), one.scores, strict=True):
             samples[b, result.items.tolist().index(item)] = score
-    check_intervals(result, np.arange(5), samples, np.zeros((80, 5)))
+    degrees = []
+    for item in result.items.tolist():
+        by = np.bincount(judge[(pairs == item).any(axis=1)])
+        degrees.append(degrees_of_shares(by[by > 0] / by.sum()))
+    check_intervals(result, np.arange(5), samples, np.zeros((80, 5)), degrees)
 
 
 def test_blocks_jobs_and_other_queries_change_nothing():
@@ -442,7 +473,7 @@ def test_whether_the_first_place_is_clear(n_votes, clear):
     result = aggregate(pairs, "btl", n_resamples=500)
     shares = [result.probability_above("a", other) for other in "bc"]
     assert result.is_first_clear() == clear == (min(shares) >= 0.975)
-    text = "first place: a is above all others in 97.5 % or more of the resamples"
+    text = "first place: a is above all others at once in 97.5 % or more of the resamples"
     if not clear:
         share = np.floor(1000 * shares[0] + 1e-9) / 10
         assert shares[0] < shares[1]
@@ -506,4 +537,5 @@ def test_a_structure_of_ones_own_gets_intervals():
     result = aggregate(pairs, Wins(), n_resamples=500)
     wins = draw_counts([3, 2], 500)
     above = np.mean(wins[:, 0] > wins[:, 1])  # five votes cannot tie
+    above = student.cdf(norm.ppf(above) * np.sqrt(4 / 5), 4)  # as a mean of five
     assert result.probability_above("a", "b") == pytest.approx(above)

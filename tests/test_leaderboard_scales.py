@@ -10,6 +10,8 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import LeastSquares, PlackettLuce
 from sklearn_rankcal.datasets import make_arena
 
+from .structure_oracles import judges_sandwich
+
 POINTS = 400 / np.log(10)
 
 
@@ -40,20 +42,27 @@ def dummies(data, anchor, judge=None, weight=None):
     scores = design * (weight * (y - p))[:, None]
     votes = weight.sum() ** 2 / (weight**2).sum()
     factor = (votes - 1) / (votes - design.shape[1])
+    robust = (inverse @ scores.T @ scores @ inverse * factor)[: len(items)][:, : len(items)]
+    degrees = np.inf
     if judge is not None:
-        scores = np.array([scores[judge == j].sum(axis=0) for j in np.unique(judge)])
-        factor *= len(scores) / (len(scores) - 1)
-    robust = inverse @ scores.T @ scores @ inverse * factor
-    return items, w[: len(items)], inverse[: len(items)][:, : len(items)], robust, w[-2:]
+        number = {name: k for k, name in enumerate([*items, anchor])}
+        first, second = (np.array([number[x] for x in m]) for m in (data.model_a, data.model_b))
+        found, free = judges_sandwich(
+            first, second, design[:, -2:], p * (1 - p), y - p, judge, len(number)
+        )
+        relative = np.hstack([np.eye(len(items)), -np.ones((len(items), 1))])
+        robust = relative @ found[: len(number), : len(number)] @ relative.T
+        degrees = np.minimum(free[: len(items)], free[len(items)])
+    return items, w[: len(items)], inverse[: len(items)][:, : len(items)], robust, w[-2:], degrees
 
 
 @pytest.mark.parametrize("kind", ["information", "robust", "judges"])
 def test_intervals_relative_to_the_anchor_are_those_of_a_regression_without_it(kind):
     data = make_arena(1500, n_models=5, n_judges=30, taste=0.5, random_state=1)
     judge = data.judge if kind == "judges" else None
-    items, scores, inverse, robust, effects = dummies(data, "m2", judge)
-    covariance = inverse if kind == "information" else robust[: len(items)][:, : len(items)]
-    quantile = t(29).ppf(0.95) if kind == "judges" else norm.ppf(0.95)
+    items, scores, inverse, robust, effects, degrees = dummies(data, "m2", judge)
+    covariance = inverse if kind == "information" else robust
+    quantile = t.ppf(0.95, degrees)
     board = aggregate(
         read(data, judge=judge),
         intervals="information" if kind == "information" else "robust",
@@ -217,7 +226,7 @@ def test_weights_are_no_numbers_of_votes():
     votes = read(data, weight=weight)
     with pytest.raises(ValueError, match="would take the weights of these votes for numbers"):
         aggregate(votes, intervals="information")
-    items, scores, _, robust, _ = dummies(data, "m2", weight=weight)
+    items, scores, _, robust, _, _ = dummies(data, "m2", weight=weight)
     board = aggregate(votes, intervals="robust").rescale("logit", anchor=("m2", 0.0))
     rows = [board.items.tolist().index(name) for name in items]
     assert_allclose(board.scores[rows], scores, atol=1e-7)

@@ -188,7 +188,7 @@ def aggregate(
     else:
         scores = compute_scores(structure, read)
     result.scores = np.where(compared, scores, np.nan)
-    result.ranks = shared_ranks(result.scores, queries)
+    result.ranks = shared_ranks(result.scores, queries, parts)
     if boards is not None:
         found = None
         if intervals is not None:
@@ -197,11 +197,14 @@ def aggregate(
             result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
             result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
             result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
-            result._above = found.above
+            result._above, result._first = found.above, found.first
         level = float(confidence_level)
         result.coefficients = coefficients_of(boards, found, level, queries.ids)
         result._boards = boards
-        result._covariances = None if found is None else found.errors
+        if found is not None:
+            result._errors = found.errors
+            if found.effects[0].judges is not None:
+                result._judges = [one.judges for one in found.effects if one.judges is not None]
     if n_resamples == 0:
         return result
     resampled = bootstrap(
@@ -225,7 +228,7 @@ def aggregate(
     result.rank_high = np.maximum(queries.scatter(resampled.rank_high), result.ranks)
     result.unanimous = resampled.unanimous
     result.n_disconnected, result.n_unbounded = resampled.n_disconnected, resampled.n_unbounded
-    result._above = resampled.above
+    result._above, result._first = resampled.above, resampled.first
     return result
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from sklearn_rankcal.aggregation._contest_boards import pair_errors
-from sklearn_rankcal.aggregation._frames import FEW_VOTES, vote_columns
+from sklearn_rankcal.aggregation._contest_boards import main_part
+from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES, vote_columns
 from sklearn_rankcal.utils._typing import Floats
 
 if TYPE_CHECKING:
@@ -46,21 +47,25 @@ def anytime_bound(error: Floats, alpha: float) -> Floats:
 def is_first_certain(board: Aggregate, group: Any) -> bool:
     """Whether the best item is above each other one at the level of the board, at any time."""
     q = board._query(group)
-    if board._boards is None or board._covariances is None:
+    if board._errors is None:
         raise ValueError(
             "anytime=True needs the standard errors of intervals='robust' or 'information'; "
             "resamples have none. Pass intervals='robust' to aggregate."
         )
-    one = board._boards[q]
-    if len(one.rows) < 2 or (board.parts[one.rows] != 1).any():
+    rows = board._rows_of(q)
+    main = main_part(board.parts[rows])
+    if len(main) < 2 or not board.is_first_clear(group):
         return False
-    best = int(np.argmax(one.scores))
-    others = np.arange(len(one.rows)) != best
-    of_scores = one.of_scores(board._covariances[q])
-    error = pair_errors(of_scores)[best, others]
-    ahead = one.scores[best] - one.scores[others]
+    scores = board._errors[q].scores
+    best = int(main[np.argmax(scores[main])])
+    others = main[main != best]
+    level = float(board.confidence_level or 0)
+    # as if the differences were normal: with these errors, the intervals are those of the board
+    below = board._errors[q].relative_widths(best, level)[1][others]
+    error = below / float(ndtri((1 + level) / 2))
+    ahead = scores[best] - scores[others]
     # The true first item is one of the two in len(others) differences, one of which is wrong if
     # another item is said to be first.
-    alpha = (1 - (board.confidence_level or 0)) / len(error)
-    enough = (vote_columns(board.judgements)["votes"][one.rows] >= FEW_VOTES).all()
+    alpha = (1 - level) / len(error)
+    enough = (vote_columns(board.judgements)["votes"][rows[main]] >= FEW_VOTES).all()
     return bool(enough and (error > 0).all() and (ahead > anytime_bound(error, alpha)).all())

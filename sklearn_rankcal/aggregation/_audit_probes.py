@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, ranks_of
 from sklearn_rankcal.aggregation._contest_boards import wins_of
+from sklearn_rankcal.aggregation._errors import clustered_covariance, sandwich
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels._contests import POSITION
@@ -58,7 +59,7 @@ def few_votes_probe(data: AuditData) -> Finding:
 
 
 def unbounded_probe(data: AuditData) -> Finding:
-    """Items that never lost or never won, and parts that no votes connect."""
+    """Items that never lost or never won, effects without a bound, and parts that are apart."""
     part = data.board.fit.part
     low, high = open_ends(*wins_of(data.contests), part, MOST)
     compared = np.bincount(part)[part] > 1
@@ -66,6 +67,14 @@ def unbounded_probe(data: AuditData) -> Finding:
     if n_parts > 1:
         return True, f"The items are in {n_parts} parts that no votes connect."
     ends = np.flatnonzero((low | high) & compared)
+    recession = data.board.fit.recession
+    if recession is not None:
+        names = [*data.board.names, "ties"]
+        effects = listing([names[k] for k in np.flatnonzero(recession.low | recession.high)])
+        return True, (
+            f"A larger effect would make no vote less likely, so that only a penalty bounds it: "
+            f"{effects}. Leave it out, or collect votes of both results."
+        )
     if not len(ends):
         return False, "Chains of wins lead from each item to each other one."
     votes = votes_of_items(data)
@@ -131,12 +140,13 @@ def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
     clusters = data.clusters
     if clusters is None:
         n = float(len(contests.first))
-        covariance = fit.robust(None, None)
+        inverse = fit.inverse()
+        covariance = sandwich(inverse, fit.meat())
     else:
         codes = np.unique(clusters, return_inverse=True)[1]
-        n = float(codes.max())
-        covariance = fit.robust(codes, (contests.outcome, contests.weight))
-    return float(np.sqrt(max(covariance[place, place], 0.0))), max(n, 1.0)
+        covariance, shares = clustered_covariance(fit, codes, contests.outcome, contests.weight)
+        n = float(shares.degrees()[1][place - fit.n_items])
+    return float(np.sqrt(max(covariance[place, place], 0.0))), n
 
 
 def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, dict[str, Ints]]:

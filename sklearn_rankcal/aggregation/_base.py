@@ -127,11 +127,15 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
     return tied
 
 
-def shared_ranks(scores: Floats, queries: Queries) -> Ints:
+def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) -> Ints:
     """Return the position of each row, 1 = best; equal scores share the best of their positions.
 
-    NaN is below all other scores.
+    NaN is below all other scores. Items of the first part are above those of the others, whose
+    scores cannot be compared with theirs.
     """
+    if parts is not None and (parts > 1).any():
+        inside = shared_ranks(scores, queries)
+        scores = np.where(parts > 0, -(parts * (inside.max() + 1.0) + inside), np.nan)
     ranking = Ranking.from_scores(np.where(np.isnan(scores), -np.inf, scores), queries)
     ranks = np.empty(queries.n_rows, dtype=np.int64)
     ranks[ranking.order] = (queries.place if ranking.start is None else ranking.start) + 1

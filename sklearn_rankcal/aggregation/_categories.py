@@ -25,7 +25,8 @@ from sklearn_rankcal.aggregation._contest_boards import (
     penalties_of,
     wins_of,
 )
-from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests, gauge
+from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests, gauge
+from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
@@ -273,7 +274,7 @@ def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> 
         parts = number_parts(fit.part, compared, queries)
         scores[~compared] = np.nan
     found = intervals_of(read, boards, "information", level, parts)
-    ranks = shared_ranks(scores, queries)
+    ranks = shared_ranks(scores, queries, parts)
     kind = f"lean on each other: the spread between them is {spread:.3g}"
     kind = {0.0: "are all alike: the spread is 0", np.inf: "learn nothing from each other"}.get(
         spread, kind
@@ -300,5 +301,6 @@ def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> 
         category_spread=spread,
         _above=found.above,
         _boards=boards,
-        _covariances=found.errors,
+        _errors=found.errors,
+        _first=found.first,
     )

@@ -6,18 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import eye_array
 from scipy.special import stdtr
 
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import (
-    covariance_of,
+    Board,
     covariates_of,
-    degrees_of,
+    errors_of,
     penalties_of,
 )
-from sklearn_rankcal.aggregation._contest_model import count_votes, fit_contests
-from sklearn_rankcal.aggregation._frames import FEW_VOTES
+from sklearn_rankcal.aggregation._contest_model import fit_contests
+from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._registry import make_structure
+from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import contests_of
 from sklearn_rankcal.labels._times import read_moment, times_of
@@ -60,7 +62,7 @@ def holm(p: Floats) -> Floats:
 
 
 def relative_changes(
-    change: Floats, covariance: Floats, degrees: float, level: float
+    change: Floats, covariance: Floats, degrees: Floats, level: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return changes relative to those of the unchanged items, standard errors and p-values.
 
@@ -179,7 +181,11 @@ def strength_changes(
         2 * n, names, ties=structure.ties, ridge=ridge, part=part, own_effects=True,
         tol=structure.tol, max_iter=structure.max_iter,
     )  # fmt: skip
-    covariance = covariance_of(judgements, fit, contests, "robust")
+    every = eye_array(2 * n, len(fit.weights), format="csr")
+    board = Board(fit, np.arange(2 * n), names, every, X, moved)
+    scores, effects = errors_of(judgements, board, "robust", level)
+    covariance = effects.covariance
+    degrees = np.minimum(scores.degrees[tested], scores.degrees[n + tested])
     difference = np.zeros((len(tested), len(fit.weights)))
     difference[np.arange(len(tested)), tested] = -1.0
     difference[np.arange(len(tested)), n + tested] = 1.0
@@ -188,7 +194,7 @@ def strength_changes(
     found = relative_changes(
         difference @ fit.weights,
         difference @ covariance @ difference.T,
-        degrees_of(judgements, contests, "robust"),
+        degrees,
         level,
     )
     change, error, p = (np.full(n, np.nan) for _ in found)

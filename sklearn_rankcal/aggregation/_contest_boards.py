@@ -6,18 +6,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import ndtr
 
-from sklearn_rankcal.aggregation._contest_model import ContestFit, count_votes, fit_contests
+from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
+from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._errors import (
+    FREE,
+    ScoreErrors,
+    clustered_covariance,
+    exact_effect_excess,
+    exact_excess,
+    open_interval,
+    pooled_variances,
+    probability_first,
+    sandwich,
+    student_quantile,
+)
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._intervals import rank_intervals
 from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._typing import Floats, Ints
-
-_DEGREES = 1e6  # of freedom, with which Student's t distribution is the normal one
+from sklearn_rankcal.utils._rounding import is_largest
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Coefficient(NamedTuple):
@@ -33,7 +45,8 @@ class Coefficient(NamedTuple):
     standard_error, low, high : float
         The standard error, and the ends of the interval; NaN without intervals. The middle of the
         interval is the estimate minus its bias (Cox and Snell, 1968), which is not small where
-        items have few votes.
+        items have few votes. An end is infinite where the votes do not bound the effect, because a
+        larger one would make none of them less likely, or if a single judge carries it.
     group : object
         The query.
     """
@@ -73,8 +86,23 @@ class BoardIntervals(NamedTuple):
     rank_low: Ints
     rank_high: Ints
     above: Floats
-    errors: list[Floats]  # the covariance of the parameters of each query
-    degrees: list[float]
+    first: Floats  # of each query the probability that its best item is above all others
+    errors: list[ScoreErrors]
+    effects: list[EffectErrors]
+
+
+class EffectErrors(NamedTuple):
+    """The errors of the effects of one query.
+
+    `covariance` is that of all parameters, `error` the standard error of each effect, and `below`
+    and `beyond` are how far its interval reaches: without end if a single judge carries it.
+    """
+
+    covariance: Floats
+    error: Floats
+    below: Floats
+    beyond: Floats
+    judges: tuple[Floats, Floats] | None  # how many carry each item and each effect
 
 
 def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:
@@ -167,58 +195,127 @@ def intervals_of(
 ) -> BoardIntervals:
     """Compute the intervals of all queries: "information" or "robust".
 
-    With judges, robust intervals are those of clusters, with quantiles of Student's t distribution.
     `parts` are the components of the rows, and `open_ends` has `main`. O(n_items^2) memory for each
     query.
     """
     queries = judgements.queries
     low, high = np.empty((2, queries.n_rows))
-    above, errors, degrees = [], [], []
-    for board in boards:  # a loop over queries
+    first = np.ones(queries.n_queries)
+    above, errors, effects = [], [], []
+    place_of = queries.scatter(np.arange(queries.n_rows))
+    for q, board in enumerate(boards):  # a loop over queries
         fit, contests = board.fit, board.contests
-        n, place = fit.n_items, queries.scatter(np.arange(queries.n_rows))[board.rows]
-        free = degrees_of(judgements, contests, kind)
-        covariance = covariance_of(judgements, fit, contests, kind)
-        of_scores = board.of_scores(covariance)
-        quantile = float(stdtrit(free, (1 + level) / 2))
-        half = quantile * np.sqrt(np.maximum(np.diag(of_scores), 0.0))
-        low[place], high[place] = board.scores - half, board.scores + half
+        n, place, part = fit.n_items, place_of[board.rows], parts[board.rows]
+        scores, of_effects = errors_of(judgements, board, kind, level)
+        below, beyond = scores.widths(level)
+        low[place], high[place] = board.scores - below, board.scores + beyond
         winner, loser = wins_of(contests)
         if len(winner):
             open_low, open_high = open_ends(winner, loser, fit.part, main)
+            if not fit.own_effects:  # features connect all items
+                open_low, open_high = open_features(board)
             compared = np.bincount(fit.part)[fit.part] > 1
             low[place[open_low & compared]], high[place[open_high & compared]] = -np.inf, np.inf
-        one, other = PAIRS.indices(n)
-        difference = board.scores[one] - board.scores[other]
-        error = pair_errors(of_scores)[one, other]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(error > 0, difference / error, np.sign(difference) * 40.0)
-        chance = ndtr(z) if free == _DEGREES else stdtr(free, z)
-        part = parts[board.rows]
         low[place[part == 0]] = high[place[part == 0]] = np.nan  # not compared, without a score
-        above.append(np.where(part[one] == part[other], chance, 0.5))
-        errors.append(covariance)
-        degrees.append(free)
+        z = scores.z()
+        one, other = PAIRS.indices(n)
+        above.append(np.where(part[one] == part[other], ndtr(z[one, other]), 0.5))
+        rivals = main_part(part)
+        if len(rivals):
+            best = int(rivals[is_largest(scores.scores[rivals])][0])
+            others = rivals[rivals != best]
+            first[q] = probability_first(z, scores.covariance, best, others)
+        else:
+            first[q] = np.nan
+        errors.append(scores)
+        effects.append(of_effects)
     joined = np.concatenate(above) if above else np.empty(0)
     ranks = rank_intervals(joined, queries, level)
-    return BoardIntervals(low, high, *ranks, joined, errors, degrees)
+    return BoardIntervals(low, high, *ranks, joined, first, errors, effects)
 
 
-def covariance_of(judgements: Judgements, fit: ContestFit, contests: Contests, kind: str) -> Floats:
-    """Return the covariance of the parameters: "information", or "robust" with known judges."""
-    if kind == "information":
-        return fit.inverse()
-    if judgements.judge is None:
-        return fit.robust(None, None)
-    judge = _judges_of(judgements, contests)
-    return fit.robust(judge, (contests.outcome, contests.weight))
+def open_features(board: Board) -> tuple[Bools, Bools]:
+    """Return which scores that are sums of effects have no lower, and no upper end."""
+    recession = board.fit.recession
+    if recession is None:
+        return np.zeros((2, board.fit.n_items), dtype=bool)  # type: ignore[return-value]
+    ends = [recession.moves(row) for row in board.map.toarray()]  # a loop over items
+    low, high = np.array(ends, dtype=bool).T
+    return low, high
 
 
-def degrees_of(judgements: Judgements, contests: Contests, kind: str) -> float:
-    """Return the degrees of freedom of the intervals of a query."""
-    if kind != "robust" or judgements.judge is None:
-        return _DEGREES
-    return max(1.0, float(_judges_of(judgements, contests).max()))
+def main_part(parts: Ints) -> Ints:
+    """Return the items of the part that has more than half of the compared items, or none."""
+    main = np.flatnonzero(parts == 1)
+    return main if 2 * len(main) > np.count_nonzero(parts) else main[:0]
+
+
+def errors_of(
+    judgements: Judgements, board: Board, kind: str, level: float
+) -> tuple[ScoreErrors, EffectErrors]:
+    """Return the errors of the scores and of the effects of one query.
+
+    With judges, robust errors are those of judges. `level` is the confidence level at which the
+    ends of items with few votes are exact.
+    """
+    fit, contests, n = board.fit, board.contests, board.fit.n_items
+    inverse = fit.inverse()
+    covariance, degrees = inverse, np.full(len(fit.weights), np.inf)
+    judges = pooled = None
+    if kind == "robust":
+        if judgements.judge is None:
+            covariance = sandwich(inverse, fit.meat())
+        else:
+            judge = _judges_of(judgements, contests)
+            covariance, shares = clustered_covariance(fit, judge, contests.outcome, contests.weight)
+            degrees, judges = np.concatenate(shares.degrees()), shares.numbers()
+        # the weight of a vote is not a number of votes
+        inverse = inverse * float(fit.votes.squares.sum() / fit.votes.counts.sum())
+    low, high, shared = exact_excess(fit, level)
+    information = board.of_scores(inverse)
+    own = degrees[:n]
+    if not fit.own_effects and len(degrees) > n:
+        own = np.full(n, degrees[n:].min())
+    winner, loser = wins_of(contests)
+    of_scores = information if kind == "information" else board.of_scores(covariance)
+    if judges is not None:
+        pooled = pooled_variances(fit, shares, np.diag(of_scores), np.diag(information))
+    scores = ScoreErrors(
+        board.scores,
+        of_scores,
+        information,
+        low,
+        high,
+        shared,
+        own,
+        np.diag(information) if pooled is None else pooled,
+        fit.part,
+        number_components(winner, loser, n, "strong"),
+    )
+    return scores, _effect_errors(fit, covariance, inverse, degrees[n:], judges, level)
+
+
+def _effect_errors(
+    fit: ContestFit,
+    covariance: Floats,
+    inverse: Floats,
+    degrees: Floats,
+    judges: tuple[Floats, Floats] | None,
+    level: float,
+) -> EffectErrors:
+    """Return the errors of effects, given the covariances of all parameters of both kinds."""
+    n = fit.n_items
+    error = np.sqrt(np.maximum(np.diag(covariance)[n:], 0.0))
+    widths = []
+    for extra in exact_effect_excess(fit, level):
+        width = student_quantile(np.full(len(error), np.inf), level)
+        width = width * np.sqrt(np.maximum(np.diag(inverse)[n:], 0.0) + extra)
+        if covariance is not inverse:
+            found = error * student_quantile(degrees, level)
+            few = (degrees < FREE) | (extra > 0)
+            width = np.where(few, np.maximum(width, found), found)
+        widths.append(width)
+    return EffectErrors(covariance, error, widths[0], widths[1], judges)
 
 
 def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
@@ -226,12 +323,6 @@ def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
     assert judgements.judge is not None
     numbers = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
     return np.asarray(numbers, dtype=np.int64)
-
-
-def pair_errors(covariance: Floats) -> Floats:
-    """Return the standard error of the difference of each two scores."""
-    variance = np.diag(covariance)
-    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
 
 
 def coefficients_of(
@@ -244,14 +335,18 @@ def coefficients_of(
         names = board.names + (("ties",) if fit.has_tie else ())
         biases = np.zeros(len(fit.weights))
         if found is not None and names and fit.information is None:
-            biases = fit.bias(found.errors[q])
+            biases = fit.bias(found.effects[q].covariance)
         for k, name in enumerate(names):
-            value, error, half = float(fit.weights[n + k]), np.nan, np.nan
-            middle = value - float(biases[n + k])
+            value = float(fit.weights[n + k])
+            error = low = high = np.nan
             if found is not None:
-                error = float(np.sqrt(found.errors[q][n + k, n + k]))
-                half = float(stdtrit(found.degrees[q], (1 + level) / 2)) * error
-            listed.append(Coefficient(name, value, error, middle - half, middle + half, ids[q]))
+                of_effects, middle = found.effects[q], value - float(biases[n + k])
+                error = float(of_effects.error[k])
+                low, high = middle - of_effects.below[k], middle + of_effects.beyond[k]
+            if found is not None and fit.recession is not None:
+                low, high = open_interval(fit, k, (low, high), level)
+                error = np.inf if np.isinf([low, high]).any() else error
+            listed.append(Coefficient(name, value, error, low, high, ids[q]))
     return listed
 
 

@@ -13,85 +13,36 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rankcal.aggregation._contest_votes import Votes, number_pairs
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
-from sklearn_rankcal.labels._contests import POSITION, Contests
+from sklearn_rankcal.aggregation._separation import Recession, find_recession
+from sklearn_rankcal.labels._contests import POSITION
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 TIES = ("half", "davidson", "rao_kupper")
 _HALVINGS = 40
 #: The share of a covariate, after items and other covariates are removed, that rounding explains.
 _COLLINEAR = 1e-9
-#: A coefficient whose term is larger in a typical vote means that it decides all votes.
-_SEPARATED = 25.0
+#: If each result that occurred has a chance of at least this to be another one at the maximum, the
+#: gradient, which is 0 there, proves that the maximum exists.
+_DECIDED = 1e-5
+#: The penalty (a / 2) b^2 of an effect b that the votes do not bound, in the unit in which its
+#: largest covariate is 1: that of scores which only a penalty bounds.
+_EFFECT_PENALTY = 0.1
 _ROUNDING = 1e-15  # of a gradient, relative to the number of votes
 _BLOCK = 1 << 13  # votes; their temporary arrays fit in the cache, and products need no threads
 _DENSE = 1000  # items up to which Newton's system is factorised, which takes O(n_items^3) time
 #: A fit to so many votes, and so many of each item, comes first if there are four times as many.
 _SAMPLE, _PER_ITEM = 50_000, 100
 _LONGEST = 5.0  # step of a parameter; from a bad start, Newton's method would leave for good
-
-
-class Votes(NamedTuple):
-    """Contests of one query, of items 0 to n_items - 1, with how often each result occurred.
-
-    `counts` has shape (3, n): the weight of contests that the first item won, that the second won,
-    and of ties; `squares` has the sums of the squared weights of their votes. `X` has shape (n,
-    n_covariates).
-    """
-
-    first: Ints
-    second: Ints
-    counts: Floats
-    squares: Floats
-    X: Floats
-
-    @property
-    def total(self) -> Floats:
-        return self.counts.sum(axis=0)
-
-    def leads(self, weights: Floats, n_items: int) -> Floats:
-        """Return by how much the first item is ahead, if these are scores and coefficients."""
-        effects = weights[n_items : n_items + self.X.shape[1]]
-        return weights[self.first] - weights[self.second] + self.X @ effects
-
-    def take(self, some: Ints | Bools) -> Votes:
-        first, second, counts, squares, X = self
-        return Votes(first[some], second[some], counts[:, some], squares[:, some], X[some])
-
-
-def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
-    """Merge contests of the same items in the same order, if all have the same covariates.
-
-    O(n) time where there are fewer pairs of items than votes.
-    """
-    first, second, outcome, weight, square, _ = contests
-    if not merge or (X.shape[1] and (X != X[:1]).any()):
-        counts, squares = np.zeros((2, 3, len(first)))
-        at = outcome, np.arange(len(first))
-        counts[at], squares[at] = weight, square
-        return Votes(first, second, counts, squares, X)
-    pair, first, second = _number_pairs(first, second)
-    n = len(first)
-    counts, squares = (
-        add_up(outcome * n + pair, values, 3 * n).reshape(3, n) for values in (weight, square)
-    )
-    return Votes(first, second, counts, squares, np.repeat(X[:1], n, axis=0))
-
-
-def _number_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the number of the pair of each vote, and the items of each pair."""
-    n = int(max(first.max(initial=0), second.max(initial=0))) + 1
-    pair, keys = number_values(first * n + second) if len(first) else (first, first)
-    return pair, keys // n, keys % n
 
 
 # ---------------------------------------------------------------- the three models of ties
@@ -157,7 +108,12 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
     """
     if ties == "half":
         return np.array([expit(d), expit(-d), np.zeros_like(d)])
-    return np.exp(_MODELS[ties](d, tie, np.zeros((3, len(d)))).value)
+    return np.exp(log_probabilities(d, ties, tie))
+
+
+def log_probabilities(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the log-likelihood of each result, where a tie may be half a win; shape (3, n)."""
+    return _MODELS[ties](d, tie, np.zeros((3, len(d)))).value
 
 
 def vote_information(d: Floats, ties: str, tie: float) -> Floats:
@@ -223,7 +179,7 @@ class _Design:
         self.pair: Ints | None = None  # of each vote; None if each vote is a pair of its own
         self.first, self.second = votes.first, votes.second
         if votes.X.shape[1]:
-            pair, first, second = _number_pairs(votes.first, votes.second)
+            pair, first, second = number_pairs(votes.first, votes.second)
             if 2 * len(first) <= len(pair):  # else there is nothing to gain
                 self.pair, self.first, self.second = pair, first, second
 
@@ -347,6 +303,7 @@ class ContestFit(NamedTuple):
     own_effects: bool
     value: float  # minus the penalised log-likelihood
     information: Floats | None = None  # if it is not that of the votes and the ridge
+    recession: Recession | None = None  # if the votes do not bound some effects
 
     @property
     def own(self) -> Floats:
@@ -398,47 +355,22 @@ class ContestFit(NamedTuple):
             inverse[: self.n_items] = 0.0
         return _center(_center(inverse, self.part).T, self.part).T
 
-    def robust(self, cluster: Ints | None, contests: tuple[Ints, Floats] | None) -> Floats:
-        """Return the sandwich covariance: robust to a wrong model and to clusters of votes.
+    def meat(self) -> csr_array:
+        """Return the sum of the squared scores of all votes, the middle of a sandwich covariance.
 
-        Without clusters each vote is drawn by itself. `contests` are the outcome and the weight of
-        each vote that `cluster` numbers. With n votes, k parameters and G clusters, it is
-        multiplied by (n - 1) / (n - k), and by G / (G - 1).
+        With n votes and k parameters, it is multiplied by (n - 1) / (n - k): as many votes as a sum
+        of squares needs to be free of the parameters that were fitted.
         """
-        bread = self.inverse()
         slopes, votes = self.slopes(), self.votes
-        if cluster is None:
-            lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
-            mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0) if self.has_tie else None
-            tie2 = float((votes.squares * slopes.tie**2).sum())
-            meat = csr_array(_Design(votes, self.n_items).gram(lead2, mixed, tie2).dense())
-            factor = 1.0
-        else:
-            assert contests is not None
-            outcome, weight = contests
-            at = np.arange(len(outcome))
-            lead = weight * slopes.lead[outcome, at]
-            n = int(cluster.max()) + 1
-            ends = (np.tile(cluster, 2), np.concatenate([votes.first, votes.second]))
-            sums = [csr_array((np.append(lead, -lead), ends), shape=(n, self.n_items))]
-            sums += [csr_array(np.bincount(cluster, lead * x, n)[:, None]) for x in votes.X.T]
-            if self.has_tie:
-                tie = weight * slopes.tie[outcome, at]
-                sums.append(csr_array(np.bincount(cluster, tie, n)[:, None]))
-            scores = hstack(sums, format="csr")
-            pull = self.ridge * self.weights  # the sum of the scores of all clusters
-            meat = csr_array(scores.T @ scores)
-            if pull.any():
-                meat = csr_array(meat - np.outer(pull, pull) / n)
-            factor = n / (n - 1)
-        # as many votes as a sum of squares needs to be free of the parameters that were fitted
+        lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
+        mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0) if self.has_tie else None
+        tie2 = float((votes.squares * slopes.tie**2).sum())
+        matrix = _Design(votes, self.n_items).gram(lead2, mixed, tie2).dense()
         n_votes = float(votes.counts.sum() ** 2 / votes.squares.sum())
         fitted = len(self.weights) - (
             len(np.unique(self.part)) if self.own_effects else self.n_items
         )
-        factor *= (n_votes - 1) / max(n_votes - fitted, 1.0)
-        sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
-        return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread) * factor)
+        return csr_array(matrix * ((n_votes - 1) / max(n_votes - fitted, 1.0)))
 
     def bias(self, covariance: Floats) -> Floats:
         """Return the bias of the parameters up to terms of a smaller order (Cox and Snell, 1968).
@@ -528,18 +460,30 @@ def fit_contests(
         weights = sample.minimize(weights, 1e-3, max_iter)[0]  # the penalty connects all items
     weights, value, finished = model.minimize(weights, tol, max_iter)
     weights[:n_items] = _center(weights[:n_items], part)
-    large = np.abs(weights[where]) > _SEPARATED
-    if large.any() or not finished:
-        cause = (
-            f"The covariate {names[int(np.argmax(large))]!r} decides all votes, so that its "
-            "coefficient has no maximum likelihood"
-            if large.any()
-            else f"BradleyTerry has not converged in max_iter={max_iter} iterations"
+    recession = None
+    proved = finished and not ridge.any() and model.is_undecided(weights)
+    if size > n_items and not proved:
+        recession = find_recession(votes, n_items, model.ties, own_effects and prior is None)
+    if recession is not None:
+        open_effects = recession.low | recession.high
+        relative = recession.unit[n_items:].copy()
+        relative[:p] /= unit
+        in_unit = _EFFECT_PENALTY * relative**2
+        model.ridge[n_items:] = np.where(open_effects, in_unit, 0.0)
+        weights[n_items:][open_effects] = 0.0
+        if has_tie and open_effects[-1]:
+            weights[-1] = 1.0
+        weights, value, finished = model.minimize(weights, tol, max_iter)
+        weights[:n_items] = _center(weights[:n_items], part)
+    if not finished:
+        warn(
+            f"BradleyTerry has not converged in max_iter={max_iter} iterations. Increase max_iter.",
+            ConvergenceWarning,
         )
-        warn(f"{cause}. Increase max_iter or penalty, or leave the covariate out.",
-             ConvergenceWarning)  # fmt: skip
+    model.ridge[where] *= unit**2
     weights[where] /= unit
     fit = ContestFit(weights, n_items, has_tie, votes, model.ridge, part, ties, own_effects, value)
+    fit = fit._replace(recession=recession)
     if prior is not None:
         information = fit.hessian()
         information[:n_items, :n_items] += prior
@@ -571,6 +515,14 @@ class _Newton:
         if self.prior is not None:
             value += float(w[:n] @ self.prior @ w[:n]) / 2
         return value, sums
+
+    def is_undecided(self, w: Floats) -> bool:
+        """Whether no result that occurred is nearly certain at these parameters."""
+        d = self.votes.leads(w, self.n_items)
+        chances = result_probabilities(d, self.ties, float(w[-1]))
+        if self.ties == "half":
+            chances[2] = 0.5  # half a win for each, and never certain of the two
+        return bool((chances[self.votes.counts > 0] <= 1 - _DECIDED).all())
 
     def minimize(self, weights: Floats, tol: float, max_iter: int) -> tuple[Floats, float, bool]:
         """Return the parameters, the value, and whether the last step was at most `tol`."""

@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri, stdtr
 
 from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._errors import judge_degrees, student_quantile
 from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
+from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
@@ -30,6 +33,7 @@ class Intervals(NamedTuple):
     rank_low: Ints
     rank_high: Ints
     above: Floats
+    first: Floats
     unanimous: Bools
     n_disconnected: Ints
     n_unbounded: Ints
@@ -57,23 +61,56 @@ def bootstrap(
     found: list[Intervals] = []
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
     first = 0
+    degrees = judgements.queries.gather(_degrees(judgements, resample))
+    # one judgement has an interval, by how few it is; one judge says nothing about others
+    single = (degrees == 0) & (resample == "judges")
     with Parallel(n_jobs=n_jobs, verbose=verbose) as parallel:
         for run in make_runs(judgements, structure, resample, n_resamples, seed):
             # Each chunk of resamples has random numbers of its own, so that the results do not
             # depend on how many of them run at the same time.
             chunks = parallel(delayed(Run.resample)(run, c, n) for c, n in enumerate(sizes))
             rows = slice(first, first + run.queries.n_rows)
-            found.append(summarize(chunks, scores[rows], parts[rows], run, level))
+            found.append(
+                summarize(
+                    chunks, scores[rows], parts[rows], degrees[rows], single[rows], run, level
+                )
+            )
             first = rows.stop
     *arrays, messages = zip(*found, strict=True)
     joined = [np.concatenate(values) for values in arrays]
     return Intervals(*joined, sorted(set().union(*messages)))  # type: ignore[arg-type, call-arg]
 
 
+def _degrees(judgements: Judgements, resample: str) -> Floats:
+    """Return the degrees of freedom of each item: of n that are drawn and contain it, n - 1.
+
+    The judges of an item have unequal shares of its judgements, and count as in `judge_degrees`.
+    """
+    n = judgements.queries.n_rows
+    row, owner, votes = count_votes_of_items(judgements, np.ones(n, dtype=bool))
+    if resample == "judgements":
+        return np.maximum(votes - 1, 0.0)
+    assert judgements.judge is not None and judgements.judges is not None
+    weight = np.ones(len(owner)) if judgements.count is None else judgements.count[owner]
+    share = np.divide(weight, votes[row], np.zeros(len(row)), where=votes[row] > 0)
+    shape = (len(judgements.judges), n)
+    return judge_degrees(csr_array((share, (judgements.judge[owner], row)), shape=shape))
+
+
 def summarize(
-    chunks: list[Resamples], scores: Floats, parts: Ints, run: Run, level: float
+    chunks: list[Resamples],
+    scores: Floats,
+    parts: Ints,
+    degrees: Floats,
+    single: Bools,
+    run: Run,
+    level: float,
 ) -> Intervals:
     """Summarize the resamples of some queries.
+
+    Resamples of few judgements or judges are too alike, and have no room for Student's quantiles.
+    Intervals of items with these `degrees` of freedom are made longer as those of a mean would be;
+    those of items that a `single` judge compares have no ends.
 
     Where some comparisons are unanimous, the scores of resamples are not spread around the score of
     the data, which is at their end. Their plain percentiles are the interval then. It is extended
@@ -82,15 +119,26 @@ def summarize(
     queries = run.queries
     samples, labels, separated, messages = zip(*chunks, strict=True)
     sample, label = np.concatenate(samples), np.concatenate(labels)
-    above = pair_probabilities(sample, label, queries)
+    raw = pair_probabilities(sample, label, queries)
     # A component of the data is connected in a resample if all of its items have the label of the
     # first of them.
     first, number = np.unique(parts, return_index=True, return_inverse=True)[1:]
     apart = label != label[:, first[number]]
     disconnected = np.logical_or.reduceat(apart, queries.offsets[:-1], axis=1)
     found, unanimous = run.unanimous, np.zeros(queries.n_queries, dtype=bool)
+    if found is not None:  # votes against unanimous ones are drawn as if there were few already
+        degrees = np.where(found.only & ~single, np.inf, degrees)
     plain = np.zeros(queries.n_rows, dtype=bool) if found is None else found.touched
     low, high = corrected_intervals(sample, scores, level, plain)
+    longer = student_quantile(degrees, level) / float(ndtri((1 + level) / 2))
+    few = np.isfinite(degrees) & (degrees > 0)
+    longer[few] *= _error_of_few(degrees[few])
+    with np.errstate(invalid="ignore"):  # an end without distance stays
+        low, high = (
+            np.where(end == scores, end, scores + longer * (end - scores)) for end in (low, high)
+        )
+    above = few_chances(raw, degrees, len(sample), queries)
+    top = first_chances(sample, label, scores, parts, raw, above, queries)
     if found is not None:
         unanimous[found.query] = True
         low, high = (
@@ -104,6 +152,7 @@ def summarize(
         high,
         *rank_intervals(above, queries, level),
         above,
+        top,
         unanimous,
         disconnected.sum(axis=0),
         np.concatenate(separated).sum(axis=0),
@@ -168,6 +217,78 @@ def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Quer
                 above[entry[:, None] + columns] = (wins + halves / 2) / n
                 entry = entry + r - 1 - i
     return above
+
+
+def few_chances(above: Floats, degrees: Floats, n_resamples: int, queries: Queries) -> Floats:
+    """Make the probabilities of pairs less certain where few judgements or judges carry an item.
+
+    A share of resamples becomes the value of a normal variable that is as rare, which is divided by
+    the error of a mean of so few, and becomes a probability of Student's t distribution. Of the two
+    items, the one with fewer degrees of freedom decides.
+    """
+    if not np.isfinite(degrees).any():
+        return above
+    starts = np.cumsum(PAIRS.n_entries(queries.sizes)) - PAIRS.n_entries(queries.sizes)
+    changed = above.copy()
+    for inside in queries.equal_pair_blocks():
+        one, other = PAIRS.indices(inside.shape[1])
+        free = np.minimum(degrees[inside[:, one]], degrees[inside[:, other]])
+        entries = starts[queries.codes[inside[:, :1]]] + np.arange(len(one))
+        some = np.isfinite(free) & (above[entries] != 0.5)
+        share = np.clip(above[entries][some], 0.5 / n_resamples, 1 - 0.5 / n_resamples)
+        chance = np.full(len(share), 0.5)
+        known = free[some] > 0
+        df = free[some][known]
+        chance[known] = stdtr(df, ndtri(share[known]) / _error_of_few(df))
+        changed[entries[some]] = chance
+    return changed
+
+
+def _error_of_few(degrees: Floats) -> Floats:
+    """Return by how much a bootstrap underestimates the error of a mean: sqrt(n / (n - 1))."""
+    return np.sqrt((degrees + 1) / np.maximum(degrees, 1e-300))
+
+
+def first_chances(
+    samples: Floats,
+    labels: NDArray[np.int32],
+    scores: Floats,
+    parts: Ints,
+    raw: Floats,
+    above: Floats,
+    queries: Queries,
+) -> Floats:
+    """Return the share of resamples in which the best item of each query is above all others.
+
+    A resample counts one half if it ties with another one, or if comparisons do not connect all of
+    them. What `few_chances` took from the probabilities `raw` of its pairs is subtracted. Only the
+    items of the component with more than half of the items count; NaN if there is none.
+    """
+    found = np.full(queries.n_queries, np.nan)
+    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
+    for q in range(queries.n_queries):  # a loop over queries, each with few operations
+        rows = np.arange(queries.offsets[q], queries.offsets[q + 1])
+        rows = rows[~np.isnan(scores[rows])]
+        number, size = np.unique(parts[rows], return_inverse=True, return_counts=True)[1:]
+        if not len(rows) or 2 * size.max() <= len(rows):
+            continue
+        rows = rows[number == int(np.argmax(size))]  # more than half: no other is as large
+        best = rows[int(np.argmax(scores[rows]))]
+        others = rows[rows != best]
+        if not len(others):
+            found[q] = 1.0
+            continue
+        ahead = samples[:, [best]] - samples[:, others]
+        connected = (labels[:, [best]] == labels[:, others]).all(axis=1)
+        share = np.where((ahead > 0).all(axis=1), 1.0, np.where((ahead >= 0).all(axis=1), 0.5, 0.0))
+        share = np.where(connected, share, 0.5)
+        some = slice(starts[q], starts[q + 1])
+        r = int(queries.sizes[q])
+        lost = PAIRS.matrices((raw[some] - above[some])[None], r)[0]
+        place = others - queries.offsets[q]
+        lost_by_best = np.maximum(lost[best - queries.offsets[q], place], 0.0).sum()
+        found[q] = max(float(share.mean()) - float(lost_by_best), 0.0)
+    return found
 
 
 def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:

@@ -11,23 +11,24 @@ from numpy.typing import NDArray
 from sklearn_rankcal.aggregation._anytime import is_first_certain
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient, degrees_of
+from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient, main_part
+from sklearn_rankcal.aggregation._errors import ScoreErrors
 from sklearn_rankcal.aggregation._frames import (
     VoteProbabilities,
-    few_votes,
     predict_vote,
     rescale,
-    vote_columns,
 )
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._simultaneous import may_be_first, simultaneous_ranks
+from sklearn_rankcal.aggregation._votes_of_items import few_votes, vote_columns
 from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ _NO_INTERVALS = (
 _ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
 #: The longest name that the text shows in full.
 _NAME = 30
+#: Intervals of what fewer judges carry, as if all had equal shares, are long.
+_FEW_JUDGES = 5
 
 
 @dataclass(repr=False, eq=False)
@@ -60,7 +63,8 @@ class Aggregate:
         no judgement compares with another.
     ranks : ndarray of shape (n_items,)
         The position of each item in its query, 1 = best. Items with equal scores share the best of
-        their positions. Items without a score share the position after all others.
+        their positions. Items of the largest part are above those of the other parts, and items
+        without a score share the position after all others.
     parts : ndarray of shape (n_items,)
         Scores and ranks of two items can be compared only if they are in the same part of their
         query, where a chain of comparisons connects them. Parts are numbered from 1, larger ones
@@ -139,9 +143,13 @@ class Aggregate:
     _rescaled: bool = False
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
-    # of each query the fit, and the covariance of its parameters
+    # of each query the probability that its best item is above all others; NaN if it has no best
+    _first: Floats | None = None
+    # of each query the fit, and the errors of its scores
     _boards: list[Board] | None = None
-    _covariances: list[Floats] | None = None
+    _errors: list[ScoreErrors] | None = None
+    # of each query, how many judges with equal shares would carry each item and each effect as well
+    _judges: list[tuple[Floats, Floats]] | None = None
 
     # ---------------------------------------------------------------- parts
 
@@ -200,9 +208,10 @@ class Aggregate:
         -------
         probabilities : ndarray of shape (n_items_of_query, n_items_of_query)
             Entry (i, j) is the share of resamples in which the i-th item of `rows_of` has a larger
-            score than the j-th. A resample counts one half if the scores are equal, or if its
-            comparisons do not connect the two items. NaN if the data do not connect them, and 1/2
-            on the diagonal.
+            score than the j-th, made less certain if few judgements or judges compare one of them.
+            A resample counts one half if the scores are equal, or if its comparisons do not connect
+            the two items. Without resamples, the entry comes from the errors of the scores. NaN if
+            the data do not connect them, and 1/2 on the diagonal.
 
         Raises
         ------
@@ -259,10 +268,12 @@ class Aggregate:
         Returns
         -------
         clear : bool
-            Whether the best item is above each other one in a share of at least 97.5 % of the
-            resamples for a `confidence_level` of 0.95. False if the comparisons do not connect it
-            with some other one. With `anytime`, the probability that an item is ever said to be
-            first although another one is better is at most 5 % in total, if there are many votes.
+            Whether the best item is above all others at the same time with a probability of at
+            least 97.5 %, for a `confidence_level` of 0.95: in this share of the resamples, or by
+            the errors of the scores. If the comparisons do not connect all items, the part with
+            more than half of them counts, and without such a part the answer is False. With
+            `anytime`, the probability that an item is ever said to be first although another one
+            is better is at most 5 % in total, if there are many votes.
 
         Raises
         ------
@@ -291,13 +302,16 @@ class Aggregate:
             raise ValueError(_NO_INTERVALS)
         if anytime:
             return is_first_certain(self, group)
-        return bool(self.rank_high[self.rows_of(group)[0]] == 1)
+        assert self._first is not None
+        certain = (1 + (self.confidence_level or 0)) / 2
+        return bool(self._first[self._query(group)] >= certain - 1e-12)
 
     def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
         """Return intervals of the ranks that hold for all items of a query at the same time.
 
         `rank_low` and `rank_high` hold for each item with the confidence level, and therefore fail
-        for some item more often. These are wider.
+        for some item more often. These are wider. An item is above another one here if that is
+        clear at a level divided by the number of all pairs (Bonferroni).
 
         Parameters
         ----------
@@ -317,14 +331,14 @@ class Aggregate:
 
         References
         ----------
-        Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to
-        mobility across neighbourhoods and academic achievement across countries, Review of Economic
-        Studies 91.
+        Klein, Wright and Wieczorek (2020), A joint confidence region for an overall ranking of
+        populations, Journal of the Royal Statistical Society C 69.
         """
-        return simultaneous_ranks(*self._covariance(group))
+        z, level = self._clearness(group)
+        return simultaneous_ranks(z, level)
 
     def may_be_first(self, group: Any = None) -> NDArray[Any]:
-        """Return the items of which one is the best with the confidence level, best first.
+        """Return the items that may be the best one at the confidence level, best first.
 
         Parameters
         ----------
@@ -334,7 +348,9 @@ class Aggregate:
         Returns
         -------
         items : ndarray of shape (n_items,)
-            The ids of a set that contains the item with the largest true score.
+            The ids of a set that contains the item with the largest true score. An item is left out
+            if another one is above it, clearly at a level divided by the number of its pairs. If
+            `is_first_clear` is False, there are at least two items.
 
         Raises
         ------
@@ -349,24 +365,24 @@ class Aggregate:
         >>> aggregate(votes, intervals="robust").may_be_first().tolist()
         ['owl', 'cat']
         """
-        return self.items[self.rows_of(group)[may_be_first(*self._covariance(group))]]
+        z, level = self._clearness(group)
+        return self.items[self.rows_of(group)[may_be_first(z, level, self.is_first_clear(group))]]
 
-    def _covariance(self, group: Any) -> tuple[Floats, Floats, float, float]:
-        """Return scores and their covariance, best first, the degrees of freedom, and the level."""
-        if self._boards is None or self._covariances is None or self._rescaled:
+    def _clearness(self, group: Any) -> tuple[Floats, float]:
+        """Return how clearly each item is above each other one, best first, and the level."""
+        if self._boards is None or self._errors is None or self._rescaled:
             raise ValueError(
-                "This needs the covariance of the scores: pass intervals='robust' (or "
+                "This needs the errors of the scores: pass intervals='robust' (or "
                 "'information') to aggregate, and ask before the scores are rescaled."
             )
-        assert self.confidence_level is not None and self.intervals is not None
+        assert self.confidence_level is not None
         q = self._query(group)
-        board, covariance = self._boards[q], self._covariances[q]
-        degrees = degrees_of(self.judgements, board.contests, self.intervals)
         rows = self.rows_of(group)
-        place = {row: k for k, row in enumerate(board.rows.tolist())}
+        place = {row: k for k, row in enumerate(self._boards[q].rows.tolist())}
         order = [place[row] for row in rows.tolist()]
-        of_scores = board.of_scores(covariance)[np.ix_(order, order)]
-        return self.scores[rows], of_scores, degrees, self.confidence_level
+        z = self._errors[q].z()[np.ix_(order, order)]
+        z[self.parts[rows][:, None] != self.parts[rows]] = 0.0
+        return z, self.confidence_level
 
     def tiers(self, group: Any = None) -> Ints:
         """Return positions that decide only what the resamples support.
@@ -662,6 +678,7 @@ def _write_leaderboard(result: Aggregate) -> str:
         *_resamples(result),
         *_effects(result),
         *_few_votes(result),
+        *_few_judges(result),
     ]
     for query in queries.ids[:_QUERIES]:
         if several:
@@ -711,7 +728,7 @@ def _parts(result: Aggregate) -> list[str]:
     where = f"the items are in {result.parts.max():,} parts"
     if n_queries > 1:
         where = f"the items of {len(split):,} of {n_queries:,} queries are in several parts"
-    return [f"{where}; scores and ranks of different parts cannot be compared"]
+    return [f"{where}, the largest first; scores and ranks of different parts cannot be compared"]
 
 
 def _certificate(result: Aggregate) -> list[str]:
@@ -753,14 +770,35 @@ def _effects(result: Aggregate) -> list[str]:
         return [f"the effects of each query ({names}) are in coefficients"]
     lines = []
     for one in found:
-        ends = [one.value, *((one.low, one.high) if np.isfinite(one.low) else ())]
-        small = max(map(abs, ends)) < 1e-3  # in a small unit
+        ends = [one.value, *(() if np.isnan(one.low) else (one.low, one.high))]
+        small = max(abs(end) for end in ends if np.isfinite(end)) < 1e-3  # in a small unit
         value, *bounds = (f"{end:.3g}" if small else f"{end:.4f}" for end in ends)
         text = f"effect of {_shorten(one.name)}: {value}"
         if bounds:
             text += f" ({bounds[0]} to {bounds[1]})"
         lines.append(text)
+    open_ended = [_shorten(one.name) for one in found if np.isinf([one.low, one.high]).sum() == 1]
+    if open_ended:
+        names = ", ".join(open_ended)
+        lines.append(f"the votes do not bound these effects, only a penalty does: {names}")
     return lines
+
+
+def _few_judges(result: Aggregate) -> list[str]:
+    """Name what few judges carry, with their effective number."""
+    if result._judges is None or result.judgements.queries.n_queries > 1:
+        return []
+    items, effects = result._judges[0]
+    names = result.items[result._rows_of(0)].tolist()
+    numbers = dict(zip(map(_shorten, names), items.tolist(), strict=True))
+    for one, number in zip(result.coefficients or [], effects.tolist(), strict=True):
+        numbers[f"the effect of {_shorten(one.name)}"] = number
+    few = sorted((n, name) for name, n in numbers.items() if 0 < n < _FEW_JUDGES)
+    if not few:
+        return []
+    shown = ", ".join(f"{name} ({n:.1f})" if n > 1.05 else f"{name} (1)" for n, name in few[:3])
+    more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
+    return [f"few judges in effect: {shown}{more}"]
 
 
 def _few_votes(result: Aggregate) -> list[str]:
@@ -810,21 +848,31 @@ def _resamples(result: Aggregate) -> list[str]:
 
 
 def _first_place(result: Aggregate) -> list[str]:
-    """Say whether the resamples leave only one item for the first place."""
+    """Say whether the intervals leave only one item for the first place."""
     rows = result.rows_of()
-    best, others = rows[0], rows[1:]
-    if not len(others) or result.parts[best] == 0:
+    parts = result.parts[rows]
+    if np.count_nonzero(parts) < 2:
         return []
-    share = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
-    name = _shorten(result.items[best])
-    if (result.parts[others] != result.parts[best]).any():
-        return [f"first place is open: {name} cannot be compared with all items"]
+    main = rows[main_part(parts)]
+    if not len(main):
+        return ["first place is open: no part has more than half of the items"]
+    among = "all others" if (parts > 0).all() else "all others that were compared"
+    if (parts > 1).any():
+        among = f"the other {len(main) - 1:,} items of part 1"
+    assert result._first is not None
+    best, others = main[0], main[1:]
+    name, chance = _shorten(result.items[best]), float(result._first[0])
     if result.is_first_clear():
-        return [f"first place: {name} is above all others {_chance(result, share)}"]
-    shares = result.probability_matrix()[0, 1:]
-    rival = int(np.argmin(shares))
-    found = np.floor(1000 * shares[rival] + 1e-9) / 10  # not rounded up to what would be enough
-    text = f"{name} is above {_shorten(result.items[others[rival]])}"
+        share = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
+        return [f"first place: {name} is above {among} at once {_chance(result, share)}"]
+    shares = result.probability_matrix()[0, 1 : len(main)]
+    rival = int(np.flatnonzero(is_largest(-shares))[0])
+    if shares[rival] < (1 + (result.confidence_level or 0)) / 2 - 1e-12:
+        among, chance = _shorten(result.items[others[rival]]), float(shares[rival])
+    else:
+        among += " at once"
+    found = np.floor(1000 * chance + 1e-9) / 10  # not rounded up to what would be enough
+    text = f"{name} is above {among}"
     return [f"first place is open: {text} {_chance(result, f'only {found:g} %')}"]
 
 

@@ -36,6 +36,7 @@ class Unanimous(NamedTuple):
     tied: Bools  # whether all comparisons of a group are ties; q then has a random sign
     query: Ints  # of each group, ascending
     touched: Bools  # whether comparisons connect a row with one of a column
+    only: Bools  # whether all comparisons of a row are in columns
     open_low: Bools  # of each row, as `open_ends` returns them
     open_high: Bools
 
@@ -117,6 +118,9 @@ def find_unanimous(
     winner, loser = winner[total > 0], loser[total > 0]
     part = number_components(winner, loser, n_rows, "weak")
     touched = np.isin(part, part[some])
+    only = touched.copy()
+    same = block[winner] == block[loser]
+    only[winner[same]] = only[loser[same]] = False
     return Unanimous(
         column,
         group,
@@ -125,6 +129,7 @@ def find_unanimous(
         tied,
         query[new],
         touched,
+        only,
         *open_ends(winner, loser, part),
     )
 
