@@ -4,16 +4,16 @@
     python examples/benchmarks/bench_leaderboards.py --parts scores ranks judges seconds
 
 scores   Leaderboards of Bradley-Terry-Luce votes between items with normal scores of standard
-         deviation 1: the share of true scores, centred, that 95 % intervals hold. "corrected" are
-         the intervals of `aggregate`, bias-corrected percentiles where no votes are unanimous,
-         "percentile" the plain ones, "basic" the percentiles reflected at the estimate, "normal"
-         1.96 standard deviations of the resamples.
+         deviation 1: the share of true scores, centred, that 95 % intervals hold. "aggregate" are
+         those of `aggregate`, from bias-corrected percentiles, "percentile" the plain ones, "basic"
+         the percentiles reflected at the estimate, "normal" 1.96 standard deviations of resamples.
 ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the probabilities of
          pairs, and "percentile" the percentiles of resampled ranks. Scores are equally spaced, from
          -spread to spread. A spread of 0.1 or less is a world of near-ties, and 0 a world of ties,
          where the items are ranked by their numbers.
 judges   Votes of judges who disagree: each adds normal numbers of their own to the scores. The true
-         scores are those of the expected votes of all judges, and resamples draw either.
+         scores are those of the expected votes of all judges, and resamples draw either; "robust"
+         are intervals without resamples.
 kinds    The intervals without resamples, of scores and of effects, if votes depend on the position
          and on a covariate. "sparse" are designs with 40 votes of each item, "dense" with 400. With
          judges, each has tastes of their own, and the true scores are those of the expected votes.
@@ -45,11 +45,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._intervals import (
-    pair_probabilities,
-    rank_intervals,
-    summarize,
-)
+from sklearn_rankcal.aggregation._intervals import pair_probabilities, rank_intervals
 from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
 
 PARTS = ("scores", "ranks", "judges", "kinds", "peers", "seconds")
@@ -85,14 +81,14 @@ def as_judgements(votes: Any, **options: Any) -> Judgements:
 
 
 def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows, the run, its chunks, the samples and the components of some worlds."""
+    """Yield the rows, the run, the samples and the components of some worlds."""
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
     first = 0
     for run in make_runs(judgements, BradleyTerry(), "judgements", n_resamples, seed=0):
         chunks = [run.resample(chunk, n) for chunk, n in enumerate(sizes)]
         rows = slice(first, first + run.queries.n_rows)
         samples, parts = (np.concatenate([chunk[k] for chunk in chunks]) for k in (0, 1))
-        yield rows, run, chunks, samples, parts
+        yield rows, run, samples, parts
         first = rows.stop
 
 
@@ -102,17 +98,17 @@ def report_scores(n_worlds: int, n_resamples: int) -> None:
         rng = np.random.default_rng(seed)
         scores = rng.normal(size=(n_worlds, r))
         judgements = as_judgements(draw_votes(rng, scores, n_votes))
-        found = BradleyTerry().scores(judgements)
+        board = aggregate(judgements, n_resamples=n_resamples)
+        found = board.scores
         true = (scores - scores.mean(axis=1, keepdims=True))[
             judgements.queries.codes, judgements.items
         ]
         held: dict[str, list[Any]] = {}
-        for part, run, chunks, samples, _ in resampled(judgements, n_resamples):
+        for part, _, samples, _ in resampled(judgements, n_resamples):
             centre, plain = found[part], np.nanquantile(samples, [0.025, 0.975], axis=0)
             spread = 1.96 * np.nanstd(samples, axis=0)
             kinds = {
-                # all items of a world are connected
-                "corrected": summarize(chunks, centre, run.queries.codes, run, 0.95)[:2],
+                "aggregate": (board.score_low[part], board.score_high[part]),
                 "percentile": plain,
                 "basic": 2 * centre - plain[::-1],
                 "normal": (centre - spread, centre + spread),
@@ -134,7 +130,7 @@ def report_ranks(n_worlds: int, n_resamples: int) -> None:
         true = judgements.items + 1
         held: dict[str, list[Any]] = {"pairs": [], "percentile": []}
         length: dict[str, list[Any]] = {"pairs": [], "percentile": []}
-        for part, run, _, samples, parts in resampled(judgements, n_resamples):
+        for part, run, samples, parts in resampled(judgements, n_resamples):
             queries = run.queries
             above = pair_probabilities(samples, parts, queries)
             matrix = samples.reshape(len(samples), queries.n_queries, r)
@@ -170,8 +166,6 @@ def expected_scores(scores: Any, taste: float) -> Any:
 
 
 def report_judges(n_worlds: int, n_resamples: int) -> None:
-    # aggregate warns about few judges, and this table shows why
-    warnings.filterwarnings("ignore", message="There are only", category=UserWarning)
     rows = []
     r, n_votes = 8, 2000
     scores = np.linspace(-1, 1, r)
@@ -188,12 +182,15 @@ def report_judges(n_worlds: int, n_resamples: int) -> None:
         judgements = as_judgements(votes, judge=judge.reshape(-1))
         true = expected_scores(scores, taste)[judgements.items]
         cells = [f"{n_judges} judges, taste {taste:g}"]
-        for resample in ("judgements", "judges"):
-            result = aggregate(judgements, n_resamples=n_resamples, resample=resample)
+        for kind in ("judgements", "judges", "robust"):
+            options: dict[str, Any] = {"n_resamples": n_resamples, "resample": kind}
+            if kind == "robust":
+                options = {"intervals": "robust"}
+            result = aggregate(judgements, **options)
             held = (result.score_low <= true) & (true <= result.score_high)
             cells += [f"{held.mean():.1%}", f"{(result.score_high - result.score_low).mean():.2f}"]
         rows.append(cells)
-    header = ["", "judgements", "length", "judges", "length"]
+    header = ["", "judgements", "length", "judges", "length", "robust", "length"]
     print_table(f"scores held by 95 % intervals, {r} items, {n_votes:,} votes", header, rows)
 
 

@@ -38,11 +38,6 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Ints
 
-#: With fewer judges, intervals from resamples of judges are too short. In the simulations of
-#: examples/benchmarks/bench_leaderboards.py they contain 92 % of the true scores with 15 judges,
-#: 90 % with 10, 85 % with 5 and 72 % with 3, where they should contain 95 %.
-FEW_JUDGES = 15
-
 
 @checks_keywords
 def aggregate(
@@ -107,8 +102,6 @@ def aggregate(
         If the comparisons of a query do not connect all of its items, so that scores of different
         `Aggregate.parts` cannot be compared. An item that no judgement compares has the score NaN,
         and is ranked last.
-    UserWarning
-        If judges are drawn and a query has fewer than 15 of them. Intervals are then too short.
     ConvergenceWarning
         If a method has not converged, on the data or on some resamples.
 
@@ -308,7 +301,7 @@ def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
 
 
 def _check_judges(read: Judgements, option: str, other: str) -> None:
-    """Refuse the judgements of a single judge, and warn of few judges.
+    """Refuse queries of a single judge.
 
     `option` is what needs judges, and `other` are the intervals of a single one.
     """
@@ -316,21 +309,15 @@ def _check_judges(read: Judgements, option: str, other: str) -> None:
     assert read.judge is not None and read.judges is not None
     pairs = np.unique(read.query * len(read.judges) + read.judge)
     judges = np.bincount(pairs // len(read.judges), minlength=queries.n_queries)
-    few = np.flatnonzero((judges < FEW_JUDGES) & (queries.sizes > 1))
-    if not len(few):
-        return
-    q = few[np.argmin(judges[few])]
-    where = f" in query {show_id(queries.ids[q])}" if queries.n_queries > 1 else ""
-    if judges[q] <= 1:
+    single = np.flatnonzero((judges <= 1) & (queries.sizes > 1))
+    if len(single):
+        q = single[0]
+        where = f" in query {show_id(queries.ids[q])}" if queries.n_queries > 1 else ""
         raise ValueError(
             f"{option} needs several judges, but there is only one{where}. The judgements of one "
             f"judge say nothing about other judges. For other judgements of the same judge, take "
             f"{other}."
         )
-    warn(
-        f"There are only {judges[q]} judges{where}. Intervals from fewer than {FEW_JUDGES} judges "
-        "are too short: they contain the true scores less often than the confidence level says."
-    )
 
 
 def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:

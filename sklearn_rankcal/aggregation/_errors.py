@@ -10,7 +10,7 @@ place there:
   carries, and have Student's quantiles with the degrees of freedom of these shares (Bell and
   McCaffrey, 2002), as if its score were a mean over judges. At the fit the residuals of an item add
   up to 0, and without this a judge who cast all its votes would seem to be without error.
-- What a single judge carries, or 99 % of it, has no robust error at all, and its interval has no ends.
+- What a single judge carries, or 99 % of it, has no robust error, and its interval has no ends.
 
 References: Clopper and Pearson (1934), Biometrika 26. Hoeffding (1956), On the distribution of the
 number of successes in independent trials, Ann. Math. Statist. 27. Bell and McCaffrey (2002), Bias

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri, stdtr
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._errors import judge_degrees, student_quantile
+from sklearn_rankcal.aggregation._errors import FREE, judge_degrees, student_quantile
 from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
 from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
 from sklearn_rankcal.labels import Judgements
@@ -137,6 +137,11 @@ def summarize(
         low, high = (
             np.where(end == scores, end, scores + longer * (end - scores)) for end in (low, high)
         )
+    few &= degrees < FREE  # there are few different resamples, and the farthest is not far enough
+    spread = np.nanstd(sample[:, few], axis=0) * _error_of_few(degrees[few])
+    reach = spread * student_quantile(degrees[few], level)
+    low[few] = np.fmin(low[few], scores[few] - reach)
+    high[few] = np.fmax(high[few], scores[few] + reach)
     above = few_chances(raw, degrees, len(sample), queries)
     top = first_chances(sample, label, scores, parts, raw, above, queries)
     if found is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from itertools import permutations
 
@@ -372,9 +371,7 @@ def unanimous(case):
     if case.chance(0.3) and n > 1:
         judge = np.repeat(np.arange(n), len(pairs)).tolist()
         made = _L.Judgements.from_pairs(pairs * n, judge=judge)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="There are only", category=UserWarning)
-            result = case.call(_A.aggregate, made, method, resample="judges", **options)
+        result = case.call(_A.aggregate, made, method, resample="judges", **options)
     else:
         result = case.call(_A.aggregate, pairs * n, method, **options)
     clear = case.call(result.is_first_clear)
