@@ -326,7 +326,8 @@ def exposure(case):
     """`exposure_policy`: a doubly stochastic matrix, and the exposure that was asked for."""
     codes = draw_codes(case)
     n = len(codes)
-    scores, of = case.rng.normal(size=n), case.rng.integers(0, 3, n)
+    scores = case.choose([case.rng.normal(size=n), case.rng.integers(0, 3, n) / 10])
+    of = case.rng.integers(0, 3, n)
     ratio = float(case.choose([0.0, 0.5, 1.0]))
     policy = case.call(_D.exposure_policy, scores, codes, of=of, ratio=ratio)
     ranks = case.call(policy.draw, key="today")
@@ -337,4 +338,10 @@ def exposure(case):
         for name in np.unique(of[rows]):
             shared = policy.exposure[rows][of[rows] == name].mean()
             case.expect(shared >= ratio * phi.mean() - 1e-4, "too little exposure", str(q))
-    case.expect((policy.price >= -1e-9).all(), "a price below 0")
+    case.expect((policy.price >= 0).all(), "a price below 0")
+    unit, scale = (10.0 ** case.whole(-12, 12) * case.choose([1, 0.1, 0.3, 0.7]) for _ in "ab")
+    phi = scale / np.log2(np.arange(2, n + 2))
+    shift = float(case.choose([0.0, 1e3])) * unit
+    given = {"of": of, "ratio": ratio, "discounts": phi}
+    other = case.call(_D.exposure_policy, unit * scores + shift, codes, **given)
+    case.equal(other.price / (unit * scale), policy.price, "another price by the unit", atol=1e-7)
