@@ -164,12 +164,14 @@ def plain_integer_program(scores, discounts, rules):
         high.append(np.inf)
     for quota in rules.quotas:
         of = np.asarray(quota.of)
-        for name in [True] if of.dtype == bool else np.unique(of):
+        named = quota.at_least if isinstance(quota.at_least, dict) else {}
+        for name in {*([True] if of.dtype == bool else of.tolist()), *named}:
             members = np.flatnonzero(of == name)
+            at_least = named.get(name) if named else quota.at_least
             for j, first in enumerate(np.atleast_1d(quota.first)):
                 inside = x[members][:, :first].ravel()
-                if len(members) and quota.at_least is not None:
-                    add(inside, np.atleast_1d(quota.at_least)[j], np.inf)
+                if (len(members) or name in named) and at_least is not None:
+                    add(inside, np.atleast_1d(at_least)[j], np.inf)
                 if len(members) and quota.at_most is not None and first < r:
                     add(inside, -np.inf, np.atleast_1d(quota.at_most)[j])
     result = milp(
@@ -382,7 +384,10 @@ def test_groups_of_any_type():
     scores = [4.0, 3.0, 2.0, 1.0]
     for of in (["a", "a", None, "b"], [1.0, 1.0, np.nan, 2.0], [True, True, None, False],
                pd.Series(["a", "a", pd.NA, "b"], dtype="string"), ["a", "a", None, 7],
-               pd.Categorical(["a", "a", None, "b"]), [True, True, False, False]):  # fmt: skip
+               pd.Categorical(["a", "a", None, "b"]), [True, True, False, False],
+               pd.array([True, True, pd.NA, False], dtype="boolean"),
+               np.array([np.True_, True, None, False], dtype=object),
+               pl.Series([True, True, None, False])):  # fmt: skip
         found = decode_scores(scores, rules=Rules(quotas=[Quota(of, first=2, at_most=1)]))
         assert found.ranks.tolist() == [1, 3, 2, 4], of
 
@@ -392,6 +397,110 @@ def test_blocked_wins_and_short_queries_can_have_too_many():
     assert decode_scores([3.0, 1, 2], rules=rules).ranks.tolist() == [3, 2, 1]
     rules = Rules(quotas=[Quota(["a", "a", "b"], first=10, at_most=1)])
     assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
+
+
+def test_a_late_name_among_booleans_makes_them_names():
+    of = np.array([True] * 101 + ["x", "y"], dtype=object)
+    rules = Rules(quotas=[Quota(of, first=102, at_most=101), Quota(of, first=1, at_least={"x": 1})])
+    ranks = decode_scores(np.arange(103.0)[::-1], rules=rules).ranks
+    assert ranks[101] == 1
+
+
+@pytest.mark.parametrize("soft", [None, 0.5])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda rules: decode_scores([2.0, 1.0], rules=rules),
+        lambda rules: decode_preferences(np.ones((2, 2)), rules=rules),
+        lambda rules: decode_preferences(np.ones((2, 2)), "exact", rules=rules),
+        lambda rules: decode_average_precision(np.ones((2, 2)), rules=rules),
+    ],
+)
+def test_a_quota_counts_where_all_documents_are_blocked(decode, soft):
+    quota = Quota(["x", "y"], first=1, at_least={"x": 1})
+    for blocked in ([True, True], [True, False]):
+        rules = Rules(blocked=blocked, quotas=[quota], soft=soft)
+        if soft is None:
+            with pytest.raises(ContradictoryRulesError, match="at least 1 of the 0 documents of"):
+                decode(rules)
+        else:
+            assert np.all(decode(rules).violation == 1)
+    # groups that do not occur have no bound unless they are named
+    rules = Rules(blocked=[True, True], quotas=[Quota(["x", "y"], first=1, at_least=1)], soft=soft)
+    assert decode(rules) is not None
+
+
+def test_more_than_sixteen_blocked_documents_break_a_quota():
+    of, u = ["x"] * 18, np.ones((18, 18))
+    quota = Quota(of, first=1, at_least={"x": 1})
+    for method in ("local_search", "exact"):
+        with pytest.raises(ContradictoryRulesError):
+            decode_preferences(u, method, rules=Rules(blocked=[True] * 18, quotas=[quota]))
+        soft = Rules(blocked=[True] * 18, quotas=[quota], soft=0.5)
+        assert decode_preferences(u, method, rules=soft).violation == 1
+
+
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        np.array([True, False, np.False_], dtype=object),
+        pd.array([True, False, False], dtype="boolean"),
+        pd.array([1, 0, 0], dtype="Int64"),
+        np.array([np.int8(1), 0, 0.0], dtype=object),
+        pl.Series([True, False, False]),
+        np.ma.array([True, False, False], mask=False),
+    ],
+    ids=["objects", "nullable", "nullable numbers", "mixed", "polars", "masked"],
+)
+def test_blocked_rows_of_any_type(blocked):
+    assert decode_scores([3.0, 2, 1], rules=Rules(blocked=blocked)).ranks.tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("blocked", "words"),
+    [
+        (pd.array([True, pd.NA, False], dtype="boolean"), "1 are missing. Fill them in: False"),
+        ([None, None, True], "2 are missing"),
+        ([0.0, np.nan, 1.0], "1 are missing"),
+        (["yes", "no", "no"], "got 'yes'"),
+        ([0, 1, 2], "got 2"),
+        ([True, False], r"shape .3,., one for each row; got shape .2,."),
+        (np.ma.array([True, False, False], mask=[0, 1, 0]), "masked"),
+    ],
+)
+def test_what_blocked_cannot_be(blocked, words):
+    with pytest.raises(ValueError, match=words):
+        decode_scores([3.0, 2, 1], rules=Rules(blocked=blocked))
+
+
+def test_a_contradiction_names_the_quota():
+    first = Quota(["x", "x", "y"], first=1, at_most={"x": 0})
+    second = Quota(["x", "y", "y"], first=1, at_least={"x": 1})
+    third = Quota([True, False, False], first=1, at_least=1)
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=Rules(quotas=[first, second]))
+    assert error.value.rules == [
+        "at most 0 of the 2 documents of 'x' (quotas[0]) among the first 1",
+        "at least 1 of the 1 documents of 'x' (quotas[1]) among the first 1",
+    ]
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=Rules(quotas=[third, first]))
+    assert "at least 1 of the 1 documents (quotas[0]) among the first 1" in error.value.rules
+    table = {"brand": ["x", "x", "y"], "shop": ["x", "y", "y"]}
+    rules = Rules(quotas=[Quota("brand", first=1, at_most={"x": 0}),
+                          Quota("shop", first=1, at_least={"x": 1})])  # fmt: skip
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=rules.with_columns(table))
+    assert [text.split(" among")[0] for text in error.value.rules] == [
+        "at most 0 of the 2 documents of 'x' in 'brand'",
+        "at least 1 of the 1 documents of 'x' in 'shop'",
+    ]
+
+
+def test_the_report_lists_quotas_that_look_alike():
+    of = [list("aabbaabbaa"), list("ababababab")]
+    rules = Rules(quotas=[Quota(one, first=3, at_most=1) for one in of])
+    assert [name.split(":")[0] for name in rules.statements()] == ["quotas[0]", "quotas[1]"]
 
 
 def test_bounds_for_named_groups():

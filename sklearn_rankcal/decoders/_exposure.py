@@ -22,7 +22,7 @@ from sklearn_rankcal.decoders._decode_scores import check_discounts
 from sklearn_rankcal.decoders._rules_of_queries import group_codes
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -257,8 +257,7 @@ def _codes(of: ArrayLike, n: int) -> Ints:
     """The number of the group of each row, -1 for none; False is a group here."""
     codes, names = group_codes(of, n)
     if names == [True]:
-        flags = np.asarray(of)
-        missing = [value is None or value != value for value in flags.tolist()]
+        missing = [is_missing(value) for value in np.asarray(of).tolist()]
         codes = np.where(missing, -1, codes + 1)
     return codes
 

@@ -77,6 +77,11 @@ class Quota:
         shown |= {"at_least": self.at_least, "at_most": self.at_most}
         return f"Quota({', '.join(f'{k}={v!r}' for k, v in shown.items() if v is not None)})"
 
+    @property
+    def column(self) -> str | None:
+        """The name of the column of the groups, if they were given by one."""
+        return self._name if isinstance(self._name, str) else None
+
     def copy_for(self, of: Any) -> Quota:
         """Return the same quota for other rows, or with a column in the place of its name."""
         quota = Quota(of, first=self.first, at_least=self.at_least, at_most=self.at_most)
@@ -253,7 +258,10 @@ class Rules:
             without[name] = self._copy(**{name: () if name == "before" else None})
         for number, quota in enumerate(self.quotas):
             kept = self.quotas[:number] + self.quotas[number + 1 :]
-            without[repr(quota)] = self._copy(quotas=kept)
+            name = repr(quota)
+            if sum(repr(other) == name for other in self.quotas) > 1:
+                name = f"quotas[{number}]: {name}"
+            without[name] = self._copy(quotas=kept)
         return without
 
     def _copy(self, **changes: Any) -> Rules:

@@ -126,7 +126,7 @@ def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None)
         extra[of_size] += np.where(amount > 0, amount, 0) * np.where(amount > 0, per_unit, 1.0)
     best = np.full(1 << n, np.inf)
     last = np.full(1 << n, -1, dtype=np.int8)
-    best[0] = 0.0
+    best[0] = extra[0]  # quotas of no place, in a query without shown documents
     steps = []  # for each document, the cost after each set (of the other documents)
     for i in range(n):
         inside = np.zeros(1)

@@ -41,6 +41,10 @@ def best_places(
     - Otherwise it is an integer program.
     """
     by_score = np.lexsort((np.arange(len(u)), -u))
+    if not rules.n:  # all documents are blocked, and a quota can ask for some
+        broken = rules.violation(by_score)
+        possible = soft is not None or not broken
+        return Found(by_score, (soft or 0.0) * broken, True, "sort") if possible else None
     own, u = rules.permuted(by_score), u[by_score]
     found = _best_of_sorted(u, discounts, own, time_limit)
     if soft is not None:

@@ -285,7 +285,9 @@ def bad_rules(case):
     bad = case.choose([
         {"place": [1, 2]}, {"place": [1, 2, -3]}, {"place": [1, 2, 0.5]}, {"place": [1, 1, 0]},
         {"place": ["a", "b", "c"]}, {"place": [4, 0, 0]}, {"earliest": [np.inf, 0, 0]},
-        {"blocked": [0, 2, 0]}, {"blocked": [True]}, {"latest": [1, 1, 1]}, {"place": "column"},
+        {"blocked": [0, 2, 0]}, {"blocked": [True]}, {"blocked": [True, None, False]},
+        {"blocked": ["yes", "no", "no"]}, {"blocked": np.ma.array([1, 0, 0], mask=[0, 1, 0])},
+        {"latest": [1, 1, 1]}, {"place": "column"},
         {"before": [(0, 3)]}, {"before": [(-1, 0)]}, {"before": [(1, 1)]}, {"before": [(0.5, 1)]},
         {"before": [(0, 1), (1, 0)]}, {"soft": -1.0}, {"soft": np.nan}, {"quotas": [3]},
         {"place": np.ma.array([1, 2, 3], mask=[0, 0, 1])}, {"place": [[1, 2, 3]]},
