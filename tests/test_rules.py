@@ -33,6 +33,7 @@ from sklearn_rankcal.decoders._rules_orders import (
     best_of_subsets,
 )
 from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
@@ -365,6 +366,133 @@ def test_the_best_permitted_document_next_is_not_the_best_ranking():
     assert -(scores[greedy] @ LOG[:4]) > best.objective[0] + 0.05
 
 
+def greedy_choice(scores, orders):
+    """Take the best document next of those with which one of the orders can begin."""
+    found, left = [], [list(order) for order in orders]
+    for place in range(len(scores)):
+        best = max({order[place] for order in left}, key=lambda i: scores[i])
+        found.append(best)
+        left = [order for order in left if order[place] == best]
+    return found
+
+
+def test_greedy_with_foresight_is_optimal_for_pins_and_at_most_of_disjoint_groups():
+    """By enumeration. Without foresight of later pins, it takes too many of their groups."""
+    rng = np.random.default_rng(0)
+    n_cases = too_many = 0
+    for _ in range(200):
+        r = int(rng.integers(2, 6))
+        scores = rng.permutation(np.arange(1.0, r + 1)) ** rng.choice([0.1, 1, 3])
+        first = sorted(set(rng.integers(1, r + 1, 2).tolist()))
+        bounds = np.sort(rng.integers(0, 3, len(first))).tolist()
+        quota = Quota(rng.integers(0, 3, r), first=first, at_most=bounds)
+        pins = rng.permutation(
+            np.append(rng.integers(0, 2) * rng.integers(1, r + 1), [0] * (r - 1))
+        )
+        rules = Rules(place=pins, quotas=[quota])
+        every = list(itertools.permutations(range(r)))
+        permitted = [order for order in every if violation(rules, order) == 0]
+        if not permitted:
+            continue
+        n_cases += 1
+        greedy = greedy_choice(scores, permitted)
+        for kinds in DISCOUNTS:
+            best = max(scores[list(order)] @ kinds(r) for order in permitted)
+            assert scores[greedy] @ kinds(r) == pytest.approx(best)
+            found = decode_scores(scores, rules=rules, discounts=kinds(r))
+            assert found.objective[0] == pytest.approx(-best)
+        # one that counts only the documents above, and puts the pin where it belongs
+        near = [order for order in every if violation(Rules(place=pins), order) == 0]
+        order = []
+        for k in range(r):
+            free = {one[k] for one in near if list(one[:k]) == order}
+            counts = np.bincount(np.asarray(quota.of)[order], minlength=3)
+            most = min([b for f, b in zip(first, bounds, strict=True) if k < f < r], default=r)
+            fits = {i for i in free if counts[quota.of[i]] < most} or free
+            order.append(max(fits, key=lambda i: scores[i]))
+        too_many += violation(rules, order) > 0
+    assert n_cases > 100 and too_many > 0
+
+
+def test_greedy_loses_with_groups_that_overlap():
+    scores = np.array([1.0, 0.9, 0.9, 0.1])
+    of = [[True, True, False, False], [True, False, True, False]]
+    rules = Rules(quotas=[Quota(one, first=2, at_most=1) for one in of])
+    best = decode_scores(scores, rules=rules)
+    assert best.objective[0] == pytest.approx(-2.0109, abs=1e-4)
+    greedy = [0, 3, 1, 2]
+    assert violation(rules, greedy) == 0
+    assert scores[greedy] @ LOG[:4] == pytest.approx(1.9007, abs=1e-4)
+
+
+def contradicted(weights, order):
+    return sum(weights[order[b], order[a]] for b in range(len(order)) for a in range(b))
+
+
+def expected_scores(labels, chances, loss):
+    """The expected targets and preferences of one query, and the resolved loss."""
+    r = labels.shape[1]
+    loss = loss.resolve(labels.reshape(-1))
+    queries = Queries.single(r)
+    u = sum(p * loss.encode(one, queries) for p, one in zip(chances, labels, strict=True))
+    difference = labels[:, :, None] - labels[:, None, :]
+    weight = np.maximum(difference, 0) if loss.pair_weight == "graded" else difference > 0
+    return u, np.tensordot(chances, weight.astype(float), 1), loss
+
+
+@pytest.mark.parametrize("score_function", ["borda", "least_squares"])
+@pytest.mark.parametrize(
+    ("grades", "pair_weight"),
+    [([0.0, 1.0], "binary"), ([2.0, 5.0], "graded"), ([0.0, 1.0, 3.0], "graded")],
+)
+def test_disagreement_by_scores_is_exact_under_rules_where_it_says_so(
+    grades, pair_weight, score_function
+):
+    rng = np.random.default_rng(0)
+    loss = get_loss("pd_by_scores").set_params(
+        pair_weight=pair_weight, score_function=score_function
+    )
+    for _ in range(40):
+        r = int(rng.integers(2, 6))
+        labels = rng.choice(grades, (3, r))
+        u, weights, resolved = expected_scores(labels, rng.dirichlet(np.ones(3)), loss)
+        assert resolved.exact_under_rules
+        rules = random_rules(r, rng, None, ("place", "quota", "before"))
+        permitted = [p for p in itertools.permutations(range(r)) if violation(rules, p) == 0]
+        if permitted:
+            ranks = decode_scores(u, rules=rules, discounts=-np.arange(1.0, r + 1)).ranks
+            found = contradicted(weights, np.argsort(ranks))
+            assert found == pytest.approx(min(contradicted(weights, p) for p in permitted))
+
+
+def test_disagreement_by_scores_of_other_preferences_is_not_called_proved():
+    """The document that wins most is pinned below the top; only the pairs say who is better."""
+    pairs, weight = [(0, 1), (2, 0), (2, 1)], [1.0, 1.6, 0.1]
+    weights = np.zeros((3, 3))
+    weights[tuple(np.transpose(pairs))] = weight
+    X, groups = np.eye(3), [0] * 3
+    labels = preference_labels(pairs, groups, weight)
+    rules = Rules(place=[0, 0, 2])
+    free = Ridge(alpha=1e-9, fit_intercept=False)
+    found = {}
+    for loss in ("pd", "pd_by_scores"):
+        ranker = CalibratedRanker(free, loss=loss, context=None).fit(X, labels)
+        ranks = ranker.predict(X, groups, rules=rules)
+        found[loss] = contradicted(weights, np.argsort(ranks)), ranker
+    assert found["pd_by_scores"][0] == pytest.approx(1.6)
+    report = found["pd_by_scores"][1].rules_report(X, groups, rules=rules)
+    assert report["optimal"].tolist() == [False]
+    best = np.argsort(decode_preferences(weights, rules=rules).ranks)
+    assert contradicted(weights, best) == pytest.approx(1.1)
+    # nothing is lost where no rule binds, nor with grades whose differences are the weights
+    report = found["pd_by_scores"][1].rules_report(X, groups, rules=Rules())
+    assert report["optimal"].tolist() == [True]
+    graded = get_loss("pd_by_scores").set_params(pair_weight="graded")
+    for loss, proved in ((graded, True), ("pd_by_scores", False)):
+        ranker = CalibratedRanker(free, loss=loss, context=None).fit(X, [2.0, 1.0, 0.0], groups)
+        assert ranker.rules_report(X, groups, rules=rules)["optimal"].tolist() == [proved]
+
+
 def test_at_most_so_many_of_a_brand_is_what_the_greedy_choice_gives():
     rng = np.random.default_rng(0)
     scores, brand = rng.standard_normal(30), rng.integers(0, 9, 30)
@@ -395,8 +523,9 @@ def test_groups_of_any_type():
 def test_blocked_wins_and_short_queries_can_have_too_many():
     rules = Rules(place=[1, 0, 0], blocked=[1, 0, 0], before=[(0, 1)])
     assert decode_scores([3.0, 1, 2], rules=rules).ranks.tolist() == [3, 2, 1]
-    rules = Rules(quotas=[Quota(["a", "a", "b"], first=10, at_most=1)])
-    assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
+    for first in (10, 3):  # every ranking has all three documents among the first three
+        rules = Rules(quotas=[Quota(["a", "a", "b"], first=first, at_most=1)])
+        assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
 
 
 def test_a_late_name_among_booleans_makes_them_names():

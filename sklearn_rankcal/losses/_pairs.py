@@ -137,6 +137,12 @@ class PDByScores(_Disagreement):
     2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities .20, .10, .36, .24 and .10. All functions f
     with a name put document 2 first, but the best ranking puts document 1 first.
 
+    Under rules (`decoders.Rules`), the best ranking for the scores is the best one for the
+    disagreement if the preferences are differences of scores. This holds for relevance of two
+    grades, and with ``pair_weight="graded"``, for ``"borda"`` and ``"least_squares"``. Otherwise it
+    can contradict more than another ranking that keeps the rules, which ``loss="pd"`` finds, and
+    reports do not call it proved.
+
     The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
     It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
     of graded relevance; and O(sum of r^3) for ``"least_squares"`` where it differs from borda.
@@ -159,6 +165,9 @@ class PDByScores(_Disagreement):
         "the distributions of P_f (Ramaswamy et al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies "
         "E[f_i(Y)] > E[f_j(Y)]"
     )
+
+    #: Whether a ranking under rules that is best for the scores is best for the measure.
+    exact_under_rules = False
 
     def __init__(
         self,
@@ -184,6 +193,17 @@ class PDByScores(_Disagreement):
             raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
         check_range(np.array([self.smoothing], dtype=np.float64), "smoothing")
         super().check(labels)
+
+    def resolve(self, relevance: Any) -> PDByScores:
+        """Return a copy of the loss, and find out whether preferences are differences of scores."""
+        resolved: PDByScores = super().resolve(relevance)
+        known = ["borda"] if callable(self.pair_weight) else ["borda", "least_squares"]
+        graded = self.pair_weight == "graded"
+        if not isinstance(relevance, Preferences) and self.score_function in known:
+            # Of labels that are distributed, only the smallest and the largest one come here.
+            binary = not graded and len(relevance) > 2 and len(np.unique(relevance)) <= 2
+            resolved.exact_under_rules = graded or binary
+        return resolved
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
         """Compute the score f_i(y) of every row."""
