@@ -18,6 +18,7 @@ from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
 Differences = RelevanceDifferences | PreferenceDifferences
@@ -259,6 +260,11 @@ def _mean_share(
     return sums / queries.broadcast(queries.sizes)
 
 
+def _winner(y: Floats, opposed: Floats) -> Floats:
+    """1, -1 or 0; sums of weights that are equal can differ by rounding."""
+    return np.where(exceeds(np.abs(y - opposed), 0.0, y + opposed), np.sign(y - opposed), 0.0)
+
+
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
     # log((y + c) / (opposed + c)), without loss of digits where the quotient is close to 1
     more, less = np.maximum(y, opposed), np.minimum(y, opposed)
@@ -314,7 +320,7 @@ def least_squares_scores(weights: Floats) -> Floats:
 #: The score functions of `PDByScores` by name. They map differences and c to scores of all rows.
 SCORES: dict[str, Callable[[Differences, float], Floats]] = {
     "borda": _borda,
-    "copeland": partial(_mean_share, share=lambda y, z, c: np.sign(y - z), degree=0),
+    "copeland": partial(_mean_share, share=lambda y, z, c: _winner(y, z), degree=0),
     "row_sums": partial(_mean_share, share=lambda y, z, c: y, degree=1),
     "log_odds": partial(_mean_share, share=_log_odds, degree=None),
     "least_squares": _least_squares,
@@ -332,7 +338,7 @@ def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Fl
 #: entry maps c to a function, which maps weights (n, r, r) to sizes (n, r).
 SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
     "borda": lambda c: _mean_over_others(lambda y, z: y + z),
-    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(np.sign(y - z))),
+    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(_winner(y, z))),
     "row_sums": lambda c: _mean_over_others(lambda y, z: y),
     "log_odds": lambda c: _mean_over_others(
         lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)

@@ -156,6 +156,42 @@ def exact_votes(case):
     case.equal(10 * shown.objective, exact.objective, "another optimum")
 
 
+def symmetric_votes(case):
+    """Votes with exact ties, in another unit and with documents in another order."""
+    rng, r = case.rng, case.whole(2, 6)
+    u = rng.integers(0, 4, (r, r)) * 1.0
+    if case.chance(0.5):  # a rotation of all documents changes nothing
+        u = u[0][(np.arange(r) - np.arange(r)[:, None]) % r]
+    unit = case.choose([0.1, 0.3, 0.7, 2.0 ** case.whole(-60, 60), 10.0 ** case.whole(-12, 12)])
+    order = rng.permutation(r)
+    v = (u * unit)[np.ix_(order, order)]
+    method = case.choose(["auto", "exact"])
+    one, other = (case.call(_D.decode_preferences, w, method) for w in (u, v))
+    case.equal(other.objective / unit, one.objective, "another objective by the unit")
+    case.equal(other.lower_bound / unit, one.lower_bound, "another bound by the unit")
+    case.expect(bool(one.optimal) and bool(other.optimal), "a proof that depends on the unit")
+    # sums of whole numbers have no rounding errors: ties are in the order of the documents
+    borda = case.call(_D.decode_preferences, v, "borda").ranks
+    net = (u - u.T).sum(axis=1)[order]
+    case.expect(np.argsort(borda).tolist() == np.argsort(-net, kind="stable").tolist(),
+                "Borda ranks that rounding decides")  # fmt: skip
+    margin = float(case.choose([0.0, 1.0, 2.0, 3.0]))
+    one = case.call(_D.decode_tiers, u[np.ix_(order, order)], margin)
+    other = case.call(_D.decode_tiers, v, margin * unit)
+    case.expect(one.ranks.tolist() == other.ranks.tolist(), "tiers that rounding decides")
+    given = rules_oracle.random_rules(r, rng)
+    shift = case.choose([0.0, 1e3, 1e6])
+    scores = rng.integers(0, 4, r) / 8
+    found = [case.attempt(_D.decode_scores, s, rules=given)
+             for s in (scores, unit * scores, scores + shift)]  # fmt: skip
+    if any(outcome.error is not None for outcome in found):
+        case.expect(all(outcome.error is not None for outcome in found), "refuses another unit")
+        return
+    phi = 1 / np.log2(np.arange(2, r + 2))
+    gains = [scores @ phi[outcome.value.ranks - 1] for outcome in found]
+    case.equal(gains, [gains[0]] * 3, "rankings that depend on the unit or a constant")
+
+
 def bad_matrix(case):
     """Matrices and options without a meaning."""
     function, methods = case.choose(
