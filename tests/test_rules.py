@@ -856,3 +856,18 @@ def test_rules_of_preferences_name_the_rows_of_the_user():
     decoder = LocalSearchPreferences()
     with pytest.raises(ContradictoryRulesError):
         decoder.decode(np.ones(1), Queries.single(2), rules=Rules(place=[2, 2]))
+
+
+def test_whether_disagreement_by_scores_is_exact_follows_all_labels():
+    loss = get_loss("pd_by_scores")
+    assert loss.resolve(np.array([0.0, 1.0, 1.0])).exact_under_rules
+    assert not loss.resolve(np.array([0.0, 1.0, 2.0])).exact_under_rules
+    # of labels that are distributed, the smallest and the largest are known
+    assert not loss.resolve(np.array([0.0, 1.0])).exact_under_rules
+    copeland = get_loss("pd_by_scores").set_params(score_function="copeland")
+    assert not copeland.resolve(np.array([0.0, 1.0, 1.0])).exact_under_rules
+    ranker = LinearRanker("pointwise_squared", loss="pd_by_scores", solver="sgd", random_state=0)
+    ranker.partial_fit(DATA.X, (DATA.y > 1) * 1.0, groups=DATA.groups)
+    assert ranker.loss_.exact_under_rules
+    ranker.partial_fit(DATA.X, DATA.y, groups=DATA.groups)
+    assert not ranker.loss_.exact_under_rules
