@@ -18,7 +18,7 @@ def random_rules(r, rng, soft=None, kinds=("place", "interval", "blocked", "befo
         name = rng.choice(["earliest", "latest"])
         given[name] = np.where(rng.random(r) < 0.3, rng.integers(1, r + 1, r), np.nan)
     if "blocked" in kinds and rng.random() < 0.3:
-        given["blocked"] = rng.random(r) < 0.25
+        given["blocked"] = rng.random(r) < rng.choice([0.25, 0.25, 1.0])
     if "before" in kinds and rng.random() < 0.3:
         given["before"] = [
             tuple(rng.choice(r, 2, replace=False).tolist()) for _ in range(rng.integers(1, 3))
@@ -32,6 +32,8 @@ def random_rules(r, rng, soft=None, kinds=("place", "interval", "blocked", "befo
             bounds = {}
             if bound != "at_most":
                 bounds["at_least"] = np.sort(rng.integers(0, 2, len(first))).tolist()
+                if of.dtype != bool and rng.random() < 0.3:  # also of a group that does not occur
+                    bounds["at_least"] = {int(rng.integers(0, 4)): bounds["at_least"]}
             if bound != "at_least":
                 bounds["at_most"] = np.sort(rng.integers(1, 3, len(first))).tolist()
             given["quotas"].append(Quota(of, first=first, **bounds))
@@ -65,15 +67,17 @@ def violation(rules, order):
             total += place[a] > place[b]
     for quota in rules.quotas:
         of = np.asarray(quota.of)
-        names = [True] if of.dtype == bool else np.unique(of[~blocked])
-        for name in names:
+        names = [True] if of.dtype == bool else np.unique(of[~blocked]).tolist()
+        named = quota.at_least if isinstance(quota.at_least, dict) else {}
+        for name in {*names, *named}:
             members = {row for row in range(r) if of[row] == name and not blocked[row]}
-            if not members:
+            if not members and name not in named:
                 continue
+            at_least = named.get(name) if named else quota.at_least
             for j, first in enumerate(np.atleast_1d(quota.first)):
                 count = len(members & set(order[: min(first, n_shown)]))
-                if quota.at_least is not None:
-                    total += max(0, np.atleast_1d(quota.at_least)[j] - count)
+                if at_least is not None:
+                    total += max(0, np.atleast_1d(at_least)[j] - count)
                 if quota.at_most is not None and first < n_shown:
                     total += max(0, count - np.atleast_1d(quota.at_most)[j])
     return int(total)

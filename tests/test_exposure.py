@@ -135,3 +135,67 @@ def test_many_documents_and_groups():
     shares = [policy.exposure[of == name].mean() for name in range(8)]
     assert shares == pytest.approx(np.full(8, discounts(100).mean()), abs=1e-5)
     assert len(policy.rankings[0]) <= 9
+
+
+UNITS = [1e-12, 1e-6, 1e-5, 5e-5, 1e-4, 0.1, 0.3, 0.7, 1e4, 1e12]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("what", ["scores", "discounts", "both"])
+def test_units_do_not_change_the_policy(what, unit):
+    a = 1.0 if what == "discounts" else unit
+    b = 1.0 if what == "scores" else unit
+    scores, of = np.array([0.9, 0.8, 0.7, 0.6]), ["x", "x", "y", "y"]
+    policy = exposure_policy(a * scores, of=of, discounts=b * discounts(4))
+    assert policy.expected[0] / (a * b) == pytest.approx(1.9562, abs=2e-5)
+    assert policy.price[0] / (a * b) == pytest.approx(0.05693, abs=1e-5)
+    wanted = exposure_policy(scores, of=of)
+    assert policy.price[0] / (a * b) == pytest.approx(wanted.price[0], rel=1e-6)
+    assert policy.exposure / b == pytest.approx(wanted.exposure, abs=1e-6)
+
+
+@pytest.mark.parametrize("shift", [-1e4, 1.0, 1e4, 1e6])
+def test_a_constant_of_the_scores_does_not_change_the_policy(shift):
+    scores, of = np.array([0.9, 0.8, 0.7, 0.6]), ["x", "x", "y", "y"]
+    wanted = exposure_policy(scores, of=of)
+    policy = exposure_policy(scores + shift, of=of)
+    assert policy.price == pytest.approx(wanted.price, rel=1e-6)
+    assert policy.expected == pytest.approx(wanted.expected + shift * discounts(4).sum())
+    assert policy.exposure == pytest.approx(wanted.exposure, abs=1e-6)
+
+
+def test_random_policies_are_equivariant():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        r = int(rng.integers(2, 7))
+        # symmetric scores have several best policies, of equal value
+        scores = rng.standard_normal(r) if rng.random() < 0.5 else rng.integers(0, 3, r) / 10
+        of, d = rng.integers(0, 3, r), 0.9 ** np.arange(r)
+        ratio = float(rng.choice([0.5, 1.0]))
+        wanted = exposure_policy(scores, of=of, ratio=ratio, discounts=d)
+        a, b = 10.0 ** rng.integers(-12, 13, 2) * rng.choice([0.1, 0.3, 0.7])
+        shift = float(rng.choice([0.0, 1e3])) * a
+        policy = exposure_policy(a * scores + shift, of=of, ratio=ratio, discounts=b * d)
+        assert policy.price / (a * b) == pytest.approx(wanted.price, abs=1e-7)
+        shares = [policy.exposure[of == name].mean() for name in np.unique(of)]
+        assert (np.array(shares) >= (ratio * d.mean() - 1e-8) * b).all()
+        order = rng.permutation(r)
+        mixed = exposure_policy(scores[order], of=of[order], ratio=ratio, discounts=d)
+        assert mixed.price == pytest.approx(wanted.price, abs=1e-7)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.999, 0.99999])
+def test_nearly_equal_discounts_have_an_exact_price(decay):
+    # A constant of the discounts gives all documents the same exposure.
+    scores, of, d = np.array([3.0, 1.0, 4.0, 1.5, 5.0]), [0, 1, 0, 1, 0], decay ** np.arange(5)
+    wanted = exposure_policy(scores, of=of, discounts=(d - d[-1]) / (d[0] - d[-1]))
+    policy = exposure_policy(scores, of=of, discounts=d)
+    assert policy.price / (d[0] - d[-1]) == pytest.approx(wanted.price, rel=1e-3)
+
+
+def test_equal_shares_are_always_possible():
+    for unit in UNITS:
+        policy = exposure_policy([3.0, 2.0, 1.0], discounts=unit * discounts(3))
+        assert policy.exposure / unit == pytest.approx(np.full(3, discounts(3).mean()), abs=1e-7)
+    none = exposure_policy([3.0, 2.0, 1.0], discounts=[0.0, 0.0, 0.0])
+    assert none.exposure.tolist() == [0, 0, 0]

@@ -148,7 +148,9 @@ def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
                 one = aggregate(votes, method)
-            for item, score in zip(one.items.tolist(), one.scores, strict=True):
+            # of Kemeny, a board shows one of several best rankings, which would be no tie
+            scores = get_structure(method).scores(votes) if method == "kemeny" else one.scores
+            for item, score in zip(one.items.tolist(), scores, strict=True):
                 samples[b, ids.index(item)] = score
             parts[b] = components([unit[:2] for unit in drawn], ids)
         votes_of = [sum(item in content[:2] for content in contents) for item in ids]
@@ -300,7 +302,8 @@ def test_ties_of_few_votes_have_wide_intervals(method):
     one = Judgements.from_pairs([("a", "b")], tied=[True])
     result = aggregate(one, method, n_resamples=640)
     assert abs(result.probability_above("a", "b") - 0.5) < 0.1
-    assert (result.score_low < result.score_high).all() and result.ranks.tolist() == [1, 1]
+    assert (result.score_low < result.score_high).all()
+    assert result.ranks.tolist() == ([1, 2] if method == "kemeny" else [1, 1])
     assert (result.score_low <= result.scores).all() and (result.scores <= result.score_high).all()
 
 

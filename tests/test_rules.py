@@ -33,6 +33,7 @@ from sklearn_rankcal.decoders._rules_orders import (
     best_of_subsets,
 )
 from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
@@ -164,12 +165,14 @@ def plain_integer_program(scores, discounts, rules):
         high.append(np.inf)
     for quota in rules.quotas:
         of = np.asarray(quota.of)
-        for name in [True] if of.dtype == bool else np.unique(of):
+        named = quota.at_least if isinstance(quota.at_least, dict) else {}
+        for name in {*([True] if of.dtype == bool else of.tolist()), *named}:
             members = np.flatnonzero(of == name)
+            at_least = named.get(name) if named else quota.at_least
             for j, first in enumerate(np.atleast_1d(quota.first)):
                 inside = x[members][:, :first].ravel()
-                if len(members) and quota.at_least is not None:
-                    add(inside, np.atleast_1d(quota.at_least)[j], np.inf)
+                if (len(members) or name in named) and at_least is not None:
+                    add(inside, np.atleast_1d(at_least)[j], np.inf)
                 if len(members) and quota.at_most is not None and first < r:
                     add(inside, -np.inf, np.atleast_1d(quota.at_most)[j])
     result = milp(
@@ -363,6 +366,133 @@ def test_the_best_permitted_document_next_is_not_the_best_ranking():
     assert -(scores[greedy] @ LOG[:4]) > best.objective[0] + 0.05
 
 
+def greedy_choice(scores, orders):
+    """Take the best document next of those with which one of the orders can begin."""
+    found, left = [], [list(order) for order in orders]
+    for place in range(len(scores)):
+        best = max({order[place] for order in left}, key=lambda i: scores[i])
+        found.append(best)
+        left = [order for order in left if order[place] == best]
+    return found
+
+
+def test_greedy_with_foresight_is_optimal_for_pins_and_at_most_of_disjoint_groups():
+    """By enumeration. Without foresight of later pins, it takes too many of their groups."""
+    rng = np.random.default_rng(0)
+    n_cases = too_many = 0
+    for _ in range(200):
+        r = int(rng.integers(2, 6))
+        scores = rng.permutation(np.arange(1.0, r + 1)) ** rng.choice([0.1, 1, 3])
+        first = sorted(set(rng.integers(1, r + 1, 2).tolist()))
+        bounds = np.sort(rng.integers(0, 3, len(first))).tolist()
+        quota = Quota(rng.integers(0, 3, r), first=first, at_most=bounds)
+        pins = rng.permutation(
+            np.append(rng.integers(0, 2) * rng.integers(1, r + 1), [0] * (r - 1))
+        )
+        rules = Rules(place=pins, quotas=[quota])
+        every = list(itertools.permutations(range(r)))
+        permitted = [order for order in every if violation(rules, order) == 0]
+        if not permitted:
+            continue
+        n_cases += 1
+        greedy = greedy_choice(scores, permitted)
+        for kinds in DISCOUNTS:
+            best = max(scores[list(order)] @ kinds(r) for order in permitted)
+            assert scores[greedy] @ kinds(r) == pytest.approx(best)
+            found = decode_scores(scores, rules=rules, discounts=kinds(r))
+            assert found.objective[0] == pytest.approx(-best)
+        # one that counts only the documents above, and puts the pin where it belongs
+        near = [order for order in every if violation(Rules(place=pins), order) == 0]
+        order = []
+        for k in range(r):
+            free = {one[k] for one in near if list(one[:k]) == order}
+            counts = np.bincount(np.asarray(quota.of)[order], minlength=3)
+            most = min([b for f, b in zip(first, bounds, strict=True) if k < f < r], default=r)
+            fits = {i for i in free if counts[quota.of[i]] < most} or free
+            order.append(max(fits, key=lambda i: scores[i]))
+        too_many += violation(rules, order) > 0
+    assert n_cases > 100 and too_many > 0
+
+
+def test_greedy_loses_with_groups_that_overlap():
+    scores = np.array([1.0, 0.9, 0.9, 0.1])
+    of = [[True, True, False, False], [True, False, True, False]]
+    rules = Rules(quotas=[Quota(one, first=2, at_most=1) for one in of])
+    best = decode_scores(scores, rules=rules)
+    assert best.objective[0] == pytest.approx(-2.0109, abs=1e-4)
+    greedy = [0, 3, 1, 2]
+    assert violation(rules, greedy) == 0
+    assert scores[greedy] @ LOG[:4] == pytest.approx(1.9007, abs=1e-4)
+
+
+def contradicted(weights, order):
+    return sum(weights[order[b], order[a]] for b in range(len(order)) for a in range(b))
+
+
+def expected_scores(labels, chances, loss):
+    """The expected targets and preferences of one query, and the resolved loss."""
+    r = labels.shape[1]
+    loss = loss.resolve(labels.reshape(-1))
+    queries = Queries.single(r)
+    u = sum(p * loss.encode(one, queries) for p, one in zip(chances, labels, strict=True))
+    difference = labels[:, :, None] - labels[:, None, :]
+    weight = np.maximum(difference, 0) if loss.pair_weight == "graded" else difference > 0
+    return u, np.tensordot(chances, weight.astype(float), 1), loss
+
+
+@pytest.mark.parametrize("score_function", ["borda", "least_squares"])
+@pytest.mark.parametrize(
+    ("grades", "pair_weight"),
+    [([0.0, 1.0], "binary"), ([2.0, 5.0], "graded"), ([0.0, 1.0, 3.0], "graded")],
+)
+def test_disagreement_by_scores_is_exact_under_rules_where_it_says_so(
+    grades, pair_weight, score_function
+):
+    rng = np.random.default_rng(0)
+    loss = get_loss("pd_by_scores").set_params(
+        pair_weight=pair_weight, score_function=score_function
+    )
+    for _ in range(40):
+        r = int(rng.integers(2, 6))
+        labels = rng.choice(grades, (3, r))
+        u, weights, resolved = expected_scores(labels, rng.dirichlet(np.ones(3)), loss)
+        assert resolved.exact_under_rules
+        rules = random_rules(r, rng, None, ("place", "quota", "before"))
+        permitted = [p for p in itertools.permutations(range(r)) if violation(rules, p) == 0]
+        if permitted:
+            ranks = decode_scores(u, rules=rules, discounts=-np.arange(1.0, r + 1)).ranks
+            found = contradicted(weights, np.argsort(ranks))
+            assert found == pytest.approx(min(contradicted(weights, p) for p in permitted))
+
+
+def test_disagreement_by_scores_of_other_preferences_is_not_called_proved():
+    """The document that wins most is pinned below the top; only the pairs say who is better."""
+    pairs, weight = [(0, 1), (2, 0), (2, 1)], [1.0, 1.6, 0.1]
+    weights = np.zeros((3, 3))
+    weights[tuple(np.transpose(pairs))] = weight
+    X, groups = np.eye(3), [0] * 3
+    labels = preference_labels(pairs, groups, weight)
+    rules = Rules(place=[0, 0, 2])
+    free = Ridge(alpha=1e-9, fit_intercept=False)
+    found = {}
+    for loss in ("pd", "pd_by_scores"):
+        ranker = CalibratedRanker(free, loss=loss, context=None).fit(X, labels)
+        ranks = ranker.predict(X, groups, rules=rules)
+        found[loss] = contradicted(weights, np.argsort(ranks)), ranker
+    assert found["pd_by_scores"][0] == pytest.approx(1.6)
+    report = found["pd_by_scores"][1].rules_report(X, groups, rules=rules)
+    assert report["optimal"].tolist() == [False]
+    best = np.argsort(decode_preferences(weights, rules=rules).ranks)
+    assert contradicted(weights, best) == pytest.approx(1.1)
+    # nothing is lost where no rule binds, nor with grades whose differences are the weights
+    report = found["pd_by_scores"][1].rules_report(X, groups, rules=Rules())
+    assert report["optimal"].tolist() == [True]
+    graded = get_loss("pd_by_scores").set_params(pair_weight="graded")
+    for loss, proved in ((graded, True), ("pd_by_scores", False)):
+        ranker = CalibratedRanker(free, loss=loss, context=None).fit(X, [2.0, 1.0, 0.0], groups)
+        assert ranker.rules_report(X, groups, rules=rules)["optimal"].tolist() == [proved]
+
+
 def test_at_most_so_many_of_a_brand_is_what_the_greedy_choice_gives():
     rng = np.random.default_rng(0)
     scores, brand = rng.standard_normal(30), rng.integers(0, 9, 30)
@@ -382,7 +512,10 @@ def test_groups_of_any_type():
     scores = [4.0, 3.0, 2.0, 1.0]
     for of in (["a", "a", None, "b"], [1.0, 1.0, np.nan, 2.0], [True, True, None, False],
                pd.Series(["a", "a", pd.NA, "b"], dtype="string"), ["a", "a", None, 7],
-               pd.Categorical(["a", "a", None, "b"]), [True, True, False, False]):  # fmt: skip
+               pd.Categorical(["a", "a", None, "b"]), [True, True, False, False],
+               pd.array([True, True, pd.NA, False], dtype="boolean"),
+               np.array([np.True_, True, None, False], dtype=object),
+               pl.Series([True, True, None, False])):  # fmt: skip
         found = decode_scores(scores, rules=Rules(quotas=[Quota(of, first=2, at_most=1)]))
         assert found.ranks.tolist() == [1, 3, 2, 4], of
 
@@ -390,8 +523,113 @@ def test_groups_of_any_type():
 def test_blocked_wins_and_short_queries_can_have_too_many():
     rules = Rules(place=[1, 0, 0], blocked=[1, 0, 0], before=[(0, 1)])
     assert decode_scores([3.0, 1, 2], rules=rules).ranks.tolist() == [3, 2, 1]
-    rules = Rules(quotas=[Quota(["a", "a", "b"], first=10, at_most=1)])
-    assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
+    for first in (10, 3):  # every ranking has all three documents among the first three
+        rules = Rules(quotas=[Quota(["a", "a", "b"], first=first, at_most=1)])
+        assert decode_scores([3.0, 2, 1], rules=rules).ranks.tolist() == [1, 2, 3]
+
+
+def test_a_late_name_among_booleans_makes_them_names():
+    of = np.array([True] * 101 + ["x", "y"], dtype=object)
+    rules = Rules(quotas=[Quota(of, first=102, at_most=101), Quota(of, first=1, at_least={"x": 1})])
+    ranks = decode_scores(np.arange(103.0)[::-1], rules=rules).ranks
+    assert ranks[101] == 1
+
+
+@pytest.mark.parametrize("soft", [None, 0.5])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda rules: decode_scores([2.0, 1.0], rules=rules),
+        lambda rules: decode_preferences(np.ones((2, 2)), rules=rules),
+        lambda rules: decode_preferences(np.ones((2, 2)), "exact", rules=rules),
+        lambda rules: decode_average_precision(np.ones((2, 2)), rules=rules),
+    ],
+)
+def test_a_quota_counts_where_all_documents_are_blocked(decode, soft):
+    quota = Quota(["x", "y"], first=1, at_least={"x": 1})
+    for blocked in ([True, True], [True, False]):
+        rules = Rules(blocked=blocked, quotas=[quota], soft=soft)
+        if soft is None:
+            with pytest.raises(ContradictoryRulesError, match="at least 1 of the 0 documents of"):
+                decode(rules)
+        else:
+            assert np.all(decode(rules).violation == 1)
+    # groups that do not occur have no bound unless they are named
+    rules = Rules(blocked=[True, True], quotas=[Quota(["x", "y"], first=1, at_least=1)], soft=soft)
+    assert decode(rules) is not None
+
+
+def test_more_than_sixteen_blocked_documents_break_a_quota():
+    of, u = ["x"] * 18, np.ones((18, 18))
+    quota = Quota(of, first=1, at_least={"x": 1})
+    for method in ("local_search", "exact"):
+        with pytest.raises(ContradictoryRulesError):
+            decode_preferences(u, method, rules=Rules(blocked=[True] * 18, quotas=[quota]))
+        soft = Rules(blocked=[True] * 18, quotas=[quota], soft=0.5)
+        assert decode_preferences(u, method, rules=soft).violation == 1
+
+
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        np.array([True, False, np.False_], dtype=object),
+        pd.array([True, False, False], dtype="boolean"),
+        pd.array([1, 0, 0], dtype="Int64"),
+        np.array([np.int8(1), 0, 0.0], dtype=object),
+        pl.Series([True, False, False]),
+        np.ma.array([True, False, False], mask=False),
+    ],
+    ids=["objects", "nullable", "nullable numbers", "mixed", "polars", "masked"],
+)
+def test_blocked_rows_of_any_type(blocked):
+    assert decode_scores([3.0, 2, 1], rules=Rules(blocked=blocked)).ranks.tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("blocked", "words"),
+    [
+        (pd.array([True, pd.NA, False], dtype="boolean"), "1 are missing. Fill them in: False"),
+        ([None, None, True], "2 are missing"),
+        ([0.0, np.nan, 1.0], "1 are missing"),
+        (["yes", "no", "no"], "got 'yes'"),
+        ([0, 1, 2], "got 2"),
+        ([True, False], r"shape .3,., one for each row; got shape .2,."),
+        (np.ma.array([True, False, False], mask=[0, 1, 0]), "masked"),
+    ],
+)
+def test_what_blocked_cannot_be(blocked, words):
+    with pytest.raises(ValueError, match=words):
+        decode_scores([3.0, 2, 1], rules=Rules(blocked=blocked))
+
+
+def test_a_contradiction_names_the_quota():
+    first = Quota(["x", "x", "y"], first=1, at_most={"x": 0})
+    second = Quota(["x", "y", "y"], first=1, at_least={"x": 1})
+    third = Quota([True, False, False], first=1, at_least=1)
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=Rules(quotas=[first, second]))
+    assert error.value.rules == [
+        "at most 0 of the 2 documents of 'x' (quotas[0]) among the first 1",
+        "at least 1 of the 1 documents of 'x' (quotas[1]) among the first 1",
+    ]
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=Rules(quotas=[third, first]))
+    assert "at least 1 of the 1 documents (quotas[0]) among the first 1" in error.value.rules
+    table = {"brand": ["x", "x", "y"], "shop": ["x", "y", "y"]}
+    rules = Rules(quotas=[Quota("brand", first=1, at_most={"x": 0}),
+                          Quota("shop", first=1, at_least={"x": 1})])  # fmt: skip
+    with pytest.raises(ContradictoryRulesError) as error:
+        decode_scores([3.0, 2, 1], rules=rules.with_columns(table))
+    assert [text.split(" among")[0] for text in error.value.rules] == [
+        "at most 0 of the 2 documents of 'x' in 'brand'",
+        "at least 1 of the 1 documents of 'x' in 'shop'",
+    ]
+
+
+def test_the_report_lists_quotas_that_look_alike():
+    of = [list("aabbaabbaa"), list("ababababab")]
+    rules = Rules(quotas=[Quota(one, first=3, at_most=1) for one in of])
+    assert [name.split(":")[0] for name in rules.statements()] == ["quotas[0]", "quotas[1]"]
 
 
 def test_bounds_for_named_groups():
@@ -618,3 +856,18 @@ def test_rules_of_preferences_name_the_rows_of_the_user():
     decoder = LocalSearchPreferences()
     with pytest.raises(ContradictoryRulesError):
         decoder.decode(np.ones(1), Queries.single(2), rules=Rules(place=[2, 2]))
+
+
+def test_whether_disagreement_by_scores_is_exact_follows_all_labels():
+    loss = get_loss("pd_by_scores")
+    assert loss.resolve(np.array([0.0, 1.0, 1.0])).exact_under_rules
+    assert not loss.resolve(np.array([0.0, 1.0, 2.0])).exact_under_rules
+    # of labels that are distributed, the smallest and the largest are known
+    assert not loss.resolve(np.array([0.0, 1.0])).exact_under_rules
+    copeland = get_loss("pd_by_scores").set_params(score_function="copeland")
+    assert not copeland.resolve(np.array([0.0, 1.0, 1.0])).exact_under_rules
+    ranker = LinearRanker("pointwise_squared", loss="pd_by_scores", solver="sgd", random_state=0)
+    ranker.partial_fit(DATA.X, (DATA.y > 1) * 1.0, groups=DATA.groups)
+    assert ranker.loss_.exact_under_rules
+    ranker.partial_fit(DATA.X, DATA.y, groups=DATA.groups)
+    assert not ranker.loss_.exact_under_rules

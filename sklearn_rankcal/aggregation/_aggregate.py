@@ -174,8 +174,11 @@ def aggregate(
             scores[board.rows] = board.scores
         scores = tie_scores(scores, structure, queries)
     elif isinstance(structure, Kemeny):
-        decoded = structure._decode(read.preferences(), n_jobs)
-        scores = structure._scores_of_ranks(read.preferences(), decoded.ranks)
+        decoded, best = structure.decode_board(read.preferences(), read.items, n_jobs)
+        scores = (queries.broadcast(queries.sizes) - decoded.ranks).astype(np.float64)
+        if best is not None:
+            result.best_low, result.best_high = best.low, best.high
+            result._best_exact = best.exact
         result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
         result.optimal = decoded.optimal
     else:

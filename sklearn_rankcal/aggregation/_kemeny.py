@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.decoders import DECODERS, DecodeResult
@@ -10,11 +14,23 @@ from sklearn_rankcal.decoders._search import check_options
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Up to this number of items, all rankings that contradict the least weight are considered.
-MAX_CONSIDERED = 10
+#: Up to this number of compared items, a query is considered as a whole, with many others at once.
+MAX_TOGETHER = 10
+#: Up to this number of items that ties and cycles connect, all best rankings are considered.
+MAX_CONNECTED = 16
 _METHODS = {name: decoder for (space, name), decoder in DECODERS.items() if space == PAIRS}
+
+
+class BestRankings(NamedTuple):
+    """The rankings of each query that contradict the least weight, in row layout."""
+
+    ranks: Ints  # one of them
+    low: Ints  # the best and the worst position of each item in all of them,
+    high: Ints
+    exact: Bools  # or, where this is False of a query, bounds of these positions
 
 
 class Kemeny(ComparisonStructure):
@@ -22,8 +38,13 @@ class Kemeny(ComparisonStructure):
 
     A comparison is contradicted if the ranking puts its loser above its winner. The ranking is that
     of `decode_preferences` for the sums of all comparisons. The score of an item is the number of
-    the other items that are not above it in all such rankings. If there is only one, this is the
-    number of items below.
+    items below it.
+
+    Often several rankings contradict the least weight. `aggregate` shows one of them: at each place
+    the item with the largest weight won minus the weight lost, of those that are next in some best
+    ranking, and the first in the order of the ids if several have the largest. It also says which
+    positions each item has in all of them. `scores` shows none: it takes the middle between the
+    best and the worst of these positions, so that items that can be exchanged have equal scores.
 
     Parameters
     ----------
@@ -37,10 +58,10 @@ class Kemeny(ComparisonStructure):
 
     Notes
     -----
-    Items whose order the comparisons leave open share a rank, whatever the order of the judgements,
-    for queries of up to 10 compared items and ``"auto"`` or ``"exact"``. Otherwise the scores are
-    those of one ranking, in which the weight won minus the weight lost, and then the order of the
-    items, decide where the decoder does not. Items without comparisons are last.
+    The positions in all best rankings are known for ``"auto"`` and ``"exact"`` if majorities that
+    are tied or in a cycle connect at most 16 items, or any number of items without a cycle.
+    Otherwise they are bounds, and the scores are those of one ranking. Items without comparisons
+    are last.
 
     The problem is NP-hard, and ``"exact"`` can take arbitrarily long where cycles connect more than
     16 items. The memory is O(r^2) for a query of r items.
@@ -69,19 +90,23 @@ class Kemeny(ComparisonStructure):
         """Raise ValueError unless the parameters are valid."""
         check_options(self.method, _METHODS, 0, self.time_limit, 0)
 
-    def _decode(self, preferences: Preferences, n_jobs: int | None = None) -> DecodeResult:
-        """Rank the items; the objectives are the weights that the rankings contradict."""
+    def _decode(
+        self, preferences: Preferences, n_jobs: int | None = None, place: Ints | None = None
+    ) -> DecodeResult:
+        """Rank the items; the objectives are the weights that the rankings contradict.
+
+        Where several rankings are equally good, the items in ascending order of `place` decide.
+        """
         self.check()
         queries = preferences.queries
         queries.check_pairs_fit()
         winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
-        net = np.bincount(winner, weight, queries.n_rows)
-        net -= np.bincount(loser, weight, queries.n_rows)
         won, lost, margin = _of_each_pair(preferences)
+        key = _by_net_wins(preferences) if place is None else place
         decoder = _METHODS[self.method]()
         if "time_limit" in decoder.get_params():
             decoder.set_params(time_limit=self.time_limit)
-        result: DecodeResult = decoder.decode(margin, queries, lambda rows: -net[rows], n_jobs)
+        result: DecodeResult = decoder.decode(margin, queries, lambda rows: key[rows], n_jobs)
         # Of each pair, every ranking contradicts the smaller weight of the two directions.
         owner = PAIRS.owners(queries)
         unavoidable = np.bincount(owner, np.minimum(won, lost), queries.n_queries)
@@ -94,14 +119,45 @@ class Kemeny(ComparisonStructure):
         return result
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
-        return self._scores_of_ranks(preferences, self._decode(preferences).ranks)
-
-    def _scores_of_ranks(self, preferences: Preferences, ranks: Ints) -> Floats:
-        """Compute the scores from the ranks of `decode`, which are those of one best ranking."""
         queries = preferences.queries
-        scores = (queries.repeat(queries.sizes) - queries.gather(ranks)).astype(np.float64)
+        place = _by_net_wins(preferences)
+        ranks = self._decode(preferences, place=place).ranks
+        position = ranks.astype(np.float64)
+        # of many resamples, in which larger parts would take too long
+        found = self._best_rankings(preferences, ranks, place, MAX_TOGETHER)
+        if found is not None:
+            middle = (found.low + found.high) / 2
+            position = np.where(queries.broadcast(found.exact), middle, position)
+        return queries.broadcast(queries.sizes) - position
+
+    def decode_board(
+        self, preferences: Preferences, ids: NDArray[Any], n_jobs: int | None = None
+    ) -> tuple[DecodeResult, BestRankings | None]:
+        """Rank the items, whatever their order and that of the judgements.
+
+        The ranks are those of one best ranking. The best rankings are None if the method is not
+        ``"auto"`` or ``"exact"``.
+        """
+        place = _by_net_wins(preferences, ids)
+        result = self._decode(preferences, n_jobs, place)
+        found = self._best_rankings(preferences, result.ranks, place, MAX_CONNECTED)
+        if found is not None:
+            result.ranks = found.ranks
+        return result, found
+
+    def _best_rankings(
+        self, preferences: Preferences, ranks: Ints, place: Ints, limit: int
+    ) -> BestRankings | None:
+        """Find the positions in all best rankings, of which `ranks` are one.
+
+        `limit` is the largest number of items connected by ties and cycles to do it for.
+
+        Of the best rankings, the one returned is the first in the lexicographic order of `place`
+        where ties and cycles connect few items, and `ranks` elsewhere.
+        """
         if self.method not in ("auto", "exact"):
-            return queries.scatter(scores)
+            return None
+        queries = preferences.queries
         margin = _of_each_pair(preferences)[2]
         n_entries = PAIRS.n_entries(queries.sizes)
         starts = np.cumsum(n_entries) - n_entries
@@ -109,24 +165,86 @@ class Kemeny(ComparisonStructure):
         positive = preferences.weight > 0
         compared[preferences.winner[positive]] = compared[preferences.loser[positive]] = 1
         n_compared = queries.sum(compared).astype(np.int64)
+        key, position = queries.gather(place), queries.gather(ranks)
+        shown, low, high = position.copy(), position.copy(), position.copy()
+        alone = queries.gather(compared) == 0
+        low[alone] = queries.repeat(n_compared + 1)[alone]
+        high[alone] = queries.repeat(queries.sizes)[alone]
+        exact = np.ones(queries.n_queries, dtype=bool)
         # A loop over sizes and numbers of compared items, which are the first in the ranking.
         kinds = np.unique(np.column_stack([queries.sizes, n_compared]), axis=0)
-        for r, m in kinds[(kinds[:, 1] > 1) & (kinds[:, 1] <= MAX_CONSIDERED)].tolist():
+        for r, m in kinds[kinds[:, 1] > 1].tolist():
             member = np.flatnonzero((queries.sizes == r) & (n_compared == m))
-            step = rows_per_block(8 * max((m + 4) << m, r * r))
+            step = rows_per_block(8 * max(4 * m << min(m, MAX_TOGETHER), r * r))
             for some in (member[k : k + step] for k in range(0, len(member), step)):
                 net = PAIRS.matrices(margin[starts[some][:, None] + np.arange(r * (r - 1) // 2)], r)
                 inside = queries.offsets[some][:, None] + np.arange(r)
-                order = np.argsort(queries.gather(ranks)[inside], axis=1)[:, :m]
-                net = np.take_along_axis(net, order[:, :, None], axis=1)
-                net = np.take_along_axis(net, order[:, None, :], axis=2)
+                order = np.argsort(position[inside], axis=1)[:, :m]
                 # Where all majorities agree with the ranking, there is no other as good.
-                open_ = ~(net[:, *np.triu_indices(m, 1)] > 0).all(axis=1)
-                if open_.any():
-                    above = decided_pairs(net[open_]).sum(axis=1)
-                    places = np.take_along_axis(inside[open_], order[open_], axis=1)
-                    scores[places] = r - 1.0 - above
-        return queries.scatter(scores)
+                ordered = _take(net, order)
+                open_ = ~(ordered[:, *np.triu_indices(m, 1)] > 0).all(axis=1)
+                if not open_.any():
+                    continue
+                some, inside = some[open_], inside[open_]
+                # The compared items in the order of `place`, in which the first is preferred.
+                order = np.take_along_axis(inside, order[open_], axis=1)
+                order = np.take_along_axis(order, np.argsort(key[order], axis=1), axis=1)
+                net = _take(net[open_], order - inside[:, :1])
+                if m <= MAX_TOGETHER:
+                    shown[order], low[order], high[order] = best_positions(net)
+                    continue
+                for one, rows, q in zip(net, order, some, strict=True):
+                    *found, exact[q] = _positions_of_parts(one, position[rows], limit)
+                    shown[rows], low[rows], high[rows] = found
+        shown, low, high = (queries.scatter(grouped) for grouped in (shown, low, high))
+        return BestRankings(shown, low, high, exact)
+
+
+def _by_net_wins(preferences: Preferences, ids: NDArray[Any] | None = None) -> Ints:
+    """Place all items by the weight won minus the weight lost, and then by their ids or rows."""
+    queries, n = preferences.queries, preferences.n_rows
+    won = np.bincount(preferences.winner, preferences.weight, n)
+    lost = np.bincount(preferences.loser, preferences.weight, n)
+    net = won - lost
+    # Sums of weights that are equal can differ by rounding, which makes them one level.
+    size = np.where(_size_of_terms(preferences.weight) > 0, won + lost, 0.0)
+    size = queries.broadcast(queries.max(size))
+    order = queries.sort(net)
+    new = exceeds(net[order][:-1], net[order][1:], size[order][1:])
+    level = np.empty(n, dtype=np.int64)
+    level[order] = np.append(0, np.cumsum(new))
+    by_id = np.arange(n) if ids is None else _by_content(ids)
+    place = np.empty(n, dtype=np.int64)
+    place[np.lexsort((by_id, level))] = np.arange(n)
+    return place
+
+
+def _by_content(ids: NDArray[Any]) -> Ints:
+    """Number ids in an order that does not depend on the one in which they come."""
+    if ids.dtype.kind != "O":
+        return np.unique(ids, return_inverse=True)[1]
+
+    def key(k: int) -> tuple[str, Any]:
+        kind = type(listed[k])
+        return kind.__name__, listed[k] if kind in (int, float, str) else repr(listed[k])
+
+    listed = ids.tolist()
+    number = np.empty(len(listed), dtype=np.int64)
+    number[sorted(range(len(listed)), key=key)] = np.arange(len(listed))
+    return number
+
+
+def _size_of_terms(terms: Floats, axis: Any = None) -> Floats:
+    """The size of the terms of sums for `exceeds`, 0 for whole numbers, whose sums are exact."""
+    size = np.abs(terms).sum(axis=axis)
+    whole = (terms == np.rint(terms)).all(axis=axis) & (size < 2.0**52)
+    return np.where(whole, 0.0, size)
+
+
+def _take(net: Floats, order: Ints) -> Floats:
+    """Take items of matrices (n, r, r) in the order (n, m)."""
+    net = np.take_along_axis(net, order[:, :, None], axis=1)
+    return np.take_along_axis(net, order[:, None, :], axis=2)
 
 
 def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
@@ -144,70 +262,97 @@ def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
     weights[np.where(winner < loser, 0, 1), entry] = preferences.weight
     won, lost = weights
     margin = won - lost
-    return won, lost, np.where(np.abs(margin) > 1e-12 * (won + lost), margin, 0.0)
+    size = _size_of_terms(weights, axis=0)
+    return won, lost, np.where(exceeds(np.abs(margin), 0.0, size), margin, 0.0)
 
 
 def others_are_as_good(preferences: Preferences, order: Ints) -> bool | None:
-    """Return whether another ranking contradicts as little weight, or None if this is not known.
+    """Return whether another ranking contradicts as little weight, or None if no move finds one.
 
-    `order` are rows of one query, best first, that contradict the least weight. It is never None
-    for up to 10 items, nor if no strict majority is contradicted.
+    `order` are rows of one query, best first, that contradict the least weight. This is for
+    rankings of which `BestRankings` does not know all positions.
     """
-    r = len(order)
-    place = np.full(preferences.n_rows, -1)
-    place[order] = np.arange(r)
-    winner, loser = place[preferences.winner], place[preferences.loser]
-    inside = (winner >= 0) & (loser >= 0)
-    net = np.zeros((r, r))  # the weight with which the item of a row beats that of a column
-    np.add.at(net, (winner[inside], loser[inside]), preferences.weight[inside])
-    net = net - net.T
-    noise = 1e-12 * max(float(np.abs(net).sum()), 1e-300)
-    if (np.diagonal(net, 1) <= noise).any():  # neighbours can be swapped
+    queries = preferences.queries
+    q = int(queries.codes[order[0]])
+    rows = queries.gather(np.arange(queries.n_rows))[queries.offsets[q] : queries.offsets[q + 1]]
+    net = preferences.take_rows(rows, type(queries).single(len(rows)))
+    where = np.argsort(rows)[np.searchsorted(np.sort(rows), order)]
+    net = _take(PAIRS.matrices(_of_each_pair(net)[2][None], len(rows)), where[None])[0]
+    if (np.diagonal(net, 1) == 0).any():  # neighbours can be swapped
         return True
-    if (np.triu(net) >= -noise).all():
-        # No strict majority is contradicted. Another ranking as good contradicts none either, so it
-        # keeps the order of all neighbours, between which there is one: it is the same.
-        return False
-    if r <= MAX_CONSIDERED:
-        return bool((~decided_pairs(net[None]))[0][np.triu_indices(r, 1)].any())
+    size = _size_of_terms(net)
     upper = np.triu(net, 1)
-    down = np.where(upper.cumsum(axis=1) <= noise, 1, 0)  # move an item below the next ones
-    up = np.where(upper[::-1].cumsum(axis=0)[::-1] <= noise, 1, 0)  # and above those before it
-    if (np.triu(down, 1) + np.triu(up, 1)).any():
-        return True
-    return None
+    down = ~exceeds(upper.cumsum(axis=1), 0.0, size)  # move an item below the next ones
+    up = ~exceeds(upper[::-1].cumsum(axis=0)[::-1], 0.0, size)  # and above those before it
+    return True if np.triu(down | up, 1).any() else None
 
 
-def decided_pairs(net: Floats) -> Bools:
-    """Return which item is above which in all rankings that contradict the least weight.
+def best_positions(net: Floats) -> tuple[Ints, Ints, Ints]:
+    """Return ranks of one ranking of least weight, and the best and worst positions in all of them.
 
     `net` (n_problems, r, r) is the weight for the item of a row minus that for the one of a column.
     The contradicted weight is, up to a constant, half the sum of net[i, j] over the pairs with i
     below j. Let f(S) be the least part of it for the items of a set S on top, and g(S) that for the
-    others below them. S can be on top of a best ranking if f(S) + g(S) is the least weight, and
-    item i is above j in all of them if none of these sets contains j without i. The cost is O(2^r
-    r^2) for each problem.
+    others below them. Item j is directly below the set S in a best ranking if f(S), the cost of j
+    there, and g(S with j) add up to the least weight. The first item that can be next is taken at
+    each place. The cost is O(2^r r) for each problem.
     """
     n, r = net.shape[:2]
-    noise = 1e-12 * np.maximum(np.abs(net).sum(axis=(1, 2)), 1e-300)
+    rounding = _size_of_terms(net, axis=(1, 2))
     sets = np.arange(1 << r)
     member = (sets[:, None] >> np.arange(r)) & 1
     # the weight that is contradicted if the next item below the set is that of the column
     cost = (net.sum(axis=1)[:, None, :] - member.astype(np.float64) @ net) / 2
     size = member.sum(axis=1)
+    layers = [sets[size == k] for k in range(r + 1)]
+    every, bits = np.arange(r), 1 << np.arange(r)
     f, g = np.full((2, n, 1 << r), np.inf)
     f[:, 0] = g[:, -1] = 0.0
+    for layer in layers[1:]:  # what is not computed yet is infinite
+        before = layer[:, None] ^ bits
+        f[:, layer] = (f[:, before] + cost[:, before, every]).min(axis=2)
+    for layer in layers[-2::-1]:
+        g[:, layer] = (cost[:, layer] + g[:, layer[:, None] | bits]).min(axis=2)
+    least = f[:, -1]
+    total = f[:, :, None] + cost + g[:, sets[:, None] | bits]
+    best = ~exceeds(total.T, least, rounding).T & (member == 0)
+    low = np.where(best, size[:, None], r).min(axis=1) + 1
+    high = np.where(best, size[:, None], -1).max(axis=1) + 1
+    ranks = np.empty((n, r), dtype=np.int64)
+    problem, top, spent = np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n)
     for k in range(r):
-        for j in range(r):
-            smaller = sets[(size == k) & (member[:, j] == 0)]
-            larger = smaller | 1 << j
-            f[:, larger] = np.minimum(f[:, larger], f[:, smaller] + cost[:, smaller, j])
-            # the same for g, from the largest sets down
-            smaller = sets[(size == r - 1 - k) & (member[:, j] == 0)]
-            found = g[:, smaller | 1 << j] + cost[:, smaller, j]
-            g[:, smaller] = np.minimum(g[:, smaller], found)
-    possible = (f + g <= (f[:, -1] + noise)[:, None]).astype(np.float64)
-    with_other = (possible[:, :, None] * member).transpose(0, 2, 1)  # the sets that contain j
-    above: Bools = (with_other @ (1.0 - member)).transpose(0, 2, 1) == 0
-    above[:, np.arange(r), np.arange(r)] = False
-    return above
+        total = spent[:, None] + cost[problem, top] + g[problem[:, None], top[:, None] | bits]
+        total[member[top] == 1] = np.inf
+        chosen = np.argmax(~exceeds(total.T, least, rounding).T, axis=1)
+        spent += cost[problem, top, chosen]
+        top = top | 1 << chosen
+        ranks[problem, chosen] = k + 1
+    return ranks, low, high
+
+
+def _positions_of_parts(net: Floats, position: Ints, limit: int) -> tuple[Ints, Ints, Ints, bool]:
+    """Do the same for one query with many items, if possible; the last value says whether it was.
+
+    `position` is the position of each item in a best ranking. An item with a strict majority over
+    each item of another part is above all of them in each best ranking.
+    """
+    part = connected_components(net >= 0, connection="strong")[1]
+    shown, low, high, exact = position.copy(), position.copy(), position.copy(), True
+    for one in np.unique(part):
+        items = np.flatnonzero(part == one)
+        others = np.flatnonzero(part != one)
+        start = int((net[items[:1]][:, others] < 0).sum())
+        inner = net[np.ix_(items, items)]
+        if len(items) <= limit:
+            found = best_positions(inner[None])
+            shown[items], low[items], high[items] = (start + values[0] for values in found)
+            continue
+        # A majority between items that no cycle connects is contradicted by no best ranking.
+        cycle = connected_components(inner > 0, connection="strong")[1]
+        forced = (inner > 0) & (cycle[:, None] != cycle)
+        exact &= len(np.unique(cycle)) == len(items)
+        for k in np.argsort(position[items]):  # the items above have all of theirs already
+            forced[:, k] |= forced[:, forced[:, k]].any(axis=1)
+        low[items] = start + 1 + forced.sum(axis=0)
+        high[items] = start + len(items) - forced.sum(axis=1)
+    return shown, low, high, exact

@@ -64,7 +64,8 @@ class Aggregate:
     ranks : ndarray of shape (n_items,)
         The position of each item in its query, 1 = best. Items with equal scores share the best of
         their positions. Items of the largest part are above those of the other parts, and items
-        without a score share the position after all others.
+        without a score share the position after all others. For Kemeny, one ranking that
+        contradicts the least weight, in which no others share a position.
     parts : ndarray of shape (n_items,)
         Scores and ranks of two items can be compared only if they are in the same part of their
         query, where a chain of comparisons connects them. Parts are numbered from 1, larger ones
@@ -77,6 +78,10 @@ class Aggregate:
         For Kemeny only: the weight of the comparisons that the ranking of each query contradicts, a
         weight that every ranking contradicts, and whether the ranking is proved to contradict the
         least.
+    best_low, best_high : ndarray of shape (n_items,) or None
+        For Kemeny only: the best and the worst position of each item in all rankings that
+        contradict the least weight, of which `ranks` are one. Where cycles and ties connect more
+        than 16 items, they can be bounds of these positions.
     score_low, score_high : ndarray of shape (n_items,) or None
         The interval of each score. An end is infinite where the data do not bound the score. None,
         like all following attributes, if there are no resamples.
@@ -126,6 +131,8 @@ class Aggregate:
     objective: Floats | None = None
     lower_bound: Floats | None = None
     optimal: Bools | None = None
+    best_low: Ints | None = None
+    best_high: Ints | None = None
     score_low: Floats | None = None
     score_high: Floats | None = None
     rank_low: Ints | None = None
@@ -141,6 +148,7 @@ class Aggregate:
     notes: tuple[str, ...] = ()
     category_spread: float | None = None
     _rescaled: bool = False
+    _best_exact: Bools | None = None  # of each query whether best_low and best_high occur
     # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
     _above: Floats | None = None
     # of each query the probability that its best item is above all others; NaN if it has no best
@@ -621,12 +629,13 @@ class Aggregate:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
-            The columns are ``query``, ``rank``, ``item`` and ``score``, with resamples also
-            ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query
-            has several. ``votes`` is the number of judgements that contain the item, and
-            ``few_votes`` whether these are fewer than 30. ``win_share`` is the weight of the
-            comparisons that it won, divided by that of all of its comparisons; orders have none. If
-            times are known, ``first_vote`` and ``last_vote`` are those of the item.
+            The columns are ``query``, ``rank``, ``item`` and ``score``, for Kemeny also
+            ``best_low`` and ``best_high``, with resamples also ``score_low``, ``score_high``,
+            ``rank_low`` and ``rank_high``, and ``part`` if a query has several. ``votes`` is the
+            number of judgements that contain the item, and ``few_votes`` whether these are fewer
+            than 30. ``win_share`` is the weight of the comparisons that it won, divided by that of
+            all of its comparisons; orders have none. If times are known, ``first_vote`` and
+            ``last_vote`` are those of the item.
         """
         try:
             import pandas as pd
@@ -639,7 +648,8 @@ class Aggregate:
         columns["score"] = self.scores
         if (self.parts > 1).any():
             columns["part"] = self.parts
-        for name in ("score_low", "score_high", "rank_low", "rank_high"):
+        bounds = ("best_low", "best_high", "score_low", "score_high", "rank_low", "rank_high")
+        for name in bounds:
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
         columns |= vote_columns(self.judgements)
@@ -709,6 +719,11 @@ def _table(result: Aggregate, rows: Ints) -> list[str]:
     if result.rank_low is not None and result.rank_high is not None:
         ranks = zip(result.rank_low[rows], result.rank_high[rows], strict=True)
         columns.insert(1, _column("ranks", [_range(low, high) for low, high in ranks]))
+    if result.best_low is not None and result.best_high is not None:
+        low, high = result.best_low[rows], result.best_high[rows]
+        if (low < high)[result.parts[rows] > 0].any():
+            texts = [_range(*ends) for ends in zip(low, high, strict=True)]
+            columns.insert(1, _column("in best", texts))
     if result.score_low is not None and result.score_high is not None:
         bounds = zip(write(result.score_low[rows]), write(result.score_high[rows]), strict=True)
         texts = [f"{low} to {high}" for low, high in bounds]
@@ -751,13 +766,22 @@ def _certificate(result: Aggregate) -> list[str]:
         lines += [f"every ranking contradicts at least {bound:g}; {way} can find a proof"]
         return lines
     rows = result.rows_of()
-    others = others_are_as_good(preferences, rows[result.parts[rows] > 0])
+    rows = rows[result.parts[rows] > 0]
+    low, high, exact, others = result.best_low, result.best_high, False, None
+    if low is not None and high is not None and result._best_exact is not None:
+        exact, others = bool(result._best_exact[0]), bool((low[rows] < high[rows]).any())
+    if not exact and others is not False:  # the bounds leave it open
+        others = others_are_as_good(preferences, rows)
     if others is None:
         return [*lines, "it is proved that none contradicts less; others may contradict as little"]
     if not others:
         return [*lines, "it is proved that all others contradict more"]
     proof = "it is proved that none contradicts less, but others contradict as little"
-    return [f"a best {lost}", proof]
+    lines = [f"a best {lost}", proof]
+    if low is not None:
+        what = "has" if exact else "bounds"
+        lines.append(f"the column 'in best' {what} the positions of each item in all of them")
+    return lines
 
 
 def _effects(result: Aggregate) -> list[str]:

@@ -24,6 +24,7 @@ from sklearn_rankcal.consistency._rankings import all_ranks
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: The largest query whose cones are searched.
@@ -165,14 +166,14 @@ def is_calibrated_numerically(
         ratio = excess / np.square(regret[at, ranking])
         return CalibrationCheck(None, float(ratio.min()), (n_trials, n))
     failures = np.flatnonzero(minimal)
-    worst = failures[regret[at, ranking][failures].argmax()]
+    worst = failures[np.argmax(is_largest(regret[at, ranking][failures]))]
     q = at[worst]
     counterexample = Counterexample(
         loss,
         _distribution(pool, label[q], weight[q]),
         scores[worst],
         ranks[ranking[worst]].copy(),
-        ranks[expected[q].argmax()].copy(),
+        ranks[np.argmax(is_largest(expected[q]))].copy(),
         float(regret[q, ranking[worst]]),
     )
     return CalibrationCheck(counterexample, 0.0, (n_trials, n))

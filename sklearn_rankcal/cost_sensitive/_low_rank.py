@@ -15,6 +15,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers
+from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Bytes of a block of costs that are computed at a time.
@@ -170,9 +171,12 @@ class LowRankLoss(BaseEstimator):
             loss = cls(left[:, :d] * values[:d], right[:d].T, c, intercept=b if b.any() else 0.0)
             errors = np.abs(loss.expected_cost(loss.alpha, c) - L)
             loss.error = float(errors.max())
-            candidates.append((d, loss.error if d < needed else 0.0, len(candidates), loss))
+            candidates.append((d, loss.error if d < needed else 0.0, loss))
         # The order of preference: fewest outputs, then least error, then fewest constants.
-        best = min(candidates)[-1]
+        fewest = min(candidate[0] for candidate in candidates)
+        few = [candidate for candidate in candidates if candidate[0] == fewest]
+        errors = np.array([candidate[1] for candidate in few])
+        best = few[int(np.argmax(is_largest(-errors, np.abs(L).max())))][-1]
         # Warn if the smallest cost that is not rounding is wrong by more than one in a thousand.
         size = np.abs(L)
         largest = np.maximum(size.max(axis=1, keepdims=True), size.max(axis=0))

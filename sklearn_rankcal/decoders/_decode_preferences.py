@@ -25,6 +25,7 @@ from sklearn_rankcal.decoders._search import (
     warn_if_slow,
 )
 from sklearn_rankcal.decoders._weight_units import power_of_2
+from sklearn_rankcal.utils._rounding import tie
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Default number of steps of the local search. For up to 100 documents they take milliseconds and
@@ -231,7 +232,8 @@ def _greedy_dag(d: Floats, order: str, options: SearchOptions) -> _Found:
 
 
 def _borda(d: Floats, order: str, options: SearchOptions) -> _Found:
-    return _heuristic("borda", np.argsort(-d.sum(axis=2), axis=1, kind="stable"))
+    sums = tie(d.sum(axis=2), np.abs(d).sum(axis=2).max(axis=1))
+    return _heuristic("borda", np.argsort(-sums, axis=1, kind="stable"))
 
 
 def _copeland(d: Floats, order: str, options: SearchOptions) -> _Found:

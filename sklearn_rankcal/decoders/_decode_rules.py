@@ -28,6 +28,7 @@ from sklearn_rankcal.decoders._rules_places import Found, best_places, contradic
 from sklearn_rankcal.decoders._search import SearchOptions
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Random steps of the local search under rules.
@@ -197,12 +198,14 @@ def _decode_query(
     deadline = None if limit is None else time.monotonic() + limit
     best = best_of_search(objective, rules, soft, start, _N_PERTURBATIONS, options.seed, deadline)
     value = objective.value(best) + (soft or 0.0) * rules.violation(best)
+    # Rounding can only lose this proof, and never make a false one.
     found = Found(best, bound, value <= bound, "local_search")
     if exact and not found.proved and isinstance(objective, Disagreement):
         solved = best_linear_order(objective, rules, soft, limit)
         if solved is not None:
             broken = rules.violation(solved.order)
-            better = objective.value(solved.order) + (soft or 0.0) * broken < value
+            again = objective.value(solved.order) + (soft or 0.0) * broken
+            better = exceeds(value, again, objective.size)
             order = solved.order if better else best
             found = solved._replace(order=order, bound=max(bound, solved.bound))
     return found

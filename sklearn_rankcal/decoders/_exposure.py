@@ -22,12 +22,16 @@ from sklearn_rankcal.decoders._decode_scores import check_discounts
 from sklearn_rankcal.decoders._rules_of_queries import group_codes
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-# HiGHS solves to 1e-7. Smaller gains of a ranking are rounding errors of the prices.
-_TOLERANCE = 1e-6
+# HiGHS has absolute tolerances, of at least 1e-10: scores and discounts are scaled to 1 before.
+# Gains of a ranking below _TOLERANCE are rounding errors of the prices, and digits beyond _DIGITS
+# are those of the input.
+_TOLERANCE = 1e-9
+_DIGITS = 9
+_HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass
@@ -165,11 +169,12 @@ def exposure_policy(
 
     Notes
     -----
-    Some optimum has at most one ranking more than there are constraints, because it is a vertex of
-    a linear program. The rankings are generated one at a time, by sorts of scores plus the prices
-    of exposure, until no ranking improves the policy. This takes milliseconds for a few groups and
-    a second for 100 documents that are groups by themselves. Duplicates of the doubly stochastic
-    matrix of [1]_ are not needed, and `ExposurePolicy.matrix` returns it.
+    Neither the units of scores and discounts nor a constant that is added to the scores change the
+    policy. Some optimum has at most one ranking more than there are constraints, because it is a
+    vertex of a linear program. The rankings are generated one at a time, by sorts of scores plus
+    the prices of exposure, until no ranking improves the policy. This takes milliseconds for a few
+    groups and a second for 100 documents that are groups by themselves. Duplicates of the doubly
+    stochastic matrix of [1]_ are not needed, and `ExposurePolicy.matrix` returns it.
 
     References
     ----------
@@ -205,9 +210,14 @@ def exposure_policy(
     rankings, probabilities, exposures, expected, price = [], [], [], [], []
     for q in range(queries.n_queries):  # each query is a program of its own
         part = slice(queries.offsets[q], queries.offsets[q + 1])
-        u, d = values[part], phi[: queries.sizes[q]]
-        sharing = _sharing(code[part], worth[part], float(d.mean()), ratio)
-        found = _solve(u, d, *sharing)
+        d = phi[: queries.sizes[q]]
+        u, u_unit, u_middle = _standardise(values[part])
+        d_unit = float(d.max()) or 1.0
+        d = d / d_unit
+        # Of policies that are equally good, rounding errors of the unit must not choose one.
+        rounded = np.round(u, _DIGITS), np.round(d, _DIGITS)
+        sharing = _sharing(code[part], worth[part], float(rounded[1].mean()), ratio)
+        found = _solve(*rounded, *sharing)
         if isinstance(found, float):
             raise ValueError(
                 f"No policy gives each group of query {queries.ids[q]!r} ratio={ratio!r} of its "
@@ -216,12 +226,15 @@ def exposure_policy(
             )
         orders, chance = found
         ranks = np.argsort(orders, axis=1) + 1
+        listed = np.lexsort(ranks.T[::-1])  # not in the order in which the search found them
+        ranks, chance = ranks[listed], chance[listed]
         exposure = chance @ d[ranks - 1]
         rankings.append(ranks)
         probabilities.append(chance)
-        exposures.append(exposure)
-        expected.append(float(u @ exposure))
-        price.append(max(0.0, float(np.sort(u)[::-1] @ d) - expected[-1]))
+        exposures.append(exposure * d_unit)
+        # The exposures of a query have the sum of the discounts, whatever the policy.
+        expected.append(float(u @ exposure) * u_unit * d_unit + u_middle * float(d.sum()) * d_unit)
+        price.append(max(0.0, float(np.sort(u)[::-1] @ d - u @ exposure)) * u_unit * d_unit)
     return ExposurePolicy(
         queries.ids,
         rankings,
@@ -233,12 +246,18 @@ def exposure_policy(
     )
 
 
+def _standardise(scores: Floats) -> tuple[Floats, float, float]:
+    """Scores moved and scaled to [-1, 1], their unit, and the score that becomes 0."""
+    low, high = float(scores.min()), float(scores.max())
+    middle, unit = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
+    return (scores.astype(np.float64) - middle) / unit, unit, middle
+
+
 def _codes(of: ArrayLike, n: int) -> Ints:
     """The number of the group of each row, -1 for none; False is a group here."""
     codes, names = group_codes(of, n)
     if names == [True]:
-        flags = np.asarray(of)
-        missing = [value is None or value != value for value in flags.tolist()]
+        missing = [is_missing(value) for value in np.asarray(of).tolist()]
         codes = np.where(missing, -1, codes + 1)
     return codes
 
@@ -321,7 +340,7 @@ def _generate(
             assert limits is not None
             cost, upper, bound = -np.array(values), -table, -limits
         sums = np.append(np.ones(n), np.zeros(len(cost) - n))[None]
-        solved = linprog(cost, A_ub=upper, b_ub=bound, A_eq=sums, b_eq=[1.0], method="highs-ds")
+        solved = linprog(cost, upper, bound, sums, [1.0], method="highs-ds", options=_HIGHS)
         if solved.x is None:
             raise RuntimeError(f"The linear program of a policy was not solved: {solved.message}")
         prices = -solved.ineqlin.marginals

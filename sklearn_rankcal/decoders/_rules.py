@@ -29,8 +29,8 @@ class Quota:
         The group of each row, such as its brand, or the name of a column of the data frame X. None
         and NaN mean no group. If it is boolean, the rows with True are the only group.
     first : int or list of int
-        The number of places, or an increasing list of them. Where a query shows fewer documents,
-        `at_most` asks for nothing, because every ranking has them all.
+        The number of places, or an increasing list of them. Where a query shows as many documents
+        or fewer, `at_most` asks for nothing, because every ranking has them all.
     at_least, at_most : int, list of int or dict, default=None
         The bounds for each group that occurs in the query: a number, a list with one number for
         each entry of `first`, or a dictionary from groups to either. A group that the dictionary
@@ -76,6 +76,11 @@ class Quota:
         shown = {"of": self._name, "first": self.first}
         shown |= {"at_least": self.at_least, "at_most": self.at_most}
         return f"Quota({', '.join(f'{k}={v!r}' for k, v in shown.items() if v is not None)})"
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column of the groups, if they were given by one."""
+        return self._name if isinstance(self._name, str) else None
 
     def copy_for(self, of: Any) -> Quota:
         """Return the same quota for other rows, or with a column in the place of its name."""
@@ -137,8 +142,9 @@ class Rules:
     """What the ranking of each query has to keep, for the ``predict`` of a fitted ranker.
 
     A ranking that keeps the rules and has the least expected loss is still found exactly where
-    decoding without rules is exact: the same predictions serve with other rules each day. The
-    places are counted without the blocked documents. :ref:`rules` explains all of it.
+    decoding without rules is exact (for ``loss="pd_by_scores"`` only with labels of two grades or
+    ``pair_weight="graded"``): the same predictions serve with other rules each day. The places are
+    counted without the blocked documents. :ref:`rules` explains all of it.
 
     Parameters
     ----------
@@ -253,7 +259,10 @@ class Rules:
             without[name] = self._copy(**{name: () if name == "before" else None})
         for number, quota in enumerate(self.quotas):
             kept = self.quotas[:number] + self.quotas[number + 1 :]
-            without[repr(quota)] = self._copy(quotas=kept)
+            name = repr(quota)
+            if sum(repr(other) == name for other in self.quotas) > 1:
+                name = f"quotas[{number}]: {name}"
+            without[name] = self._copy(quotas=kept)
         return without
 
     def _copy(self, **changes: Any) -> Rules:

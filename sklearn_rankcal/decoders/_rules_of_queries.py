@@ -16,6 +16,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
 from sklearn_rankcal.utils._typing import Bools, Ints
 
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+
 
 class QuotaOfQuery(NamedTuple):
     """Between `at_least` and `at_most` of the `members` are among the first `prefix` places."""
@@ -162,7 +164,11 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
         _places(getattr(rules, name), name, n_rows) for name in ("place", "earliest", "latest")
     )
     blocked = _booleans(rules.blocked, "blocked", n_rows)
-    codes = [(quota, *group_codes(quota.of, n_rows)) for quota in rules.quotas]
+    names = _names_of_quotas(rules.quotas)
+    codes = [
+        (quota, name, *group_codes(quota.of, n_rows))
+        for quota, name in zip(rules.quotas, names, strict=True)
+    ]
     pairs = pairs_of_queries(rules.before, queries)
     order = np.arange(n_rows) if queries.order is None else queries.order
     ids = queries.ids
@@ -193,12 +199,24 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
             found.before = [
                 (number[a], number[b]) for a, b in pairs.get(q, ()) if a in number and b in number
             ]
-        for quota, code, names in codes:
-            found.quotas += _quotas_of_query(quota, code[own], names, n)
+        for quota, name, code, of_groups in codes:
+            found.quotas += _quotas_of_query(quota, name, code[own], of_groups, n)
         yield found
 
 
-def _quotas_of_query(quota: Quota, code: Ints, names: list[Any], n: int) -> list[QuotaOfQuery]:
+def _names_of_quotas(quotas: list[Quota]) -> list[str]:
+    """Say which quota a text is about: its column, or else its number if there are several."""
+    found = []
+    for number, quota in enumerate(quotas):
+        name = f" in {quota.column!r}" if quota.column is not None else ""
+        alike = sum(other.column == quota.column for other in quotas) > 1
+        found.append(f"{name} (quotas[{number}])" if alike else name)
+    return found
+
+
+def _quotas_of_query(
+    quota: Quota, of_quota: str, code: Ints, names: list[Any], n: int
+) -> list[QuotaOfQuery]:
     wanted = set(np.unique(code[code >= 0]).tolist())
     if isinstance(quota.at_least, Mapping):
         # A group of which the query has no document can break its bound, too.
@@ -216,14 +234,14 @@ def _quotas_of_query(quota: Quota, code: Ints, names: list[Any], n: int) -> list
             # Every ranking has all documents among the first n, so that nothing can be too many.
             large = len(members) if at_most is None or prefix >= n else at_most
             if small > 0 or large < len(members):
-                text = _text(small, large, len(members), names[k], prefix)
+                text = _text(small, large, len(members), names[k], of_quota, prefix)
                 found.append(QuotaOfQuery(members, min(prefix, n), small, large, text))
     return found
 
 
-def _text(small: int, large: int, n: int, name: Any, prefix: int) -> str:
+def _text(small: int, large: int, n: int, name: Any, of_quota: str, prefix: int) -> str:
     bounds = ([f"at least {small}"] if small else []) + ([f"at most {large}"] if large < n else [])
-    of = "" if name is True else f" of {name!r}"
+    of = of_quota if name is True else f" of {name!r}{of_quota}"
     return f"{' and '.join(bounds)} of the {n} documents{of} among the first {prefix}"
 
 
@@ -274,16 +292,19 @@ def _places(values: Any, name: str, n_rows: int) -> Ints:
 def _booleans(values: Any, name: str, n_rows: int) -> Bools:
     if values is None:
         return np.zeros(n_rows, dtype=bool)
+    check_no_mask(values, name)
     array = np.asarray(values)
-    if array.dtype != bool and all(type(v) in (bool, int, float) and v in (0, 1)
-                                   for v in array.ravel().tolist()):  # fmt: skip
-        array = array.astype(bool)
-    if array.shape != (n_rows,) or array.dtype != bool:
-        raise ValueError(
-            f"{name} must be booleans, or 0 and 1, of shape ({n_rows},), one for each row; got "
-            f"shape {array.shape} of {array.dtype}."
-        )
-    return array
+    wrong = [v for v in array.ravel().tolist() if not isinstance(v, _NUMBERS) or v not in (0, 1)]
+    if array.shape == (n_rows,) and not wrong:
+        return array.astype(bool)
+    got = f"got shape {array.shape}."
+    if wrong and is_missing(wrong[0]):
+        got = f"{len(wrong)} are missing. Fill them in: False for rows that are shown."
+    elif wrong:
+        got = f"got {wrong[0]!r}."
+    raise ValueError(
+        f"{name} must be booleans, or 0 and 1, of shape ({n_rows},), one for each row; {got}"
+    )
 
 
 def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
@@ -296,9 +317,12 @@ def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
         kept = np.array([not is_missing(v) for v in array], dtype=bool)
     else:
         kept = array == array
-    if array.dtype == bool or all(isinstance(v, bool | np.bool_) for v in array[kept][:100]):
-        flags = np.array([bool(v) for v in array]) & kept if array.dtype == object else array
-        return np.where(flags.astype(bool), 0, -1), [True]
+    if array.dtype == bool or (
+        array.dtype == object and all(isinstance(v, bool | np.bool_) for v in array[kept])
+    ):
+        flags = np.zeros(n_rows, dtype=bool)
+        flags[kept] = array[kept].astype(bool)
+        return np.where(flags, 0, -1), [True]
     codes = np.full(n_rows, -1)
     try:
         names, codes[kept] = np.unique(array[kept], return_inverse=True)

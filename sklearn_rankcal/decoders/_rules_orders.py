@@ -14,6 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sklearn_rankcal.decoders._rules_of_queries import QueryRules
 from sklearn_rankcal.decoders._rules_places import Found
+from sklearn_rankcal.utils._rounding import ROUNDING
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Up to so many documents, subset dynamic programming takes O(2^r r) time: a second for 16.
@@ -27,6 +28,7 @@ class Disagreement:
 
     def __init__(self, d: Floats) -> None:
         self.d = d
+        self.size = float(np.abs(d).sum())  # of the terms of all values
         self.lost = np.maximum(d, 0.0)  # lost[i, j]: what is lost if j is before i
 
     def value(self, order: Ints) -> float:
@@ -60,6 +62,7 @@ class AveragePrecision:
 
     def __init__(self, u: Floats) -> None:
         self.u = u
+        self.size = float(np.abs(u).sum())
 
     def value(self, order: Ints) -> float:
         placed = np.tril(self.u[np.ix_(order, order)])
@@ -126,7 +129,7 @@ def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None)
         extra[of_size] += np.where(amount > 0, amount, 0) * np.where(amount > 0, per_unit, 1.0)
     best = np.full(1 << n, np.inf)
     last = np.full(1 << n, -1, dtype=np.int8)
-    best[0] = 0.0
+    best[0] = extra[0]  # quotas of no place, in a query without shown documents
     steps = []  # for each document, the cost after each set (of the other documents)
     for i in range(n):
         inside = np.zeros(1)
@@ -175,7 +178,7 @@ def best_of_search(
     Each descent step takes O(r^2) time and a check of the rules for each move that is tried.
     """
     rng = np.random.RandomState(random_state)
-    tolerance = 1e-12 * max(1.0, abs(objective.value(start)))
+    tolerance = ROUNDING * objective.size
 
     def total(order: Ints) -> float:
         return objective.value(order) + (soft or 0.0) * rules.violation(order)

@@ -41,6 +41,10 @@ def best_places(
     - Otherwise it is an integer program.
     """
     by_score = np.lexsort((np.arange(len(u)), -u))
+    if not rules.n:  # all documents are blocked, and a quota can ask for some
+        broken = rules.violation(by_score)
+        possible = soft is not None or not broken
+        return Found(by_score, (soft or 0.0) * broken, True, "sort") if possible else None
     own, u = rules.permuted(by_score), u[by_score]
     found = _best_of_sorted(u, discounts, own, time_limit)
     if soft is not None:
@@ -193,9 +197,12 @@ def _integer_program(
         end, late = _late_places(rules.low, rules.high, [quota.prefix for quota in rules.quotas])
         possible &= (first < end) | np.logical_or.reduceat(late, first, axis=1)
     document, block = np.nonzero(possible)
-    # HiGHS stops at a gap of 1e-6, which is to be small beside the costs.
-    scale = float(np.abs(u).max() * np.abs(discounts).max()) / 1e4 or 1.0
-    cost = -u[document] * discounts[first[block]] / scale
+    # HiGHS stops at a gap of 1e-6, which is to be small beside the costs. A constant of the scores
+    # adds the same to all rankings.
+    middle = float(u.max() / 2 + u.min() / 2)
+    centred, constant = u - middle, -middle * float(discounts.sum())
+    scale = float(np.abs(centred).max() * np.abs(discounts).max()) / 1e4 or 1.0
+    cost = -centred[document] * discounts[first[block]] / scale
     if soft is not None:
         below = np.maximum(rules.low[document] - last[block], 0)
         above = np.maximum(first[block] - rules.high[document], 0)
@@ -275,7 +282,7 @@ def _integer_program(
     order = _ordered_blocks(block_of, rules.before)
     value_found = -float(u[order] @ discounts) + (soft or 0.0) * rules.violation(order)
     dual = result.fun if result.mip_dual_bound is None else result.mip_dual_bound
-    bound = min(float(dual) * scale, value_found)
+    bound = min(float(dual) * scale + constant, value_found)
     proved = result.status == 0
     return Found(order, value_found if proved else bound, proved, "integer_program")
 

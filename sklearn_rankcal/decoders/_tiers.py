@@ -17,6 +17,7 @@ from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Up to so many documents, dynamic programming over pairs of sets takes O(3^r) time, about 20 ms.
@@ -154,7 +155,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
         order[q] = np.concatenate(tiers)
         sizes = [len(tier) for tier in tiers]
         first[q] = np.repeat(np.append(0, np.cumsum(sizes)[:-1]) + 1, sizes)
-    proved = exact | (bound - gain <= 1e-12 * np.abs(d).sum(axis=(1, 2)))
+    proved = exact | ~exceeds(bound, gain, np.abs(d).sum(axis=(1, 2)))
     return Decoded(
         order,
         -gain,
@@ -187,7 +188,7 @@ def _best_tiers(gains: Floats) -> list[Ints]:
     above = np.zeros((n_sets, r))  # above[S, t]: the gain of all of S above t
     for i in range(r):
         above[1 << i : 1 << (i + 1)] = above[: 1 << i] + gains[i]
-    few = 1e-13 * (np.abs(gains).sum() + 1e-300)  # of equal divisions, the one with fewer tiers
+    few = ROUNDING * np.abs(gains).sum()  # of equal divisions, the one with fewer tiers
     for s in range(n_sets - 1):  # O(3^r) entries in all
         tiers, worth = np.zeros(1, dtype=np.int64), np.full(1, best[s] - few)
         for t in range(r):
@@ -195,7 +196,7 @@ def _best_tiers(gains: Floats) -> list[Ints]:
                 tiers = np.concatenate([tiers, tiers | 1 << t])
                 worth = np.concatenate([worth, worth + above[s, t]])
         tiers, worth = tiers[1:] | s, worth[1:]
-        better = worth > best[tiers]
+        better = worth > best[tiers] + few / 2
         best[tiers[better]] = worth[better]
         before[tiers[better]] = s
     found, last = [], n_sets - 1
@@ -217,7 +218,7 @@ def _search(gains: Floats, order: Ints, seed: int) -> list[Ints]:
             p, q = rng.randint(len(order), size=2)
             perturbed = np.insert(np.delete(perturbed, p), q, perturbed[p])
         found = _improve(gains, perturbed)
-        if _value(gains, found) > value:
+        if exceeds(_value(gains, found), value, np.abs(gains).sum()):
             best, value = found, _value(gains, found)
     return best
 
@@ -226,19 +227,19 @@ def _improve(gains: Floats, order: Ints) -> list[Ints]:
     """Divide an order into its best tiers and move single documents, until nothing is gained."""
     tiers = _divide(gains, order)
     value = _value(gains, tiers)
-    tolerance = 1e-12 * np.abs(gains).sum()
+    tolerance = ROUNDING * np.abs(gains).sum()
     while True:
         tiers = _move(gains, tiers, tolerance)
         divided = _divide(gains, np.concatenate(tiers))
         again = _value(gains, divided)
         if again <= value + tolerance:
-            return tiers if _value(gains, tiers) >= again else divided
+            return divided if exceeds(again, _value(gains, tiers), np.abs(gains).sum()) else tiers
         tiers, value = divided, again
 
 
 def _divide(gains: Floats, order: Ints) -> list[Ints]:
     """The best division of an order into tiers, by dynamic programming in O(r^2)."""
-    r = len(order)
+    r, size = len(order), np.abs(gains).sum()
     # over[j, k]: the gain of the first j documents above the document at place k
     over = np.zeros((r + 1, r))
     np.cumsum(gains[np.ix_(order, order)], axis=0, out=over[1:])
@@ -247,7 +248,7 @@ def _divide(gains: Floats, order: Ints) -> list[Ints]:
     sums = np.concatenate([np.zeros((r + 1, 1)), np.cumsum(over, axis=1)], axis=1)
     for k in range(1, r + 1):
         worth = best[:k] + sums[np.arange(k), k] - sums[np.arange(k), np.arange(k)]
-        start[k] = np.argmax(worth)
+        start[k] = np.argmax(is_largest(worth, size))  # the first one makes the fewest tiers
         best[k] = worth[start[k]]
     edges = [r]
     while edges[-1]:

@@ -18,6 +18,7 @@ from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
 Differences = RelevanceDifferences | PreferenceDifferences
@@ -137,6 +138,12 @@ class PDByScores(_Disagreement):
     2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities .20, .10, .36, .24 and .10. All functions f
     with a name put document 2 first, but the best ranking puts document 1 first.
 
+    Under rules (`decoders.Rules`), the best ranking for the scores is the best one for the
+    disagreement if the preferences are differences of scores. This holds for relevance of two
+    grades, and with ``pair_weight="graded"``, for ``"borda"`` and ``"least_squares"``. Otherwise it
+    can contradict more than another ranking that keeps the rules, which ``loss="pd"`` finds, and
+    reports do not call it proved.
+
     The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
     It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
     of graded relevance; and O(sum of r^3) for ``"least_squares"`` where it differs from borda.
@@ -159,6 +166,9 @@ class PDByScores(_Disagreement):
         "the distributions of P_f (Ramaswamy et al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies "
         "E[f_i(Y)] > E[f_j(Y)]"
     )
+
+    #: Whether a ranking under rules that is best for the scores is best for the measure.
+    exact_under_rules = False
 
     def __init__(
         self,
@@ -184,6 +194,17 @@ class PDByScores(_Disagreement):
             raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
         check_range(np.array([self.smoothing], dtype=np.float64), "smoothing")
         super().check(labels)
+
+    def resolve(self, relevance: Any) -> PDByScores:
+        """Return a copy of the loss, and find out whether preferences are differences of scores."""
+        resolved: PDByScores = super().resolve(relevance)
+        known = ["borda"] if callable(self.pair_weight) else ["borda", "least_squares"]
+        graded = self.pair_weight == "graded"
+        if not isinstance(relevance, Preferences) and self.score_function in known:
+            # Of labels that are distributed, only the smallest and the largest one come here.
+            binary = not graded and len(relevance) > 2 and len(np.unique(relevance)) <= 2
+            resolved.exact_under_rules = graded or binary
+        return resolved
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
         """Compute the score f_i(y) of every row."""
@@ -237,6 +258,11 @@ def _mean_share(
     else:
         return _by_matrices(targets, lambda y: share(y, y.transpose(0, 2, 1), c).mean(axis=2))
     return sums / queries.broadcast(queries.sizes)
+
+
+def _winner(y: Floats, opposed: Floats) -> Floats:
+    """1, -1 or 0; sums of weights that are equal can differ by rounding."""
+    return np.where(exceeds(np.abs(y - opposed), 0.0, y + opposed), np.sign(y - opposed), 0.0)
 
 
 def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
@@ -294,7 +320,7 @@ def least_squares_scores(weights: Floats) -> Floats:
 #: The score functions of `PDByScores` by name. They map differences and c to scores of all rows.
 SCORES: dict[str, Callable[[Differences, float], Floats]] = {
     "borda": _borda,
-    "copeland": partial(_mean_share, share=lambda y, z, c: np.sign(y - z), degree=0),
+    "copeland": partial(_mean_share, share=lambda y, z, c: _winner(y, z), degree=0),
     "row_sums": partial(_mean_share, share=lambda y, z, c: y, degree=1),
     "log_odds": partial(_mean_share, share=_log_odds, degree=None),
     "least_squares": _least_squares,
@@ -312,7 +338,7 @@ def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Fl
 #: entry maps c to a function, which maps weights (n, r, r) to sizes (n, r).
 SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
     "borda": lambda c: _mean_over_others(lambda y, z: y + z),
-    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(np.sign(y - z))),
+    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(_winner(y, z))),
     "row_sums": lambda c: _mean_over_others(lambda y, z: y),
     "log_odds": lambda c: _mean_over_others(
         lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)

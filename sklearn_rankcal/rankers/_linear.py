@@ -298,6 +298,8 @@ class LinearRanker(QueryRanker):
         else:
             X, labels, queries = read_labelled(self, X, y, groups)
             loss = self.loss_
+            if getattr(loss, "exact_under_rules", False):  # by the labels so far
+                loss.exact_under_rules = loss.resolve(labels).exact_under_rules
             loss.check(labels)
             # A call that fails leaves the state as it was.
             model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_

@@ -153,7 +153,10 @@ def decode_under(ranker: Any, X: Any, queries: Queries, rules: Rules) -> DecodeR
     if scores is not None:
         # Documents with equal scores keep the order that they have without rules.
         free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
-        return decode_scores_under(rules, scores, queries, _discounts(ranker.loss_), free)
+        result = decode_scores_under(rules, scores, queries, _discounts(ranker.loss_), free)
+        if not getattr(ranker.loss_, "exact_under_rules", True):
+            result.optimal &= result.method == "sort"
+        return result
     decoder = ranker.decoder_
     if not isinstance(decoder, MatrixDecoder):
         raise TypeError(f"{type(decoder).__name__} does not decode under rules.")
@@ -179,7 +182,8 @@ def _discounts(loss: Any) -> Callable[[int], NDArray[np.float64]]:
         return measure.discounts
     if loss.space == PAIRS or isinstance(measure, PairwiseAgreement):
         # Where the preferences are differences of scores, the contradicted weight of a ranking is
-        # the sum over documents of score times place, up to factors and constants.
+        # the sum over documents of score times place, up to factors and constants. Where they are
+        # not, `exact_under_rules` of the loss is False.
         return lambda r: -np.arange(1.0, r + 1.0)
     raise TypeError(
         f"{type(loss).__name__} on scores has no discounts of places, so that scores do not say "

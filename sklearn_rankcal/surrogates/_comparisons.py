@@ -16,6 +16,7 @@ from sklearn_rankcal.surrogates._margins import Margin, capped_exp, find_margin,
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _INCONSISTENT = (
@@ -183,6 +184,8 @@ class DifferenceGraph(ComparisonSurrogate):
         low, high = np.minimum(winner, loser), np.maximum(winner, loser)
         pairs, number = np.unique(low * n_rows + high, return_inverse=True)
         net = np.bincount(number, np.where(winner == low, weight, -weight), len(pairs))
+        # Sums of weights of both directions that are equal can differ by rounding.
+        net[~exceeds(np.abs(net), 0.0, np.bincount(number, weight, len(pairs)))] = 0.0
         low, high = pairs // n_rows, pairs % n_rows
         forward = net > 0
         kept = net != 0

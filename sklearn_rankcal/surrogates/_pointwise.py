@@ -18,6 +18,7 @@ from sklearn_rankcal.surrogates._base import (
     gains,
 )
 from sklearn_rankcal.surrogates._margins import capped_exp, straightened_exp
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
 _CONVEX_SUM = (
@@ -276,8 +277,8 @@ class PointwiseSmoothHinge(_BoundedPointwise):
         linear = width * low / (eta - low)
         score = np.where(linear <= 1.0 - width, linear, low / eta)
         if width < 0.5:  # every score from width to 1 - width is a minimiser of utility eta / 2
-            score = np.where(2 * low == eta, 0.5, score)
-        return np.where(2 * expected <= eta, score, 1.0 - score)
+            score = np.where(exceeds(eta, 2 * low, eta), score, 0.5)
+        return np.where(exceeds(2 * expected, eta, eta), 1.0 - score, score)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
         """Return 2 sqrt(eta max(width, 1 / width))."""

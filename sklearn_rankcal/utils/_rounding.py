@@ -38,3 +38,19 @@ def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) ->
     with np.errstate(invalid="ignore"):
         close = top - values <= ROUNDING * np.asarray(size)
     return np.asarray((values == top) | close)
+
+
+def tie(values: Floats, size: ArrayLike) -> Floats:
+    """Make values along the last axis equal if, in descending order, none exceeds the next one.
+
+    `size`, as in `exceeds`, has one entry for each vector of values.
+    """
+    order = np.argsort(-values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    first = np.zeros(values.shape, dtype=np.int64)  # the place of the first of the same level
+    new = exceeds(ordered[..., :-1], ordered[..., 1:], np.asarray(size)[..., None])
+    first[..., 1:] = np.where(new, np.arange(1, values.shape[-1]), 0)
+    first = np.maximum.accumulate(first, axis=-1)
+    tied = np.empty_like(ordered)
+    np.put_along_axis(tied, order, np.take_along_axis(ordered, first, axis=-1), axis=-1)
+    return tied

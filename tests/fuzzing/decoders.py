@@ -156,6 +156,42 @@ def exact_votes(case):
     case.equal(10 * shown.objective, exact.objective, "another optimum")
 
 
+def symmetric_votes(case):
+    """Votes with exact ties, in another unit and with documents in another order."""
+    rng, r = case.rng, case.whole(2, 6)
+    u = rng.integers(0, 4, (r, r)) * 1.0
+    if case.chance(0.5):  # a rotation of all documents changes nothing
+        u = u[0][(np.arange(r) - np.arange(r)[:, None]) % r]
+    unit = case.choose([0.1, 0.3, 0.7, 2.0 ** case.whole(-60, 60), 10.0 ** case.whole(-12, 12)])
+    order = rng.permutation(r)
+    v = (u * unit)[np.ix_(order, order)]
+    method = case.choose(["auto", "exact"])
+    one, other = (case.call(_D.decode_preferences, w, method) for w in (u, v))
+    case.equal(other.objective / unit, one.objective, "another objective by the unit")
+    case.equal(other.lower_bound / unit, one.lower_bound, "another bound by the unit")
+    case.expect(bool(one.optimal) and bool(other.optimal), "a proof that depends on the unit")
+    # sums of whole numbers have no rounding errors: ties are in the order of the documents
+    borda = case.call(_D.decode_preferences, v, "borda").ranks
+    net = (u - u.T).sum(axis=1)[order]
+    case.expect(np.argsort(borda).tolist() == np.argsort(-net, kind="stable").tolist(),
+                "Borda ranks that rounding decides")  # fmt: skip
+    margin = float(case.choose([0.0, 1.0, 2.0, 3.0]))
+    one = case.call(_D.decode_tiers, u[np.ix_(order, order)], margin)
+    other = case.call(_D.decode_tiers, v, margin * unit)
+    case.expect(one.ranks.tolist() == other.ranks.tolist(), "tiers that rounding decides")
+    given = rules_oracle.random_rules(r, rng)
+    shift = case.choose([0.0, 1e3, 1e6])
+    scores = rng.integers(0, 4, r) / 8
+    found = [case.attempt(_D.decode_scores, s, rules=given)
+             for s in (scores, unit * scores, scores + shift)]  # fmt: skip
+    if any(outcome.error is not None for outcome in found):
+        case.expect(all(outcome.error is not None for outcome in found), "refuses another unit")
+        return
+    phi = 1 / np.log2(np.arange(2, r + 2))
+    gains = [scores @ phi[outcome.value.ranks - 1] for outcome in found]
+    case.equal(gains, [gains[0]] * 3, "rankings that depend on the unit or a constant")
+
+
 def bad_matrix(case):
     """Matrices and options without a meaning."""
     function, methods = case.choose(
@@ -285,7 +321,9 @@ def bad_rules(case):
     bad = case.choose([
         {"place": [1, 2]}, {"place": [1, 2, -3]}, {"place": [1, 2, 0.5]}, {"place": [1, 1, 0]},
         {"place": ["a", "b", "c"]}, {"place": [4, 0, 0]}, {"earliest": [np.inf, 0, 0]},
-        {"blocked": [0, 2, 0]}, {"blocked": [True]}, {"latest": [1, 1, 1]}, {"place": "column"},
+        {"blocked": [0, 2, 0]}, {"blocked": [True]}, {"blocked": [True, None, False]},
+        {"blocked": ["yes", "no", "no"]}, {"blocked": np.ma.array([1, 0, 0], mask=[0, 1, 0])},
+        {"latest": [1, 1, 1]}, {"place": "column"},
         {"before": [(0, 3)]}, {"before": [(-1, 0)]}, {"before": [(1, 1)]}, {"before": [(0.5, 1)]},
         {"before": [(0, 1), (1, 0)]}, {"soft": -1.0}, {"soft": np.nan}, {"quotas": [3]},
         {"place": np.ma.array([1, 2, 3], mask=[0, 0, 1])}, {"place": [[1, 2, 3]]},
@@ -326,7 +364,8 @@ def exposure(case):
     """`exposure_policy`: a doubly stochastic matrix, and the exposure that was asked for."""
     codes = draw_codes(case)
     n = len(codes)
-    scores, of = case.rng.normal(size=n), case.rng.integers(0, 3, n)
+    scores = case.choose([case.rng.normal(size=n), case.rng.integers(0, 3, n) / 10])
+    of = case.rng.integers(0, 3, n)
     ratio = float(case.choose([0.0, 0.5, 1.0]))
     policy = case.call(_D.exposure_policy, scores, codes, of=of, ratio=ratio)
     ranks = case.call(policy.draw, key="today")
@@ -337,4 +376,10 @@ def exposure(case):
         for name in np.unique(of[rows]):
             shared = policy.exposure[rows][of[rows] == name].mean()
             case.expect(shared >= ratio * phi.mean() - 1e-4, "too little exposure", str(q))
-    case.expect((policy.price >= -1e-9).all(), "a price below 0")
+    case.expect((policy.price >= 0).all(), "a price below 0")
+    unit, scale = (10.0 ** case.whole(-12, 12) * case.choose([1, 0.1, 0.3, 0.7]) for _ in "ab")
+    phi = scale / np.log2(np.arange(2, n + 2))
+    shift = float(case.choose([0.0, 1e3])) * unit
+    given = {"of": of, "ratio": ratio, "discounts": phi}
+    other = case.call(_D.exposure_policy, unit * scores + shift, codes, **given)
+    case.equal(other.price / (unit * scale), policy.price, "another price by the unit", atol=1e-7)

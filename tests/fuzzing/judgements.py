@@ -303,7 +303,7 @@ def leaderboard(case):
         case.expect(ranks[k] == 1 + above, "ranks that do not follow from scores")
     lines = str(result).splitlines()
     titles = [line.split() for line in lines]
-    found = any("rank" in cells[:2] and "item" in cells[:4] for cells in titles)
+    found = any("rank" in cells[:2] and "item" in cells[:6] for cells in titles)
     case.expect(found, "a text without a leaderboard")
     if method == "borda":
         for k, q in enumerate(query):
@@ -317,6 +317,12 @@ def leaderboard(case):
             lost = min(sum(o.index(i) > o.index(j) for i, j in mine) for o in orders)
             case.equal(result.objective[q], lost, "another weight of contradicted comparisons")
             case.expect(result.optimal[q], "no proof for six items")
+            place = {items[k]: (ranks[k], result.best_low[k], result.best_high[k])
+                     for k, code in enumerate(query) if code == q}  # fmt: skip
+            own = sum(place[i][0] > place[j][0] for i, j in mine)
+            case.equal(own, lost, "ranks that are no best ranking")
+            ends = all(low <= rank <= high for rank, low, high in place.values())
+            case.expect(ends, "a position that no best ranking has")
     if n_resamples:
         # NaN where no resample compares the item
         gap = (result.score_high - result.score_low)[~np.isnan(result.score_low)]
@@ -331,7 +337,10 @@ def leaderboard(case):
 
 
 def symmetry(case):
-    """Items that a symmetry exchanges share a rank, in whatever order the judgements come."""
+    """Items that a symmetry exchanges share a rank, in whatever order the judgements come.
+
+    Those of Kemeny share the positions that they have in all best rankings.
+    """
     n, method = case.whole(2, 7), case.choose(_METHODS)
     votes = []  # (judgement, weight), closed under the symmetry
     twins = case.chance(0.5)
@@ -356,7 +365,11 @@ def symmetry(case):
             )
         result = case.call(_A.aggregate, made, method, n_resamples=n_resamples)
         ranks = dict(zip(result.items.tolist(), result.ranks.tolist(), strict=True))
-        found = {ranks[item] for item in equal if item in ranks}
+        shared = ranks
+        if method == "kemeny":
+            ends = zip(result.best_low.tolist(), result.best_high.tolist(), strict=True)
+            shared = dict(zip(result.items.tolist(), ends, strict=True))
+        found = {shared[item] for item in equal if item in shared}
         case.expect(len(found) <= 1, "items that are equal by symmetry have different ranks")
         boards.append(ranks)
         votes = [votes[k] for k in case.rng.permutation(len(votes))]

@@ -68,6 +68,7 @@ CALLS = [
     Call(decoders.preferences, 4, ("decode_preferences", "DecodeResult")),
     Call(decoders.average_precision, 2, ("decode_average_precision",)),
     Call(decoders.exact_votes, 0.05),
+    Call(decoders.symmetric_votes, 1),
     Call(decoders.bad_matrix, 2),
     Call(decoders.scores, 4, ("decode_scores",)),
     Call(decoders.bad_scores, 2),
