@@ -225,6 +225,77 @@ def test_the_fewest_votes_that_change_the_first_place_are_exact_on_small_boards(
     assert first_item(kept) != leader
 
 
+def shuffled_influences(pairs, n=6):
+    """What the influence says of the same votes in other orders, in terms of ids."""
+    found = set()
+    for seed in range(n):
+        some = [pairs[k] for k in np.random.default_rng(seed).permutation(len(pairs))]
+        board = aggregate(Judgements.from_pairs(some))
+        one = board.audit().influence
+        removed = tuple(sorted(some[k] for k in one.votes.tolist()))
+        first, rival = (str(board.items[k]) for k in (one.first, one.rival))
+        found.add((one.n_votes, one.at_least, first, rival, removed))
+    return found
+
+
+def times(counts):
+    return [tuple(pair) for pair, n in counts.items() for _ in range(n)]
+
+
+def test_a_tie_for_the_first_place_is_no_other_first_item():
+    # without three votes for a over b, the two tie
+    counts = {"ab": 5, "ba": 3, "ac": 5, "ca": 3, "bc": 4, "cb": 4}
+    assert shuffled_influences(times(counts)) == {(4.0, 4, "a", "b", (("a", "b"),) * 4)}
+
+
+def test_the_influence_does_not_depend_on_the_order_of_the_votes():
+    # b, c and d have the same record, and votes of several kinds have the same effect
+    even = {one + other: 5 for one in "bcd" for other in "bcd" if one != other}
+    counts = {**even, **{"a" + one: 14 for one in "bcd"}, **{one + "a": 7 for one in "bcd"}}
+    assert len(shuffled_influences(times(counts))) == 1
+
+
+def with_another_part():
+    """Votes of eight items, and of three others that met each other only."""
+    votes = votes_of(n=800, tied=0.0, with_judges=False, gap=0.3)
+    winner, loser = votes.comparisons[:2]
+    pairs = [
+        (votes.items[i], votes.items[j])
+        for i, j in zip(winner.tolist(), loser.tolist(), strict=True)
+    ]
+    return pairs, [("x", "y"), ("y", "z"), ("z", "x"), ("x", "y")]
+
+
+def test_the_largest_part_is_the_board():
+    pairs, apart = with_another_part()
+    alone = aggregate(Judgements.from_pairs(pairs)).audit()
+    with pytest.warns(UserWarning, match="do not connect"):
+        board = aggregate(Judgements.from_pairs([*apart, *pairs]))
+    audit = board.audit()
+    assert audit.items[:8].tolist() == alone.items.tolist()
+    assert set(audit.items[8:].tolist()) == set("xyz")
+    found = audit.influence
+    assert found is not None and found.n_votes == alone.influence.n_votes
+    assert board.items[found.first] == alone.items[0]
+    text = {probe.name: probe.finding for probe in audit.probes}["unbounded"]
+    assert "The largest has 8 items" in text and "3 others cannot be compared" in text
+    # of two parts of three items each, none is the board
+    other = [("u", "v"), ("v", "w"), ("w", "u"), ("u", "v")]
+    with pytest.warns(UserWarning, match="do not connect"):
+        equal = aggregate(Judgements.from_pairs([*apart, *other])).audit()
+    assert equal.influence is None
+    assert "equally large" in {probe.name: probe.finding for probe in equal.probes}["unbounded"]
+
+
+def test_two_items_that_share_the_first_place_are_not_first_instead():
+    """The position changes who is first only if one item alone is first."""
+    counts = {"ab": 6, "ba": 6, "ac": 9, "ca": 3, "bc": 9, "cb": 3}
+    board = aggregate(Judgements.from_pairs(times(counts)))
+    audit = board.audit()
+    assert audit.influence is None
+    assert audit.alternatives["as fitted"].tolist() == [1, 1, 3]
+
+
 def test_the_table_and_the_picture():
     pd = pytest.importorskip("pandas")
     audit = aggregate(votes_of(position=0.4)).audit()

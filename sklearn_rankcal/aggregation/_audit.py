@@ -65,7 +65,8 @@ class Audit:
         The rank of each item if the votes are read in other ways: with an effect of the position,
         with other models of ties, without the judges that a probe names.
     influence : Influence or None
-        The fewest votes whose removal was found to change the first place.
+        The fewest votes whose removal was found to change the first place of the largest part that
+        votes connect. A tie for the first place is no change.
 
     Examples
     --------
@@ -160,7 +161,8 @@ def audit_board(
 
 def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
     if found is None:
-        return None, "The first place is not that of one item in one connected part."
+        where = "in the largest part that votes connect"
+        return None, f"Not asked: no item is alone in the first place {where}."
     total = data.contests.weight.sum()
     few = bool(found.n_votes <= _FEW * total)
     exact = ""

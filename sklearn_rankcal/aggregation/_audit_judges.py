@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtr
 
-from sklearn_rankcal.aggregation._audit_data import AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._audit_probes import listing
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._item_ids import show_id
@@ -98,7 +98,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
         seen = np.zeros(len(data.items), dtype=bool)
         seen[contests.first[kept]] = seen[contests.second[kept]] = True
         if seen.all():
-            other["without these judges"] = ranks_of(data.refit(kept=kept).scores)
+            other["without these judges"] = data.ranks_of(data.refit(kept=kept))
     return found, other
 
 

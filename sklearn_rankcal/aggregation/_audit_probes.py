@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData
 from sklearn_rankcal.aggregation._contest_boards import wins_of
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._unanimous import open_ends
@@ -64,7 +64,14 @@ def unbounded_probe(data: AuditData) -> Finding:
     compared = np.bincount(part)[part] > 1
     n_parts = int((np.bincount(part) > 1).sum())
     if n_parts > 1:
-        return True, f"The items are in {n_parts} parts that no votes connect."
+        text = f"The items are in {n_parts} parts that no votes connect."
+        if not len(data.main):
+            return True, f"{text} The two largest are equally large, so that none is the board."
+        others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
+        return True, (
+            f"{text} The largest has {len(data.main)} items, and the first place is one of them; "
+            f"{_count(others, 'other', 'others')} cannot be compared with it: {listing(others)}."
+        )
     ends = np.flatnonzero((low | high) & compared)
     if not len(ends):
         return False, "Chains of wins lead from each item to each other one."
@@ -111,7 +118,7 @@ def position_probe(
     effect = float(board.fit.weights[place])
     error, free = _error(data, board, place)
     p = float(2 * stdtr(free, -abs(effect) / error)) if error > 0 else 1.0
-    ranks = ranks_of(board.scores)
+    ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
     if known:
         return False, text + " The board allows for it.", p, {}
@@ -120,9 +127,10 @@ def position_probe(
     if p >= level:
         return False, text, p, other
     text += f" Allowing for it moves {moved} ranks"
-    new, old = int(np.argmin(ranks)), int(np.argmin(data.ranks))
-    text += f", and {data.name(new)} is first instead of {data.name(old)}." if new != old else "."
-    return True, text + " Pass position=True to from_votes.", p, other
+    new, old = data.first(ranks), data.first(data.ranks)
+    if new is not None and old is not None and new != old:
+        text += f", and {data.name(new)} is first instead of {data.name(old)}"
+    return True, text + ". Pass position=True to from_votes.", p, other
 
 
 def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
@@ -149,10 +157,10 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
     for ties in ("half", "davidson", "rao_kupper"):
         if ties != data.structure.ties and not tied.all():
             structure = type(data.structure)(**{**data.structure.get_params(), "ties": ties})
-            found[f"ties: {ties}"] = ranks_of(data.refit(structure=structure).scores)
+            found[f"ties: {ties}"] = data.ranks_of(data.refit(structure=structure))
     plain = type(data.structure)(**{**data.structure.get_params(), "ties": "half"})
     if not tied.all():
-        found["without ties"] = ranks_of(data.refit(structure=plain, kept=~tied).scores)
+        found["without ties"] = data.ranks_of(data.refit(structure=plain, kept=~tied))
     text = f"{100 * share:.2g} % of the votes are ties."
     outside = {
         name: np.flatnonzero((ranks < data.rank_low) | (ranks > data.rank_high))
