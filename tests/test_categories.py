@@ -189,6 +189,80 @@ def test_pooled_scores_are_nearer_to_the_truth_than_both_extremes():
     assert abs(np.mean(spreads) - 0.35) < 3 * np.std(spreads) / np.sqrt(20) + 0.02
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "spread"), [(400, 0.2), (400, 0.35), (400, 0.7), (1500, 0.35)])
+def test_intervals_allow_for_the_error_of_the_spread(n, spread):
+    """Coverage over 50 arenas; at the estimated spread alone it was .90 to .93."""
+    inside = []
+    for seed in range(50):
+        data = make_arena(n, n_models=6, category_spread=spread, ties=0.0, random_state=seed)
+        board = aggregate_categories(read(data), data.category)
+        for c, group in enumerate(data.categories):
+            rows = board.rows_of(group)
+            truth = data.category_scores[c][np.searchsorted(data.models, board.items[rows])]
+            inside.append((board.score_low[rows] <= truth) & (truth <= board.score_high[rows]))
+    assert 0.92 < np.mean(inside) < 0.98
+
+
+@pytest.mark.parametrize(("seed", "n"), [(0, 60), (1, 300)])  # the best spread is 0, and .55
+def test_the_error_of_the_spread_is_an_integral_over_it(seed, n):
+    judgements, category, _ = small(seed, n)
+    model = _Model(judgements, category, np.array([0, 1]), BradleyTerry(penalty=0.0), True)
+    best = model.find_spread()
+    weights = model.moments(model.fit(best))[0]
+    grid = np.linspace(0.01, 20, 1500)
+    logs, errors = [], []
+    fit = model.fit(0.01)
+    for spread in grid:
+        fit = model.fit(spread, fit.weights)
+        logs.append(model.log_marginal(spread, fit))
+        errors.append(fit.inverse() + np.outer(fit.weights - weights, fit.weights - weights))
+    logs = np.array(logs)
+    mass = np.exp(logs - logs.max()) / (1 + grid**2)
+    exact = np.tensordot(mass / mass.sum(), np.array(errors), axes=1)
+    assert_allclose(np.diag(model.integrate(best, weights)), np.diag(exact), rtol=0.04)
+
+
+def test_an_estimated_spread_makes_intervals_longer():
+    data = make_arena(400, n_models=6, category_spread=0.35, ties=0.0, random_state=3)
+    board = aggregate_categories(read(data), data.category)
+    given = aggregate_categories(read(data), data.category, spread=board.category_spread)
+    assert_allclose(board.scores, given.scores, atol=1e-6)
+    ratio = (board.score_high - board.score_low) / (given.score_high - given.score_low)
+    assert (ratio > 1.0).all() and 1.02 < ratio.mean() < 1.5
+
+
+def test_robust_intervals_are_those_of_the_two_extremes():
+    data = make_arena(3000, n_models=5, n_judges=30, taste=1.0, random_state=0)
+    votes = read(data, judge=data.judge)
+    overall = aggregate(votes, intervals="robust")
+    board = aggregate_categories(votes, data.category, spread=0, intervals="robust")
+    rows = board.rows_of("c1")
+    assert_allclose(board.score_low[rows], overall.score_low[overall.rows_of()], atol=1e-6)
+    assert board.intervals == "robust" and "differences between 30 judges" in str(board)
+    alone = Judgements.from_votes(data.model_a, data.model_b, data.winner, groups=data.category)
+    separate = aggregate(alone, intervals="robust")
+    votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
+    far = aggregate_categories(votes, data.category, spread=np.inf, intervals="robust")
+    for group in data.categories:  # the numbers of votes and parameters are those of all
+        rows, other = far.rows_of(group), separate.rows_of(group)
+        assert_allclose(far.score_low[rows], separate.score_low[other], atol=0.01)
+
+
+def test_judges_who_differ_make_robust_intervals_longer():
+    data = make_arena(4000, n_models=5, n_judges=30, taste=1.0, random_state=0)
+    votes = read(data, judge=data.judge)
+    plain, robust = (
+        aggregate_categories(votes, data.category, intervals=kind)
+        for kind in ("information", "robust")
+    )
+    assert_allclose(plain.scores, robust.scores, atol=1e-6)
+    ratio = (robust.score_high - robust.score_low) / (plain.score_high - plain.score_low)
+    assert ratio.mean() > 1.15
+    assert robust.coefficients[0].standard_error > 0
+    assert len(robust.may_be_first("c0")) >= len(plain.may_be_first("c0"))
+
+
 def test_categories_that_do_not_differ_are_found_to_be_alike():
     spreads = []
     for seed in range(100, 108):
@@ -270,6 +344,7 @@ def bad(match, **options):
         bad("spread must be a number >= 0", spread=-1.0),
         bad("spread must be a number >= 0", spread=np.nan),
         bad("confidence_level must be between", confidence_level=1.0),
+        bad("Unknown intervals 'bootstrap'. Known: information, robust", intervals="bootstrap"),
         bad("must be BradleyTerry with own effects", method="borda"),
         bad("must be BradleyTerry with own effects", method=BradleyTerry(own_effects=False)),
     ],
