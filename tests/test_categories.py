@@ -366,3 +366,25 @@ def test_votes_that_cannot_be_pooled_are_refused():
         aggregate_categories(Judgements.from_pairs(pairs, groups=[0, 0, 1, 1, 0]), two)
     with pytest.raises(ValueError, match="of one query"):
         aggregate_categories(pairs, two)
+
+
+def test_all_categories_are_in_one_picture():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    data = make_arena(1200, n_models=5, n_categories=3, category_spread=0.6, random_state=0)
+    board = aggregate_categories(read(data), data.category)
+    axes = board.plot()
+    ids = board.judgements.queries.ids.tolist()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ids
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    for name, line in zip(ids, axes.lines, strict=True):
+        rows = np.flatnonzero(board.groups == name)
+        score = dict(zip(board.items[rows], board.scores[rows], strict=True))
+        assert_allclose(line.get_xdata(), [score[name] for name in names])
+        assert np.rint(line.get_ydata()).tolist() == list(range(5))
+    means = np.mean([line.get_xdata() for line in axes.lines], axis=0)
+    assert (np.diff(means) <= 0).all()
+    segments = sum(len(lines.get_segments()) for lines in axes.collections[:-1:3])
+    assert segments == 15  # an interval of each item in each category
+    one = board.plot("c1")
+    assert len(one.lines[0].get_xdata()) == 5 and one.get_legend() is None
