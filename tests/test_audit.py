@@ -296,6 +296,59 @@ def test_two_items_that_share_the_first_place_are_not_first_instead():
     assert audit.alternatives["as fitted"].tolist() == [1, 1, 3]
 
 
+def audits_of_shuffled(columns, n=4, **options):
+    """The probes of the same votes in other orders."""
+    found = []
+    for seed in range(n):
+        order = np.random.default_rng(seed).permutation(len(columns[0]))
+        one, other, judge = (np.array(column)[order] for column in columns)
+        votes = Judgements.from_votes(one, other, one, judge=judge, **options)
+        found.append({probe.name: probe for probe in aggregate(votes).audit().probes})
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning")
+def test_cycles_of_one_judge_each_are_by_chance_in_any_order_of_the_votes():
+    # no sign of a judge changes the statistic, which rounding must not take for more than all draws
+    rows = []
+    for judge in range(16):
+        a, b, c = (f"{name}{judge}" for name in "abc")
+        counts = {(a, b): 5, (b, a): 2 + judge % 3, (b, c): 6, (c, b): 3, (c, a): 5,
+                  (a, c): 3 + judge % 2}  # fmt: skip
+        rows += [(*pair, judge) for pair, n in counts.items() for _ in range(n)]
+    for found in audits_of_shuffled(list(zip(*rows, strict=True))):
+        assert found["cycles"].p_value == 1.0 and not found["cycles"].fires
+
+
+def test_votes_that_are_even_but_for_rounding_have_no_cycles():
+    pairs = [(one, other) for one in "abcd" for other in "abcd" if one < other]
+    rows = [*pairs, *pairs, *[(other, one) for one, other in pairs]]
+    weight = np.repeat([0.1, 0.2, 0.3], 6)
+    assert 0.1 + 0.2 - 0.3 != 0
+    board = aggregate(Judgements.from_pairs(rows, weight=weight))
+    finding = {probe.name: probe.finding for probe in board.audit().probes}["cycles"]
+    assert finding.startswith("0 % of the strength of the preferences is cyclic")
+
+
+def test_names_in_findings_do_not_depend_on_the_order_of_the_votes():
+    rng = np.random.default_rng(0)
+    rows = []
+    for judge in range(20):
+        for one in "abcdef":
+            rows += [(one, other, judge) for other in "abcdef" if one < other]
+            rows += [(other, one, judge) for other in "abcdef" if one < other]
+    # judges 3 and 7 always vote for a against b, of two equal items
+    rows = [(*sorted(row[:2]), row[2]) if row[2] in (3, 7) and {*row[:2]} == {"a", "b"} else row
+            for row in rows]  # fmt: skip
+    rows += [("a", "b", judge) for judge in (3, 7) for _ in range(20)]
+    rows += [("b", "a", judge) for judge in (5, 9, 11, 12) for _ in range(10)]
+    rows = [rows[k] for k in rng.permutation(len(rows))]
+    found = audits_of_shuffled(list(zip(*rows, strict=True)))
+    texts = [{name: probe.finding for name, probe in one.items()} for one in found]
+    assert all(one == texts[0] for one in texts)
+    assert "3 for 'a', 3 against 'b', 7 for 'a' and 1 more" in texts[0]["partial judges"]
+
+
 def test_the_table_and_the_picture():
     pd = pytest.importorskip("pandas")
     audit = aggregate(votes_of(position=0.4)).audit()

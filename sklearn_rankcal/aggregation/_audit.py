@@ -20,6 +20,7 @@ from sklearn_rankcal.aggregation._audit_probes import (
 )
 from sklearn_rankcal.aggregation._influence import fewest_votes
 from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Ints
 
 #: The share of all votes below which the first place hangs on few of them.
@@ -164,7 +165,7 @@ def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
         where = "in the largest part that votes connect"
         return None, f"Not asked: no item is alone in the first place {where}."
     total = data.contests.weight.sum()
-    few = bool(found.n_votes <= _FEW * total)
+    few = not exceeds(found.n_votes, _FEW * total, found.n_votes)
     exact = ""
     if 1 < found.at_least == found.n_votes:
         exact = ", and no fewer votes do"
