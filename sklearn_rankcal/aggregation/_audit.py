@@ -66,8 +66,8 @@ class Audit:
         The rank of each item if the votes are read in other ways: with an effect of the position,
         with other models of ties, without the judges that a probe names.
     influence : Influence or None
-        The fewest votes whose removal was found to change the first place of the largest part that
-        votes connect. A tie for the first place is no change.
+        The fewest votes whose removal was found to change the first place, of the part that has
+        more than half of the items. A tie for the first place is no change.
 
     Examples
     --------
@@ -162,8 +162,11 @@ def audit_board(
 
 def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
     if found is None:
-        where = "in the largest part that votes connect"
-        return None, f"Not asked: no item is alone in the first place {where}."
+        if not len(data.main):
+            return None, "Unknown: votes connect no more than half of the items with each other."
+        if data.first(data.ranks) is None:
+            return None, "Unknown: several items share the first place."
+        return None, "Unknown: no votes were found without which another item is first alone."
     total = data.contests.weight.sum()
     few = not exceeds(found.n_votes, _FEW * total, found.n_votes)
     exact = ""

@@ -89,15 +89,15 @@ class AuditData:
 
     @property
     def main(self) -> Ints:
-        """The items of the largest part, about which the probes of the first place are.
+        """The items of the part that has more than half of those that votes compare, or none.
 
-        There are none if two parts are equally large.
+        The probes of the first place are about them.
         """
         main = np.flatnonzero(self.parts == 1)
-        return main if len(main) > (self.parts == 2).sum() else main[:0]
+        return main if 2 * len(main) > np.count_nonzero(self.parts) else main[:0]
 
     def first(self, ranks: Ints) -> int | None:
-        """Return the item of the largest part that is first, or None if several are."""
+        """Return the item of the main part that is first, or None if several are."""
         best = self.main[ranks[self.main] == 1]
         return int(best[0]) if len(best) == 1 else None
 

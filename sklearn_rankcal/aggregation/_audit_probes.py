@@ -68,7 +68,7 @@ def unbounded_probe(data: AuditData) -> Finding:
     if n_parts > 1:
         text = f"The items are in {n_parts} parts that no votes connect."
         if not len(data.main):
-            return True, f"{text} The two largest are equally large, so that none is the board."
+            return True, f"{text} None has more than half of them, and so none is the board."
         others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
         return True, (
             f"{text} The largest has {len(data.main)} items, and the first place is one of them; "

@@ -52,7 +52,7 @@ class Influence(NamedTuple):
 def fewest_votes(data: AuditData) -> Influence | None:
     """Search the fewest votes without which another item is first; None if nothing is first.
 
-    The first place is that of the largest part of the items, and only one item has it: a tie is not
+    The first place is that of the main part of the items, and only one item has it: a tie is not
     another first item. Votes are removed in the order of their effects on the lead of the first
     item by one Newton step, and the model is fitted again to the votes that are left, so that what
     is returned does change the first place. If there are at most 2,000 smaller sets of different
@@ -139,7 +139,7 @@ def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
 def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> int | None:
     """Fit the model to so many votes of each kind, and return the first item, if it is alone.
 
-    It is the first one of the items of the largest part that still have votes, as far as these
+    It is the first one of the items of the main part that still have votes, as far as these
     connect them. None without such an item.
     """
     kept = counts > ROUNDING * np.abs(data.contests.weight).max()
