@@ -279,6 +279,10 @@ def test_the_largest_part_is_the_board():
     assert board.items[found.first] == alone.items[0]
     text = {probe.name: probe.finding for probe in audit.probes}["unbounded"]
     assert "The largest has 8 items" in text and "3 others cannot be compared" in text
+    never = [("best", item) for item in alone.items[:3].tolist()]
+    with pytest.warns(UserWarning, match="do not connect"):
+        text = probes(Judgements.from_pairs([*apart, *pairs, *never]))["unbounded"].finding
+    assert "In it, 1 item never lost, or never won, against the others: 'best'." in text
     # of two parts of three items each, none is the board
     other = [("u", "v"), ("v", "w"), ("w", "u"), ("u", "v")]
     with pytest.warns(UserWarning, match="do not connect"):

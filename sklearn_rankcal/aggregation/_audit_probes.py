@@ -70,10 +70,16 @@ def unbounded_probe(data: AuditData) -> Finding:
         if not len(data.main):
             return True, f"{text} None has more than half of them, and so none is the board."
         others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
-        return True, (
-            f"{text} The largest has {len(data.main)} items, and the first place is one of them; "
+        text += (
+            f" The largest has {len(data.main)} items, and the first place is one of them; "
             f"{_count(others, 'other', 'others')} cannot be compared with it: {listing(others)}."
         )
+        inside = data.main[(low | high)[data.main]]
+        if len(inside):
+            names = [data.name(k) for k in inside.tolist()]
+            text += f" In it, {_count(names, 'item', 'items')} never lost, or never won, against "
+            text += f"the others: {listing(names)}."
+        return True, text
     ends = np.flatnonzero((low | high) & compared)
     if not len(ends):
         return False, "Chains of wins lead from each item to each other one."
