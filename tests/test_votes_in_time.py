@@ -416,6 +416,27 @@ def test_votes_of_the_same_judges_are_clusters():
     assert np.mean(false["votes"]) > 0.3
 
 
+@QUIET
+def test_an_item_that_one_judge_votes_about_has_not_changed():
+    """Nothing changed; an item has few votes, and all of them, or 95 %, are by one judge."""
+    scores = np.linspace(0.6, -0.6, 6)
+    often = np.array([1, 1, 1, 1, 1, 0.1]) / 5.1
+    for share in (1.0, 0.95):
+        false = []
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            votes = votes_of(rng, scores, scores, 1500, share=often)
+            winner, loser = votes.comparisons[:2]
+            judge = rng.integers(30, size=3000)
+            own = ((winner == 5) | (loser == 5)) & (rng.random(3000) < share)
+            judge[own] = 30
+            again = Judgements.from_votes(
+                winner, loser, winner, time=votes.details.time, judge=judge, items=list(range(6))
+            )
+            false.append(strength_changes(again, 1).changed.any())
+        assert np.mean(false) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
+
+
 def test_covariates_have_the_same_effect_in_both_periods():
     data = make_arena(4000, n_models=5, drift=0.0, length=1.5, ties=0.0, random_state=0)
     # in the second period the answers of the first model are longer, which is no strength

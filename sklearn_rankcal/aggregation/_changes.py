@@ -172,8 +172,13 @@ def _ratio(value: Floats, error: Floats) -> Floats:
 
 def _tail(value: Floats, variance: Floats, degrees: Floats) -> Floats:
     """Return the two-sided p-value of each value."""
-    z = _ratio(value, np.sqrt(np.maximum(variance, 0.0)))
-    return np.asarray(2 * stdtr(degrees, -z))
+    return _p_values(_ratio(value, np.sqrt(np.maximum(variance, 0.0))), degrees)
+
+
+def _p_values(z: Floats, degrees: Floats) -> Floats:
+    """Return two-sided p-values; 1 without a degree of freedom."""
+    p = 2 * stdtr(np.maximum(degrees, 1e-3), -z)
+    return np.where(degrees > 0, p, 1.0)
 
 
 def _tests(n: int) -> int:
@@ -183,7 +188,7 @@ def _tests(n: int) -> int:
 
 def _p_value(z: Floats, degrees: Floats) -> Floats:
     """Return the p-value of each row, a set, by the item that differs most from its mean."""
-    p = 2 * stdtr(degrees, -z).min(axis=1)
+    p = _p_values(z, degrees).min(axis=1)
     return np.minimum(p * _tests(z.shape[1]), 1.0)
 
 
@@ -229,8 +234,9 @@ def strength_changes(
     usually not at all. An item is said to have changed if no set of half of the items that contains
     it agrees, which does not depend on how many votes each item has. This is a closed test (Marcus,
     Peritz and Gabriel, 1976). If two halves changed differently, or no half changed alike, nothing
-    can be said, and a warning says so. Standard errors are the robust ones, with judges as clusters
-    if these are known. The time must not be chosen by looking at the votes.
+    can be said, and a warning says so. Standard errors are the robust ones. If judges are known,
+    these are clusters, and no error is smaller than it would be without them. The time must not be
+    chosen by looking at the votes.
 
     References
     ----------
@@ -306,10 +312,22 @@ def strength_changes(
 def _uncertainty(
     judgements: Judgements, fit: ContestFit, contests: Contests, difference: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the covariance of the changes, and the degrees of freedom of each of them."""
-    covariance = covariance_of(judgements, fit, contests, "robust")
-    degrees = degrees_of(judgements, contests, "robust")
-    return difference @ covariance @ difference.T, np.full(len(difference), degrees)
+    """Return the covariance of the changes, and the degrees of freedom of each of them.
+
+    Residuals of an item add up to 0, and so a judge who gave most of its votes seems to have no
+    variance. With judges, the variance of a change is therefore at least the one without them.
+    """
+    robust = difference @ covariance_of(judgements, fit, contests, "robust") @ difference.T
+    m = len(difference)
+    degrees = np.full(m, degrees_of(judgements, contests, "robust"))
+    if judgements.judge is None:
+        return robust, degrees
+    weight = float(fit.votes.squares.sum() / fit.votes.counts.sum())  # of a vote; 1 without weights
+    least = weight * (difference @ fit.inverse() @ difference.T)
+    center = np.eye(m) - 1 / m
+    found, wanted = (np.diag(center @ one @ center) for one in (robust, least))
+    scale = np.sqrt(np.maximum(1.0, wanted / np.maximum(found, 1e-9 * wanted)))
+    return robust * np.outer(scale, scale), degrees
 
 
 def _disagreement(items: NDArray[Any], change: Floats, error: Floats, changed: Bools) -> str:
