@@ -1,5 +1,6 @@
 """`aggregate_categories`: partial pooling, compared with integrals and with the model in full."""
 
+import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,6 +12,8 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry, aggregate_categories
 from sklearn_rankcal.aggregation._categories import _Model
 from sklearn_rankcal.datasets import make_arena
+
+matplotlib.use("Agg")
 
 
 def read(data, kept=slice(None), **options):
@@ -263,6 +266,21 @@ def test_judges_who_differ_make_robust_intervals_longer():
     assert len(robust.may_be_first("c0")) >= len(plain.may_be_first("c0"))
 
 
+@pytest.mark.parametrize("kind", ["information", "robust"])
+def test_boards_do_not_depend_on_the_order_of_the_votes(kind):
+    """All categories have the same votes, and all items the same record."""
+    circle = [("a", "b"), ("b", "c"), ("c", "a")]
+    pairs = circle * 5 + [(loser, winner) for winner, loser in circle] * 3
+    votes, category = pairs * 3, np.repeat(["x", "y", "z"], len(pairs))
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(len(votes))
+        shuffled = Judgements.from_pairs([votes[k] for k in order])
+        board = aggregate_categories(shuffled, category[order], intervals=kind)
+        assert board.ranks.tolist() == [1] * 9
+        assert_allclose(board.score_low, board.score_low[0], atol=1e-9)
+        assert [label.get_text() for label in board.plot().get_yticklabels()] == ["a", "b", "c"]
+
+
 def test_categories_that_do_not_differ_are_found_to_be_alike():
     spreads = []
     for seed in range(100, 108):
@@ -369,8 +387,6 @@ def test_votes_that_cannot_be_pooled_are_refused():
 
 
 def test_all_categories_are_in_one_picture():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
     data = make_arena(1200, n_models=5, n_categories=3, category_spread=0.6, random_state=0)
     board = aggregate_categories(read(data), data.category)
     axes = board.plot()

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
+from sklearn_rankcal.utils._rounding import order_from_largest
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
@@ -108,7 +110,7 @@ def _plot_categories(aggregate: Any, ax: Any) -> Any:
     )
     known = np.isfinite(scores)
     mean = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    order = np.argsort(-mean, kind="stable")
+    order = order_from_largest(mean, content_ranks(aggregate.items[:n]))
     if ax is None:
         ax = make_axes(figsize=(8, 1.2 + n * (0.15 + 0.13 * k)))
     edge = _edges(scores.ravel(), low.ravel(), high.ravel())
