@@ -71,10 +71,10 @@ def relative_changes(change: Floats, covariance: Floats, degrees: Floats, level:
     """Return changes relative to those of the unchanged items, standard errors and p-values.
 
     Scores of each period are known up to a constant, so that only differences of changes can be
-    seen. An item is found if no set of half of the items and more agrees that contains it. Of items
-    that did change alike, if they are at least half, all are found to have changed with at most the
-    probability 1 - level, however precisely they and the others are known: they are such a set.
-    All values are NaN if all items are found.
+    seen. An item is found if no set of half of the items and more agrees that contains it. If at
+    least half of the items did change alike, they are such a set. The probability that one of them
+    is found is therefore at most 1 - level, however precisely they and the others are known. All
+    values are NaN if all items are found.
     """
     m = len(change)
     p = largest_p_values(change, covariance, degrees)
