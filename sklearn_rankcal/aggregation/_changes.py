@@ -24,7 +24,7 @@ from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.labels._times import read_moment, times_of
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The largest number of centres, times the squared number of items; and the smallest number.
@@ -338,10 +338,9 @@ def _disagreement(items: NDArray[Any], change: Floats, error: Floats, changed: B
             "with: p-values are NaN. Compare the boards of the two periods, made by "
             "judgements.between(...), by themselves."
         )
-    order = np.lexsort((content_ranks(items), np.where(changed, 0.0, change)))
-    order = order[~changed[order] & ~np.isnan(change[order])]
-    z = np.where(error > 0, change / error, 0.0)[order]
-    low, high = order[int(np.argmin(z))], order[int(np.argmax(z))]
+    some = np.flatnonzero(~changed & ~np.isnan(change))
+    z, ids = np.where(error > 0, change / error, 0.0)[some], content_ranks(items)[some]
+    low, high = (some[order_from_largest(sign * z, ids)[0]] for sign in (-1, 1))
     return (
         f"Some items have changed, but the votes cannot say which: {show_id(items[low])} and "
         f"{show_id(items[high])} did not change alike, and each of them changed as half of the "
